@@ -110,6 +110,7 @@ impl Database {
     }
 
     /// Ends the handle: accesses that searches have noted are counted, what is unsynced is synced, the file is let go. Other clones then answer `Closed`.
+    /// If more than the share `storage.shrink` of the file is free, the file becomes shorter.
     ///
     /// ```
     /// use oubliette::ErrorKind;
@@ -134,7 +135,8 @@ impl Database {
                 Durability::Batch if !self.inner.read_only => self.inner.store.flush().map(|_| ()),
                 _ => Ok(()),
             };
-            flushed.and(self.inner.store.close())
+            let most_free = self.inner.in_force().policy.storage.shrink;
+            flushed.and(self.inner.store.close_and_shrink(most_free))
         });
         closed.and(counted)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::chunk::{CHUNK_SLOTS, Chunk};
-use crate::vector::{BIT_SLOTS, BitBlock, BitBlocks, BitFrame, BitQuery};
+use crate::vector::{BIT_SLOTS, BitBlock, BitBlocks, BitFrame, BitQuery, SignBatch};
 
 /// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and
 /// certain.
@@ -81,6 +81,11 @@ impl Bits {
     /// A query in the frame of these codes.
     pub(super) fn query(&self, query: &[f32], recall: f32) -> BitQuery {
         BitQuery::new(&self.frame, query, recall)
+    }
+
+    /// Many queries in the frame of these codes.
+    pub(super) fn signs<'q>(&self, queries: impl IntoIterator<Item = &'q [f32]>, recall: f32) -> SignBatch {
+        SignBatch::new(&self.frame, queries, recall)
     }
 
     /// The codes of a chunk.

@@ -1,7 +1,7 @@
 //! The neighbours of many vectors at once, for a batch of writes and for the pass over duplicates.
 //!
 //! A chunk of codes is read from memory once, and compared with every vector of a block while it lies in the nearest
-//! cache of the processor. Only vectors that can score `least` are ranked on their f32 values. If there is a graph, it
+//! cache of the processor. Where there are one-bit codes, those are read, and the codes of slots that are likely. Only vectors that can score `least` are ranked on their f32 values. If there is a graph, it
 //! is walked for each vector where a walk costs less than one scan for all vectors together, and its tail is scanned.
 
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
-use crate::vector::{BitQuery, Candidates, UnitVector};
+use crate::vector::{Candidates, UnitVector};
 
 /// The number of vectors whose candidates are collected together. Their codes stay in the second cache.
-const QUERIES_PER_BLOCK: usize = 1_024;
+const QUERIES_PER_BLOCK: usize = 256;
 
 /// The share of the slots above the least score that one-bit codes may not miss: what an f32 can say below 1. A neighbour
 /// is then missed with a chance of one in ten million.
@@ -76,19 +76,25 @@ pub(crate) fn near_many(
         // The searches of a block share sources, window and effort, so one of them scans for all.
         let Some(scan) = searches.first() else { continue };
         let bits = sources.first().and_then(|source| source.view.as_ref()?.bits());
-        let of_bits = |query: &&UnitVector| bits.map(|bits| bits.query(query.as_slice(), SURE));
-        let of_bits: Vec<Option<BitQuery>> = block.iter().map(of_bits).collect();
-        let scanned = scan.scan(Scope::default(), &|_| true, &mut |seen| {
-            for (of_one, query) in candidates.iter_mut().zip(&of_bits) {
-                match (query, seen.bits) {
-                    (Some(query), Some(block)) => {
-                        let visible = seen.visible.first_word(seen.codes.slots());
-                        let likely = query.likely_above(block, visible, of_one.floor());
-                        of_one.push_slots(seen.first, seen.codes, likely);
+        let mut signs = bits.map(|bits| bits.signs(block.iter().map(|query| query.as_slice()), SURE));
+        if let Some(signs) = &mut signs {
+            (0..block.len()).for_each(|at| signs.set_floor(at, least));
+        }
+        let mut likely = vec![0; block.len()];
+        let scanned = scan.scan(Scope::default(), &|_| true, &mut |seen| match (&mut signs, seen.bits) {
+            (Some(signs), Some(codes)) => {
+                let visible = seen.visible.first_word(seen.codes.slots());
+                signs.likely(codes, &mut likely);
+                for (at, (of_one, likely)) in candidates.iter_mut().zip(&likely).enumerate() {
+                    if likely & visible != 0 {
+                        of_one.push_slots(seen.first, seen.codes, likely & visible);
+                        signs.set_floor(at, of_one.floor());
                     }
-                    _ => of_one.push_chunk(seen.first, seen.codes, seen.visible.words()),
                 }
             }
+            _ => candidates
+                .iter_mut()
+                .for_each(|of_one| of_one.push_chunk(seen.first, seen.codes, seen.visible.words())),
         })?;
         let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
         for (search, candidates) in searches.iter().zip(candidates) {

@@ -67,6 +67,8 @@ group! {
         plan: Plan;
         @group /// Plans of maintenance.
         gc: Gc;
+        @group /// The file.
+        storage: Storage;
         @group /// The vector index.
         index: Index;
         @group /// The full-text index.

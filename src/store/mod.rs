@@ -22,6 +22,7 @@ mod open;
 mod part;
 mod recover;
 mod rows;
+mod shrink;
 mod size;
 mod tables;
 #[cfg(feature = "faults")]

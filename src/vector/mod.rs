@@ -22,6 +22,7 @@ mod code;
 mod kernel;
 mod one_bit;
 mod scan;
+mod signs;
 #[cfg(test)]
 mod tests;
 mod top;
@@ -36,5 +37,6 @@ pub use kernel::dot_i8;
 pub use kernel::{BIT_SLOTS, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
 pub use one_bit::{BitBlock, BitBlocks, BitFrame, BitQuery};
 pub use scan::{Codes, QueryCode};
+pub use signs::SignBatch;
 pub use top::TopK;
 pub use unit::UnitVector;

@@ -61,11 +61,17 @@ impl BitFrame {
     }
 
     /// Subtracts the center and rotates. The result has a multiple of 64 values and the length of the difference.
-    fn place(&self, values: impl Iterator<Item = f32>, out: &mut Vec<f32>) {
+    pub(super) fn place(&self, values: impl Iterator<Item = f32>, out: &mut Vec<f32>) {
         out.clear();
         out.extend(values.zip(&self.center).map(|(value, center)| value - center));
         out.resize(padded(self.dim), 0.0);
         self.rotate(out);
+    }
+
+    /// What every estimate for a query has in common, with an allowance for the error of sums.
+    pub(super) fn base_of(&self, query: &[f32]) -> f32 {
+        let along: f32 = query.iter().zip(&self.center).map(|(value, center)| value * center).sum();
+        along - self.square + SUMS_ERROR
     }
 
     fn rotate(&self, values: &mut [f32]) {
@@ -131,8 +137,8 @@ pub struct BitBlocks {
 /// The one-bit codes of a block of [`BIT_SLOTS`] slots.
 #[derive(Clone, Copy, Debug)]
 pub struct BitBlock<'b> {
-    words: &'b [u64],
-    numbers: &'b SlotNumbers,
+    pub(super) words: &'b [u64],
+    pub(super) numbers: &'b SlotNumbers,
 }
 
 impl BitBlocks {
@@ -208,9 +214,6 @@ pub struct BitQuery(Levels);
 impl BitQuery {
     /// A query that misses each of the nearest slots with a chance of at most 1 − `recall`, 0 to below 1.
     ///
-    /// An error is a sum of many small ones, so its distribution is taken as normal. A normal value exceeds t
-    /// deviations with a chance of at most exp(−t²/2) / 2 (Chernoff).
-    ///
     /// # Panics
     ///
     /// When the query does not have the dimensions of the frame.
@@ -235,14 +238,13 @@ impl BitQuery {
                 reach += value * value;
             }
         }
-        let along: f32 = query.iter().zip(&frame.center).map(|(value, center)| value * center).sum();
-        let squared_deviations = (-2.0 * (2.0 * (1.0 - recall)).min(1.0).ln()).max(0.0);
+        let squared_deviations = squared_deviations(recall);
         BitQuery(Levels {
             planes,
             twice_low: 2.0 * low,
             twice_step: 2.0 * step,
             total,
-            base: along - frame.square + SUMS_ERROR,
+            base: frame.base_of(query),
             reach: reach * squared_deviations,
             lost: lost * squared_deviations,
         })
@@ -264,6 +266,14 @@ impl BitQuery {
         let least = least.max(f32::MIN);
         uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
     }
+}
+
+/// The square of the deviations that an error exceeds with a chance of at most 1 − `recall`.
+///
+/// An error is a sum of many small ones, so its distribution is taken as normal. A normal value exceeds t deviations with
+/// a chance of at most exp(−t²/2) / 2 (Chernoff).
+pub(super) fn squared_deviations(recall: f32) -> f32 {
+    (-2.0 * (2.0 * (1.0 - recall)).min(1.0).ln()).max(0.0)
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
 const LIKELY_DEVIATIONS: f32 = 6.0;
 /// The number of slots scanned at a time: those of one word of the bitmap.
 const BLOCK: usize = u64::BITS as usize;
+/// The number of single slots whose codes are read at a time. A block with a likely slot mostly has one or two.
+const READ_AT_ONCE: usize = 8;
 
 /// A query as the scan reads it.
 #[derive(Debug, Clone)]
@@ -88,22 +90,26 @@ impl QueryCode {
     /// Calls `visit` with each row of `codes` whose bit is set in `wanted`, and with the interval of its score.
     pub(super) fn read(&self, codes: Codes<'_>, wanted: u64, mut visit: impl FnMut(u32, Bound)) {
         assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
-        let (mut rows, mut numbers, mut dots) = ([&[][..]; BLOCK], [0_u32; BLOCK], [0; BLOCK]);
-        let (mut count, mut left) = (0, wanted);
-        for (row, number) in rows.iter_mut().zip(&mut numbers) {
-            if left == 0 {
-                break;
+        let mut left = wanted;
+        while left != 0 {
+            let (mut rows, mut numbers, mut dots) =
+                ([&[][..]; READ_AT_ONCE], [0_u32; READ_AT_ONCE], [0; READ_AT_ONCE]);
+            let mut count = 0;
+            for (row, number) in rows.iter_mut().zip(&mut numbers) {
+                if left == 0 {
+                    break;
+                }
+                *number = left.trailing_zeros();
+                *row = codes.code(*number as usize);
+                left &= left - 1;
+                count += 1;
             }
-            *number = left.trailing_zeros();
-            *row = codes.code(*number as usize);
-            left &= left - 1;
-            count += 1;
-        }
-        let ((rows, _), (dots, _)) = (rows.split_at(count), dots.split_at_mut(count));
-        dot_i8_gather(&self.code, rows, dots);
-        for (number, dot) in numbers.into_iter().zip(dots) {
-            let (scale, residual) = codes.params(number as usize);
-            visit(number, self.bound(*dot, scale, residual));
+            let ((rows, _), (dots, _)) = (rows.split_at(count), dots.split_at_mut(count));
+            dot_i8_gather(&self.code, rows, dots);
+            for (number, dot) in numbers.into_iter().zip(dots) {
+                let (scale, residual) = codes.params(number as usize);
+                visit(number, self.bound(*dot, scale, residual));
+            }
         }
     }
 

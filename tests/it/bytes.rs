@@ -3,6 +3,8 @@
 use crate::world::{DIM, World, axis, ms, text};
 use oubliette::memory::Expiry;
 use oubliette::memory::SupersedeMode;
+use oubliette::policy::Syntax;
+use oubliette::report::CheckOptions;
 use oubliette::{Database, Draft, Durability, Forget};
 
 /// The sum that commits keep is that of a recount, by table and as a whole, and the parts are the file. Gives live bytes and
@@ -102,4 +104,78 @@ fn a_backup_has_a_sum_of_its_own() {
     assert!(told <= 5 && exact <= 5, "{told} % and {exact} % are free of a small file");
     assert_eq!(live, parts(&world.db).0);
     assert!(copy.check(&Default::default()).unwrap().ok);
+}
+
+/// Bytes that no compression makes shorter.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed + 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+#[test]
+fn a_file_that_is_free_for_the_most_part_becomes_shorter_when_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.oub");
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let open = || Database::builder().durability(Durability::Fast).open(&path).unwrap();
+    let db = open();
+    db.set_policy("storage.shrink = 1.0\nundo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    let ns = db.namespace("default").unwrap();
+    let heavy =
+        |at: u64| Draft::new(format!("call {at}")).key(format!("k{at}")).payload(noise(at, 900 << 10));
+    for at in 0..12 {
+        ns.add(heavy(at)).unwrap();
+    }
+    // What is written last lies at the end, and keeps the pages before it.
+    ns.forget(Forget::names((0..10).map(|at| format!("k{at}")))).unwrap();
+    db.close().unwrap();
+    let full = length();
+    let db = open();
+    db.set_policy("storage.shrink = 0.5", Syntax::Toml).unwrap();
+    assert_eq!(length(), full, "with the share 1 nothing is given back");
+    let reader = db.namespace("default").unwrap();
+    let memory = reader.get("k11").unwrap();
+    // A handle that others may still use has no say: the file is closed for all.
+    db.clone().close().unwrap();
+    assert!(full > 3 * length(), "{full} bytes before, {} after", length());
+    assert!(reader.get("k11").is_err());
+    let db = open();
+    let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let ns = db.namespace("default").unwrap();
+    assert_eq!(ns.get("k11").unwrap(), memory);
+    for at in [10, 11] {
+        assert_eq!(ns.payload(format!("k{at}")).unwrap(), Some(noise(at, 900 << 10).into()));
+    }
+    ns.add("it can be written as before").unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn a_handle_that_lets_others_read_or_only_reads_gives_nothing_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.oub");
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let db = Database::builder().durability(Durability::Fast).open(&path).unwrap();
+    db.set_policy("storage.shrink = 1.0\nundo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    let ns = db.namespace("default").unwrap();
+    for at in 0..12 {
+        ns.add(Draft::new(format!("call {at}")).key(format!("k{at}")).payload(noise(at, 900 << 10))).unwrap();
+    }
+    ns.forget(Forget::names((0..11).map(|at| format!("k{at}")))).unwrap();
+    db.set_policy("storage.shrink = 0.5\nundo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    drop(ns);
+    drop(db);
+    let full = length();
+    Database::builder().shared(true).open(&path).unwrap().close().unwrap();
+    Database::builder().read_only(true).open(&path).unwrap().close().unwrap();
+    assert!(length() * 10 > full * 9, "{full} bytes before, {} after", length());
+    Database::open(&path).unwrap().close().unwrap();
+    assert!(full > 3 * length(), "{full} bytes before, {} after", length());
 }

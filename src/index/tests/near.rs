@@ -239,3 +239,35 @@ fn a_walk_into_a_crowd_that_is_not_visible_is_given_up() {
     assert_eq!((walk.hits, walk.scanned), (exact.hits, exact.scanned), "half are visible, and none is near");
     assert!(walk.walked < 3_000, "walked {}", walk.walked);
 }
+
+#[test]
+fn the_neighbours_of_many_by_one_bit_codes_are_those_of_a_full_scan() {
+    for dim in [64, 200] {
+        let mut world = World::new(dim, 17);
+        let centers: Vec<_> = (0..40).map(|_| world.vector(None)).collect();
+        let rows: Vec<_> = (0..4_300_u32)
+            .map(|at| {
+                let center = centers.get(at as usize % 50);
+                let from = (at % 9 == 0).then_some(50);
+                (index(0), id(at), world.vector(center), times(from, None))
+            })
+            .collect();
+        world.add(rows);
+        let gone: Vec<_> = world.rows.keys().copied().step_by(7).collect();
+        world.release(&gone);
+        let published = world.first(usize::MAX);
+        assert!(published.view(index(0)).unwrap().bits().is_some());
+        // More queries than one block of them has.
+        let queries: Vec<_> = (0..300).map(|at| world.vector(centers.get(at % 45))).collect();
+        let asked: Vec<_> = queries.iter().collect();
+        let mut all = 0;
+        for (least, most, now) in [(0.5, 5, 9), (0.82, 20, 99), (-1.0, 2, 99)] {
+            let found = near_many(&published, index(0), &asked, least, most, Time::from_millis(now)).unwrap();
+            for (query, hits) in queries.iter().zip(found).step_by(3) {
+                all += hits.len();
+                assert_eq!(hits, world.current_scan(index(0), query, least, most, now), "{dim} at {least}");
+            }
+        }
+        assert!(all > 1_000, "{all} neighbours");
+    }
+}

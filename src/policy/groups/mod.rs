@@ -3,12 +3,14 @@
 
 mod access;
 mod duplicates;
+mod file;
 mod scores;
 mod storage;
 mod utility;
 
 pub use access::*;
 pub use duplicates::*;
+pub use file::*;
 pub use scores::*;
 pub use storage::*;
 pub use utility::*;

@@ -5,7 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SlotNumbers, groups, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
+    groups, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -15,6 +16,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     gather_i8,
     dot_f32,
     sign_scores,
+    sign_marks,
 };
 
 /// Bytes of a step.
@@ -112,6 +114,41 @@ pub(super) fn sign_scores(
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.planes, words, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.words.len());
+    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
+        let mut sums = [_mm256_setzero_si256(); BIT_SLOTS / 4];
+        for (words, signs) in slots.words.chunks(WORDS_PER_SUM).zip(signs.chunks(WORDS_PER_SUM)) {
+            let mut counts = [_mm256_setzero_si256(); BIT_SLOTS / 4];
+            for (word, sign) in words.iter().zip(signs) {
+                let sign = _mm256_set1_epi64x(sign.cast_signed());
+                for (count, four) in counts.iter_mut().zip(word.as_chunks::<4>().0) {
+                    *count = _mm256_add_epi8(*count, ones_of_bytes(_mm256_xor_si256(four_slots(four), sign)));
+                }
+            }
+            for (sum, counts) in sums.iter_mut().zip(counts) {
+                *sum = add_weighted(*sum, counts, 0);
+            }
+        }
+        let mut differences = [0; BIT_SLOTS];
+        for (four, sum) in differences.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+            // The sums are the low halves of four lanes of 64 bits.
+            let evens = _mm256_permutevar8x32_epi32(sum, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+            // SAFETY: the array is the sixteen bytes that are written; the store needs no alignment.
+            unsafe { _mm_storeu_si128(four.as_mut_ptr().cast(), _mm256_castsi256_si128(evens)) };
+        }
+        *out = slots.likely(*query, &differences);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn four_slots(words: &[u64; 4]) -> __m256i {
+    // SAFETY: the array is the thirty-two bytes that are read; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
 }
 
 /// Adds the sums of the bytes of each lane, times 2 to the power of `bit`.

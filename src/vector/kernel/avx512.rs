@@ -1,7 +1,7 @@
 //! x86-64 with AVX-512 and VNNI: sixty-four bytes, or sixteen floats, at a step.
 //!
 //! VNNI multiplies an unsigned byte by a signed one. So 128 is added to each byte of a row, which flips its highest
-//! bit, and 128 · Σ query is subtracted from the sum. This is exact, and takes one operation for each step.
+//! bit, and each sum begins at −128 · Σ query. This is exact, and takes one operation for each step.
 
 #![allow(unsafe_code, reason = "vector loads take raw pointers")]
 
@@ -10,7 +10,8 @@ use std::arch::x86_64::*;
 use super::avx2;
 use super::avx2::sum_f32;
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SlotNumbers, groups, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
+    groups, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -25,12 +26,14 @@ pub(super) static KERNEL: Kernel = Kernel {
     gather_i8,
     dot_f32,
     sign_scores: avx2::sign_scores,
+    sign_marks: avx2::sign_marks,
 };
 
 pub(super) static KERNEL_POPCNT: Kernel = Kernel {
     name: "avx512-vpopcnt",
     supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512vpopcntdq"),
     sign_scores,
+    sign_marks,
     ..KERNEL
 };
 
@@ -75,8 +78,8 @@ struct Query<'q> {
     dim: usize,
     groups: &'q [[i8; BYTES]],
     tail: __m512i,
-    /// The amount that the flip of the highest bits adds.
-    added: i32,
+    /// The lanes with which a sum begins: what the flip of the highest bits adds, taken away ahead.
+    start: __m512i,
 }
 
 impl<'q> Query<'q> {
@@ -84,8 +87,15 @@ impl<'q> Query<'q> {
     #[target_feature(enable = "avx512f,avx512vnni")]
     fn new(query: &'q [i8]) -> Self {
         let (groups, tail) = query.as_chunks::<BYTES>();
-        let added = query.iter().map(|&q| 128 * i32::from(q)).sum();
-        Query { dim: query.len(), groups, tail: bytes(&padded(tail)), added }
+        let tail = if tail.is_empty() { _mm512_setzero_si512() } else { bytes(&padded(tail)) };
+        // As an unsigned byte the highest bit is the 128 that it adds to a byte of a row.
+        let highest_bits = _mm512_set1_epi8(i8::MIN);
+        let mut added = _mm512_dpbusd_epi32(_mm512_setzero_si512(), highest_bits, tail);
+        for group in groups {
+            added = _mm512_dpbusd_epi32(added, highest_bits, bytes(group));
+        }
+        let start = _mm512_sub_epi32(_mm512_setzero_si512(), added);
+        Query { dim: query.len(), groups, tail, start }
     }
 
     #[inline]
@@ -93,7 +103,7 @@ impl<'q> Query<'q> {
     fn dot(&self, row: &[i8]) -> i32 {
         let highest_bits = _mm512_set1_epi8(i8::MIN);
         let (row_groups, row_tail) = row.as_chunks::<BYTES>();
-        let mut sum = _mm512_setzero_si512();
+        let mut sum = self.start;
         for (q, r) in self.groups.iter().zip(row_groups) {
             sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(bytes(r), highest_bits), bytes(q));
         }
@@ -101,7 +111,7 @@ impl<'q> Query<'q> {
             let row_tail = _mm512_xor_si512(bytes(&padded(row_tail)), highest_bits);
             sum = _mm512_dpbusd_epi32(sum, row_tail, self.tail);
         }
-        _mm512_reduce_add_epi32(sum) - self.added
+        _mm512_reduce_add_epi32(sum)
     }
 
     /// Four rows at a time: each group of the query is loaded once, and the last steps of the four sums are shared.
@@ -111,7 +121,7 @@ impl<'q> Query<'q> {
         let highest_bits = _mm512_set1_epi8(i8::MIN);
         let [(a, a_tail), (b, b_tail), (c, c_tail), (d, d_tail)] = rows.map(<[i8]>::as_chunks::<BYTES>);
         let add = |sum, row, query| _mm512_dpbusd_epi32(sum, _mm512_xor_si512(row, highest_bits), query);
-        let [mut sum_a, mut sum_b, mut sum_c, mut sum_d] = [_mm512_setzero_si512(); 4];
+        let [mut sum_a, mut sum_b, mut sum_c, mut sum_d] = [self.start; 4];
         for ((((q, a), b), c), d) in self.groups.iter().zip(a).zip(b).zip(c).zip(d) {
             let q = bytes(q);
             sum_a = add(sum_a, bytes(a), q);
@@ -127,7 +137,7 @@ impl<'q> Query<'q> {
         }
         let two = _mm_hadd_epi32(quarter(sum_a), quarter(sum_b));
         let other = _mm_hadd_epi32(quarter(sum_c), quarter(sum_d));
-        let sums = _mm_sub_epi32(_mm_hadd_epi32(two, other), _mm_set1_epi32(self.added));
+        let sums = _mm_hadd_epi32(two, other);
         [
             _mm_extract_epi32::<0>(sums),
             _mm_extract_epi32::<1>(sums),
@@ -211,6 +221,28 @@ fn sign_scores(
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.planes, words, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
+}
+
+/// The sums of all slots of a block stay in registers, so each word of a query is read once for a block.
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn sign_marks(signs: &[u64], queries: &[SignNumbers], block: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(block.words.len());
+    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
+        let mut sums = [_mm512_setzero_si512(); BIT_SLOTS / SLOTS_SIDE_BY_SIDE];
+        for (words, sign) in block.words.iter().zip(signs) {
+            let sign = _mm512_set1_epi64(sign.cast_signed());
+            for (sum, row) in sums.iter_mut().zip(words.as_chunks::<SLOTS_SIDE_BY_SIDE>().0) {
+                let differing = _mm512_xor_si512(slots(row), sign);
+                *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(differing));
+            }
+        }
+        let mut differences = [0; BIT_SLOTS];
+        for (eight, sum) in differences.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>().0.iter_mut().zip(sums) {
+            // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
+            unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(sum)) };
+        }
+        *out = block.likely(*query, &differences);
+    }
 }
 
 #[inline]

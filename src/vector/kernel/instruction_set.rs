@@ -88,6 +88,69 @@ impl Levels {
     }
 }
 
+/// What kernels know of a query of which only the signs are compared.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::vector) struct SignNumbers {
+    /// What a sign of the query stands for.
+    pub(in crate::vector) value: f32,
+    /// The distance to the center.
+    pub(in crate::vector) reach: f32,
+    /// The least of what a slot must promise beyond what every estimate of the query has in common.
+    pub(in crate::vector) needed: f32,
+}
+
+/// A block of one-bit codes as a batch of queries reads it.
+#[derive(Clone, Debug)]
+pub(in crate::vector) struct SignSlots {
+    /// For each word of the signs, the words of all slots.
+    pub(in crate::vector) words: Box<[[u64; BIT_SLOTS]]>,
+    /// What the inner product of the signs of slot and query is multiplied with.
+    pub(in crate::vector) factors: [f32; BIT_SLOTS],
+    /// What is allowed for the error of an estimate, for a query at distance 1 from the center.
+    pub(in crate::vector) margins: [f32; BIT_SLOTS],
+    /// The inner products with the center.
+    pub(in crate::vector) offsets: [f32; BIT_SLOTS],
+}
+
+impl SignSlots {
+    /// The slots that promise what the query needs, a bit for each, from the numbers of signs in which slot and query
+    /// differ. No product is fused with a sum, so every instruction set gives the same bits.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+    pub(super) fn likely(&self, query: SignNumbers, differences: &[i32; BIT_SLOTS]) -> u64 {
+        let signs = (self.words.len() * 64) as i32;
+        let mut uppers = [0.0; BIT_SLOTS];
+        let mut any = false;
+        for ((((upper, difference), factor), margin), offset) in
+            uppers.iter_mut().zip(differences).zip(&self.factors).zip(&self.margins).zip(&self.offsets)
+        {
+            let product = query.value * (signs - 2 * difference) as f32;
+            let beyond = factor * product + query.reach * margin;
+            *upper = if beyond > 0.0 { beyond } else { 0.0 } + offset;
+            any |= *upper >= query.needed;
+        }
+        // Most blocks have no such slot, and a bit for each slot costs more than the question whether there is one.
+        if !any {
+            return 0;
+        }
+        let bits = uppers.iter().enumerate();
+        bits.fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= query.needed) << bit))
+    }
+}
+
+/// Counts for each slot the signs in which it differs from a query.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+pub(super) fn count_differences(words: &[[u64; BIT_SLOTS]], signs: &[u64]) -> [i32; BIT_SLOTS] {
+    let mut differences = [0; BIT_SLOTS];
+    for (row, sign) in words.iter().zip(signs) {
+        for (difference, word) in differences.iter_mut().zip(row) {
+            *difference += (word ^ sign).count_ones().cast_signed();
+        }
+    }
+    differences
+}
+
 /// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
 const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
 
@@ -113,6 +176,10 @@ pub(in crate::vector) struct Kernel {
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
     ) -> f32,
+    /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
+    /// one query after the other. It is safe to call if `supported` returns true.
+    pub(super) sign_marks:
+        unsafe fn(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]),
 }
 
 impl Kernel {
@@ -155,6 +222,20 @@ impl Kernel {
         assert_eq!(words.len(), levels.planes.len() * BIT_SLOTS, "a block has the words of its slots");
         // SAFETY: `available` has asked the processor whether it has the instructions.
         unsafe { (self.sign_scores)(levels, words, numbers, wanted, out) }
+    }
+
+    pub(in crate::vector) fn sign_marks(
+        &self,
+        signs: &[u64],
+        queries: &[SignNumbers],
+        slots: &SignSlots,
+        out: &mut [u64],
+    ) {
+        assert!(!slots.words.is_empty(), "a slot has signs");
+        assert_eq!(signs.len(), queries.len() * slots.words.len(), "queries have the signs of slots");
+        assert_eq!(out.len(), queries.len(), "each query has a result");
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.sign_marks)(signs, queries, slots, out) }
     }
 }
 

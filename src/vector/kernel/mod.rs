@@ -17,7 +17,9 @@ mod neon;
 mod scalar;
 
 pub use instruction_set::BIT_SLOTS;
-pub(super) use instruction_set::{Kernel, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SlotNumbers};
+pub(super) use instruction_set::{
+    Kernel, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
+};
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
@@ -95,6 +97,15 @@ pub(super) fn sign_scores(
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     fastest().sign_scores(levels, words, numbers, wanted, out)
+}
+
+/// Writes for each query the slots of a block that promise what the query needs, a bit for each.
+///
+/// # Panics
+///
+/// When the queries do not have as many signs as the slots, or there is not one result for each query.
+pub(super) fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    fastest().sign_marks(signs, queries, slots, out);
 }
 
 /// The dot product of two vectors, with the same bits on every machine.

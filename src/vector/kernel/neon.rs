@@ -5,7 +5,10 @@
 use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Levels, Planes, SlotNumbers, groups, padded};
+use super::instruction_set::{
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SignNumbers, SignSlots, SlotNumbers, count_differences, groups,
+    padded,
+};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "neon",
@@ -14,6 +17,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     gather_i8,
     dot_f32,
     sign_scores,
+    sign_marks,
 };
 
 pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
@@ -23,6 +27,7 @@ pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
     gather_i8: gather_i8_dotprod,
     dot_f32,
     sign_scores,
+    sign_marks,
 };
 
 /// Bytes of a step.
@@ -182,4 +187,13 @@ fn sign_scores(
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.planes, words, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
+}
+
+/// The counts of ones are left to the compiler, which has `cnt` for them.
+#[target_feature(enable = "neon")]
+fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.words.len());
+    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
+        *out = slots.likely(*query, &count_differences(&slots.words, signs));
+    }
 }

@@ -2,10 +2,13 @@
 
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Levels, Planes, SlotNumbers, groups, padded};
+use super::instruction_set::{
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SignNumbers, SignSlots, SlotNumbers, count_differences, groups,
+    padded,
+};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_scores };
+    Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_scores, sign_marks };
 
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
@@ -69,4 +72,11 @@ fn sign_scores(
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.planes, words, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
+}
+
+fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.words.len());
+    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
+        *out = slots.likely(*query, &count_differences(&slots.words, signs));
+    }
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::limits::DIM_MAX;
-use crate::vector::kernel::{Kernel, available};
-use crate::vector::{UnitVector, dot_f32, encode};
+use crate::vector::kernel::{Kernel, SignNumbers, SignSlots, available};
+use crate::vector::{SignBatch, UnitVector, dot_f32, encode};
 
 /// Numbers of a seed, uniform in −1 to 1.
 fn uniform(seed: u64) -> impl Iterator<Item = f32> {
@@ -225,5 +225,110 @@ fn sums_at_the_bound_do_not_overflow() {
         let mut scores = [0.0; BIT_SLOTS];
         kernel.sign_scores(&levels, &rows, &numbers, u64::MAX, &mut scores);
         assert_eq!(scores, [15.0 * DIM_MAX as f32; BIT_SLOTS], "{}", kernel.name());
+    }
+}
+
+#[test]
+fn a_batch_misses_no_near_slot_and_leaves_most_others_out() {
+    for shape in SHAPES {
+        for dim in [64, 100, 384, 1_000, DIM_MAX] {
+            let rows = rows(shape, dim, 640);
+            let (frame, blocks) = coded(&rows);
+            let queries: Vec<UnitVector> = (0..rows.len())
+                .step_by(40)
+                .map(|at| {
+                    let other = &rows[(at + 320) % rows.len()];
+                    let values = rows[at].as_slice().iter().zip(other.as_slice());
+                    unit(&values.map(|(a, b)| 0.9 * a + 0.1 * b + 1e-6).collect::<Vec<_>>())
+                })
+                .collect();
+            let slices = || queries.iter().map(UnitVector::as_slice);
+            let mut batch = SignBatch::new(&frame, slices(), 1.0 - f32::EPSILON);
+            let mut likely = vec![0; queries.len()];
+            batch.likely(blocks.block(0).unwrap(), &mut likely);
+            assert!(likely.iter().all(|bits| *bits == u64::MAX), "without a floor every slot is likely");
+            for least in [-0.5, 0.0, 0.6, 0.9] {
+                (0..queries.len()).for_each(|at| batch.set_floor(at, least));
+                let (mut missed, mut near, mut marked) = (0, 0, 0);
+                for block in 0..rows.len() / BIT_SLOTS {
+                    batch.likely(blocks.block(block).unwrap(), &mut likely);
+                    for (query, bits) in queries.iter().zip(&likely) {
+                        for (slot, row) in rows[block * BIT_SLOTS..][..BIT_SLOTS].iter().enumerate() {
+                            let is_likely = bits >> slot & 1 == 1;
+                            // The codes of slots are made from codes of a byte, which have an error of their own.
+                            let is_near = dot_f32(row.as_slice(), query.as_slice()) >= least + 2e-3;
+                            missed += u32::from(is_near && !is_likely);
+                            near += u32::from(is_near);
+                            marked += u32::from(is_likely);
+                        }
+                    }
+                }
+                assert_eq!(missed, 0, "{shape:?} × {dim} at {least}: of {near}");
+                let random = matches!(shape, Shape::Random) && dim >= 384 && least == 0.9;
+                assert!(!random || marked < 2 * near, "{shape:?} × {dim}: {marked} for {near}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_with_a_query_in_the_center_has_finite_numbers() {
+    let frame = BitFrame::around([0.6, 0.8].into());
+    let mut blocks = BitBlocks::vacant(&frame, 1);
+    blocks.set(3, &frame, &[76, 102], 1.0 / 127.0, &mut Vec::new());
+    let queries = [[0.6_f32, 0.8], [-0.6, 0.8]];
+    let mut batch = SignBatch::new(&frame, queries.iter().map(|query| &query[..]), 0.999);
+    (0..2).for_each(|at| batch.set_floor(at, 0.99));
+    let mut likely = [0; 2];
+    batch.likely(blocks.block(0).unwrap(), &mut likely);
+    assert_eq!(likely[0] >> 3 & 1, 1, "the slot lies where the query does");
+    assert_eq!(likely[1] >> 3 & 1, 0, "a query far off");
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_marks_slots_like_the_scalar_one(words in 1_usize..70, count in 0_usize..5, seed: u64) {
+        let mut state = seed;
+        let mut word = || {
+            next_flip(&mut state);
+            // Runs of ones reach the bounds of narrow sums.
+            if state >> 60 == 0 { u64::MAX } else { state ^ state >> 29 }
+        };
+        let signs: Vec<u64> = (0..words * count).map(|_| word()).collect();
+        let rows: Box<[[u64; BIT_SLOTS]]> = (0..words).map(|_| [(); BIT_SLOTS].map(|()| word())).collect();
+        let mut numbers = uniform(seed);
+        let queries: Vec<SignNumbers> = (0..count)
+            .map(|_| {
+                let mut next = || numbers.next().unwrap();
+                SignNumbers { value: next().abs(), reach: next().abs(), needed: next() }
+            })
+            .collect();
+        let mut some = || [(); BIT_SLOTS].map(|()| numbers.next().unwrap());
+        let factors = some().map(|factor| factor.abs() / 16.0);
+        let slots = SignSlots { words: rows, factors, margins: some().map(f32::abs), offsets: some() };
+        let marks = |kernel: &Kernel| {
+            let mut out = vec![1; count];
+            kernel.sign_marks(&signs, &queries, &slots, &mut out);
+            out
+        };
+        let expected = marks(available().last().unwrap());
+        for kernel in available() {
+            prop_assert_eq!(marks(kernel), expected.clone(), "{}", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn signs_that_all_differ_or_agree_are_counted_to_the_bound() {
+    let words = vec![[u64::MAX; BIT_SLOTS]; DIM_MAX / 64].into();
+    let (ones, zeros) = ([1.0; BIT_SLOTS], [0.0; BIT_SLOTS]);
+    let slots = SignSlots { words, factors: ones, margins: zeros, offsets: zeros };
+    let query = SignNumbers { value: 1.0, reach: 0.0, needed: DIM_MAX as f32 };
+    for kernel in available() {
+        let mut out = [0];
+        kernel.sign_marks(&vec![u64::MAX; DIM_MAX / 64], &[query], &slots, &mut out);
+        assert_eq!(out, [u64::MAX], "{}", kernel.name());
+        kernel.sign_marks(&vec![0; DIM_MAX / 64], &[query], &slots, &mut out);
+        assert_eq!(out, [0], "{}", kernel.name());
     }
 }

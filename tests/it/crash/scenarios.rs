@@ -87,6 +87,19 @@ fn short_lived(w: &mut World) -> Result<()> {
     Ok(())
 }
 
+/// A file whose last pages are in use, and most of those before them are free.
+fn mostly_free(w: &mut World) -> Result<()> {
+    library(w)?;
+    w.db().set_policy("undo.horizon = \"0s\"", Syntax::Toml)?;
+    for at in 0..6_u32 {
+        let noise =
+            (0..225 << 10).flat_map(|word: u32| (word ^ at << 20).wrapping_mul(0x9e37_79b1).to_le_bytes());
+        let payload: Vec<u8> = noise.collect();
+        ns(w.db()).add(Draft::new(format!("call {at}")).key(format!("call{at}")).payload(payload))?;
+    }
+    ns(w.db()).forget(Forget::names((0..5).map(|at| format!("call{at}")))).map(drop)
+}
+
 fn imported(w: &mut World) -> Result<()> {
     library(w)?;
     import_start(w)?;
@@ -474,6 +487,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "backup",
         before: library,
         steps: &[OPEN, step(|w| w.db().backup(COPY).map(drop)), step(|w| ns(w.db()).add(row(9)).map(drop))],
+    },
+    Scenario {
+        name: "give_space_back",
+        before: mostly_free,
+        steps: &[OPEN, CLOSE, OPEN, step(|w| ns(w.db()).add(row(9)).map(drop)), CLOSE],
     },
     Scenario {
         name: "close_and_reopen",

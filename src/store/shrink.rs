@@ -1,0 +1,78 @@
+//! Giving space back: the file ends where its last page in use ends.
+//!
+//! redb doubles a file that grows, and at its closing cuts off the free pages at the end. A page in use near the end keeps
+//! all the free pages before it. So where much of a file is free, redb moves its last pages forward before the file is
+//! let go of. That is its own compaction: each step is a durable commit, and a crash in between costs the next opening a
+//! walk through the file, and no row. Only whole pages are moved. [`Store::compact`] also makes room within pages, and
+//! leaves nothing of what was forgotten.
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::store::handle::{FILE, Handle, closing, open_handle};
+use crate::store::open::Store;
+use crate::store::rows::Rows;
+use crate::store::tx::fenced;
+
+/// Bytes of a file below which no space is given back: what could be won is not worth the syncs.
+const SHRUNK_MIN: u64 = 4 << 20;
+
+impl Store {
+    /// Closes the file as [`Store::close`] does. If more than the share `most_free` of it is free, it becomes shorter.
+    ///
+    /// A handle that lets others read gives nothing back, because a reader must not lose its pages. Neither does one that
+    /// finds the file taken by another process right after it was closed. What goes wrong beyond the closing is logged: all
+    /// commits are on the disk already.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub(crate) fn close_and_shrink(&self, most_free: f64) -> Result<()> {
+        let worth = !self.options.read_only && !self.options.shared && most_free < 1.0;
+        let live = match worth {
+            true => self.snapshot().and_then(|rows| rows.size()).map(|size| size.map(|size| size.live)),
+            false => Ok(None),
+        };
+        self.close()?;
+        let shrunk = live.and_then(|live| match live {
+            Some(live) => self.shrink(live, most_free),
+            None => Ok(0),
+        });
+        match shrunk {
+            Ok(0) => {}
+            Ok(bytes) => tracing::debug!(bytes, "gave space back"),
+            Err(why) => tracing::warn!(%why, "no space was given back"),
+        }
+        Ok(())
+    }
+
+    /// Makes the closed file shorter if it is worth it, and returns the bytes that it lost. Rows of `live` bytes are in it.
+    fn shrink(&self, live: u64, most_free: f64) -> Result<u64> {
+        let before = self.file_bytes()?;
+        // Rows take at least their bytes, so no more than this can be free. To count what is free takes a walk.
+        let is_free = |free: u64| free as f64 > most_free * before as f64;
+        if before < SHRUNK_MIN || !is_free(before.saturating_sub(live)) {
+            return Ok(0);
+        }
+        let _one = self.writer.lock();
+        let mut database = match open_handle(self.disk.as_ref(), &self.options) {
+            Ok((Handle::Write(database), _)) => database,
+            Ok(_) | Err(Error::Locked { .. }) => return Ok(0),
+            Err(why) => return Err(why),
+        };
+        let moved = move_forward(&mut database, |used| is_free(before.saturating_sub(used)));
+        let closed = fenced(FILE, &[], || database.close().map_err(closing));
+        moved.and(closed)?;
+        Ok(before.saturating_sub(self.file_bytes()?))
+    }
+}
+
+/// Moves the last pages in use forward, if `is_worth_it` for the bytes of pages in use.
+fn move_forward(database: &mut Database, is_worth_it: impl FnOnce(u64) -> bool) -> Result<()> {
+    let tx = fenced(FILE, &[], || database.begin_write())?;
+    let used = fenced(FILE, &[], || tx.stats()).map(|of| of.allocated_pages() * of.page_size() as u64);
+    fenced(FILE, &[], || tx.abort())?;
+    if is_worth_it(used?) {
+        fenced(FILE, &[], || database.compact())?;
+    }
+    Ok(())
+}
