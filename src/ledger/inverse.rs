@@ -14,7 +14,7 @@ use crate::model::{MemoryId, Op};
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
-/// | return, restore, remove, detach, part, drop, derive, ignore, fold | none |
+/// | return, restore, remove, detach, part, drop, derive, ignore, fold, refuse | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
@@ -37,6 +37,7 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Withdraw
         | Op::Retell
         | Op::Rename
-        | Op::Fold => None,
+        | Op::Fold
+        | Op::Refuse => None,
     }
 }

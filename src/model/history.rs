@@ -64,6 +64,8 @@ closed_set! {
         Rename = 21, "rename";
         /// Accesses of memories were counted; no version changed.
         Fold = 44, "fold";
+        /// A summary was refused, and no row changed.
+        Refuse = 60, "refuse";
     }
 }
 

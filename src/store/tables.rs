@@ -20,6 +20,7 @@ use crate::store::control::{
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
 };
+use crate::store::planned::{GroupRow, PlanRow};
 
 /// Key of the identity row.
 pub(crate) const IDENTITY: &[u8] = b"identity";
@@ -351,6 +352,10 @@ tables! {
         /// Memory → the contexts that it was in.
         ContextOf = "context_of", Derived, Codec::Empty,
             fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
+        /// Plans of summaries.
+        GcPlan = "gc_plan", Control, row!(60, PlanRow), fn gc_plan(ns: NsId, plan: RunId);
+        /// The groups of a plan.
+        GcGroup = "gc_group", Control, row!(61, GroupRow), fn gc_group(ns: NsId, plan: RunId, group: u32);
     }
 }
 

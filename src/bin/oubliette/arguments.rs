@@ -17,7 +17,7 @@ pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
-use crate::embedder;
+use crate::{embedder, eval_gc, gc};
 use crate::past::PastOptions;
 
 /// An embedded memory database for AI agents that forgets on purpose.
@@ -124,6 +124,13 @@ pub(crate) enum Command {
     Forget(ForgetOptions),
     /// Run maintenance passes [default: the passes that the policy enables, then embed, index and repair]
     Maintain(MaintainOptions),
+    /// Let summaries take the place of memories that are old and unused
+    Gc {
+        #[command(subcommand)]
+        command: gc::GcCommand,
+    },
+    /// Show what a summary stands for
+    Expand(NameOptions),
     /// Drop the indexes and build them again from the memories
     Reindex,
     /// Give every memory a vector from another embedder
@@ -699,6 +706,8 @@ pub(crate) struct EvalOptions {
     /// its "evidence", the keys of these memories
     #[arg(long)]
     pub(crate) text: bool,
+    #[command(flatten)]
+    pub(crate) gc: eval_gc::GcEvalOptions,
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10)]
     pub(crate) k: usize,

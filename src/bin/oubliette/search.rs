@@ -17,7 +17,7 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
-use crate::{told, write};
+use crate::{gc, told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
@@ -77,6 +77,9 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
                 members.insert("around".to_owned(), around(&team, hit.id, steps)?);
+            }
+            if let (Some(sources), Value::Object(members)) = (gc::stands_for(&team, hit.id)?, &mut document) {
+                members.insert("sources".to_owned(), sources);
             }
             Ok(document)
         };

@@ -2,11 +2,13 @@
 //! only place where they stand.
 
 mod access;
+mod collecting;
 mod duplicates;
 mod scores;
 mod storage;
 
 pub use access::*;
+pub use collecting::*;
 pub use duplicates::*;
 pub use scores::*;
 pub use storage::*;
