@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack};
 use crate::model::{MemoryId, RunId, Tombstone};
 use crate::recall::Got;
-use crate::summary::{Expected, InputPack, Summarizer, SummaryDocument, TimeSpan, accept, token_estimate};
+use crate::summary::{
+    Expected, Extractive, InputPack, Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
+};
 
 /// Plans that one call makes at most.
 const PLANS_MAX: u64 = 1_000;
@@ -121,6 +123,22 @@ impl Namespace {
             self.gc_abort(plan, None, "the run that made it is over")?;
         }
         Ok(report)
+    }
+
+    /// The built-in summarizer, with the length that the policy in force gives its summaries.
+    ///
+    /// ```
+    /// use oubliette::gc::Extractive;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert_eq!(team.gc_builtin()?, Extractive::new(0.2)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None: the policy holds the bound of the length.
+    pub fn gc_builtin(&self) -> Result<Extractive> {
+        Extractive::new(self.db.inner.in_force().policy.gc.summary_tokens)
     }
 
     fn gc_one(

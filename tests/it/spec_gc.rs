@@ -2,7 +2,7 @@
 
 use crate::world::{DIM, World, axis};
 use oubliette::gc::{Extractive, GcCommitted, GcOptions, GcPlan, GroupState, PlanState, Summarizer};
-use oubliette::memory::{AuthorKind, Field, TombstoneReason};
+use oubliette::memory::{AuthorKind, ContextDraft, Field, Inclusion, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Error, Kind, MemoryId, Patch, Query};
 use serde_json::json;
@@ -181,6 +181,21 @@ fn v_222_to_v_225_a_source_that_has_changed_refuses_its_group() {
             (GroupState::Refused, expected)
         );
     }
+}
+
+#[test]
+fn v_224_a_source_that_was_used_refuses_its_group() {
+    let (world, ids) = old(3);
+    let plan = plan(&world);
+    let context = ContextDraft::new("turn-1", [Inclusion::new(ids[1], 12)]);
+    world.ns.context_log_write(&context).unwrap();
+    assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_used");
+    assert_eq!(world.live(), ids);
+    // With `strict_use` off only a use that still counts refuses.
+    world.db.set_policy("gc.strict_use = false", Syntax::Toml).unwrap();
+    world.advance("6d");
+    let plan = self::plan(&world);
+    assert_eq!(plan.groups[0].source_ids, ids);
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub(crate) enum Command {
     /// Let summaries take the place of memories that are old and unused
     Gc {
         #[command(subcommand)]
-        command: gc::GcCommand,
+        command: gc_arguments::GcCommand,
     },
     /// Show what a summary stands for
     Expand(NameOptions),
@@ -707,7 +707,7 @@ pub(crate) struct EvalOptions {
     #[arg(long)]
     pub(crate) text: bool,
     #[command(flatten)]
-    pub(crate) gc: eval_gc::GcEvalOptions,
+    pub(crate) gc: gc_arguments::GcEvalOptions,
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10)]
     pub(crate) k: usize,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use oubliette::clock::ManualClock;
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer, token_estimate};
 use oubliette::memory::Got;
@@ -34,24 +33,6 @@ const BYTES_MIN: usize = 240;
 const EMPTY_WORDS: &str = "a an and are as at be been being by for from had has have he her his how i in is it its me my no not \
     of on or our she so that the their them then there these they this those to us was we were what when where which who \
     why will with you your do does did but if just can could would should about up out all also some any than too very am";
-
-#[derive(Debug, Args)]
-pub(crate) struct GcEvalOptions {
-    /// Measure how much of the evidence is still found after the oldest memories have made room for summaries, on a copy
-    #[arg(long, conflicts_with = "text")]
-    pub(crate) gc: bool,
-    /// Share of the memories that is summarized; can be given several times [default: 0.25, 0.5, 0.75, 0.9]
-    #[arg(long = "share", value_name = "0..1", requires = "gc")]
-    shares: Vec<f64>,
-    /// Tokens of the summaries as a share of those of their sources; can be given several times [default: gc.summary_tokens
-    /// of the policy]
-    #[arg(long = "budget", value_name = "0..1", requires = "gc")]
-    budgets: Vec<f64>,
-    /// Who writes the summaries: builtin, first (the first sentences), random (any sentences), or a file of facts as JSON
-    /// lines with their "source_turns"; can be given several times
-    #[arg(long = "summarizer", value_name = "NAME|F.jsonl", default_value = "builtin", requires = "gc")]
-    summarizers: Vec<String>,
-}
 
 /// A question, and the keys of what answers it.
 struct Question {

@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand};
 use oubliette::gc::{Extractive, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, Summarizer};
 use oubliette::maintain::RunId;
 use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NameOptions;
+use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
@@ -22,95 +22,6 @@ use crate::told::of;
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 /// How often a summarizer that works is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum GcCommand {
-    /// Plan summaries: which memories are old and unused, and which of them become one summary
-    Plan(PlanOptions),
-    /// Show a plan with its groups, or all plans
-    Show {
-        /// The plan [default: all plans]
-        plan: Option<String>,
-    },
-    /// Print what the writer of the summary of a group is given, as JSON
-    Pack {
-        /// The plan
-        plan: String,
-        /// The group of the plan
-        group: String,
-    },
-    /// Put a summary in the place of a group
-    Commit(CommitOptions),
-    /// Give up a plan, or one group of it
-    Abort {
-        /// The plan
-        plan: String,
-        /// The group of the plan [default: all that are not committed]
-        group: Option<String>,
-        /// Why
-        #[arg(long)]
-        reason: String,
-    },
-    /// Summarize everything that is old and unused: plan, summarize and commit, group by group
-    Run(RunOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PlanOptions {
-    /// Largest number of tokens of all memories of a plan, 1 to 1000000 [default: 60000]
-    #[arg(long, value_name = "N")]
-    limit_tokens: Option<u64>,
-    /// Age above which a memory may be summarized, such as 14d [default: gc.age_min of the policy]
-    #[arg(long, value_name = "DURATION")]
-    age_min: Option<String>,
-    /// Decayed number of inclusions below which a memory may be summarized [default: gc.access_threshold of the policy]
-    #[arg(long, value_name = "NUMBER")]
-    access_threshold: Option<f64>,
-    /// Largest number of groups, 1 to 50 for a plan [default: gc.max_groups of the policy; for run, all there are]
-    #[arg(long, value_name = "N")]
-    max_groups: Option<u32>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CommitOptions {
-    /// The plan
-    plan: String,
-    /// The group of the plan
-    group: String,
-    /// The summary, JSON of the form json_v1; - for standard input
-    #[arg(long, value_name = "FILE.json")]
-    summary: PathBuf,
-    /// A memory that the summary stands for; can be given several times [default: all of the group]
-    #[arg(long = "source", value_name = "ID")]
-    sources: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunOptions {
-    #[command(flatten)]
-    plan: PlanOptions,
-    /// Who writes the summaries: builtin, which copies sentences, or a command that reads the pack as JSON from standard
-    /// input and prints JSON of the form json_v1
-    #[arg(long, value_name = "builtin|CMD", default_value = "builtin")]
-    summarizer: String,
-    /// How long a command may take for one summary
-    #[arg(long, value_name = "DURATION", default_value = "2m")]
-    timeout: String,
-    /// Say what would be done, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-}
-
-impl PlanOptions {
-    fn options(&self) -> Result<GcOptions> {
-        Ok(GcOptions {
-            limit_tokens: self.limit_tokens,
-            age_min: self.age_min.as_deref().map(str::parse).transpose()?,
-            access_threshold: self.access_threshold,
-            max_groups: self.max_groups,
-        })
-    }
-}
 
 /// `gc`.
 pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {

@@ -15,6 +15,7 @@ mod evidence;
 mod fields;
 mod forget;
 mod gc;
+mod gc_arguments;
 mod latency;
 mod maintain;
 mod output;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
-use crate::model::{Access, Content, Kind, MemoryId, Span, Time, Vitals};
+use crate::model::{Content, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
 use crate::store::{MessageRows, NsId, PartId, Stamp, Walk};
@@ -36,13 +36,6 @@ pub(crate) enum GroupKey {
     ChannelDay(Option<String>, String),
     /// What the policy groups by says nothing of the memory.
     Alone(MemoryId),
-}
-
-/// The inclusions of a memory, decayed to an instant.
-pub(crate) fn decayed(access: &Access, now: Time, tau_days: f64) -> f64 {
-    let since = access.last_included_at.map_or(0, |at| now.as_millis().saturating_sub(at.as_millis()).max(0));
-    let days = since as f64 / Span::from_hours(24).as_millis() as f64;
-    access.included_count_decay * (-days / tau_days).exp()
 }
 
 /// The memories of a namespace that may be summarized at an instant, those that a plan has already left out. Only rows
@@ -121,7 +114,7 @@ impl Asked<'_> {
             return Ok(None);
         }
         let access = rows.access(self.ns, id)?;
-        let inclusion = decayed(&access, self.now, self.policy.access.tau_days);
+        let inclusion = access.included_count_at(self.now, self.policy.access.tau_days);
         let gc = &self.policy.gc;
         let rests = |at: Time| at.plus(gc.resummarize_after) >= self.now;
         if inclusion >= gc.access_threshold

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::hygiene::gc::candidates::decayed;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Ledger};
 use crate::model::{
@@ -183,7 +182,7 @@ fn changed(
     }
     let is_used = access.access_seq != stamp.access_seq;
     let counts =
-        policy.gc.strict_use || decayed(&access, now, policy.access.tau_days) >= policy.gc.access_threshold;
+        policy.gc.strict_use || access.included_count_at(now, policy.access.tau_days) >= policy.gc.access_threshold;
     Ok((is_used && counts).then_some(Refusal::SourceUsed))
 }
 
