@@ -68,6 +68,8 @@ impl Namespace {
         check(options)?;
         let inner = &self.db.inner;
         inner.check_open()?;
+        // What waits to be counted is a use as well.
+        self.db.flush_access()?;
         // Two plans at once could take the same sources.
         let _one = inner.upkeep.lock();
         let in_force = inner.in_force();
@@ -224,6 +226,7 @@ impl Namespace {
             run,
             budget: self.gc_budget(asked.ns)?,
         };
+        self.db.flush_access()?;
         let _one = self.db.inner.upkeep.lock();
         match self.gc_carry_out(&wanted)? {
             Verdict::Done(group) => {

@@ -17,8 +17,8 @@ pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
-use crate::{embedder, eval_gc, gc};
 use crate::past::PastOptions;
+use crate::{embedder, gc_arguments};
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use oubliette::gc::{Extractive, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, Summarizer};
+use oubliette::gc::{GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, Summarizer};
 use oubliette::maintain::RunId;
 use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
 use serde_json::{Map, Value, json};
@@ -131,7 +131,7 @@ fn read(file: &PathBuf) -> Result<String> {
 
 fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Done {
     let summarizer: Box<dyn Summarizer> = match options.summarizer.as_str() {
-        "builtin" => Box::new(Extractive::new(summary_tokens(namespace))?),
+        "builtin" => Box::new(namespace.gc_builtin()?),
         command => {
             let timeout: Span = options.timeout.parse()?;
             let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
@@ -150,11 +150,6 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Don
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
     output.done(&document, |_| run_told(&report, options.dry_run))
-}
-
-/// The share of tokens that the policy in force gives the built-in summarizer.
-pub(crate) fn summary_tokens(namespace: &Namespace) -> f64 {
-    namespace.database().policy().0.gc.summary_tokens
 }
 
 fn run_told(report: &GcRunReport, dry_run: bool) -> String {

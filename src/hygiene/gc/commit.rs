@@ -181,8 +181,8 @@ fn changed(
         return Ok(Some(Refusal::SourceChanged));
     }
     let is_used = access.access_seq != stamp.access_seq;
-    let counts =
-        policy.gc.strict_use || access.included_count_at(now, policy.access.tau_days) >= policy.gc.access_threshold;
+    let counts = policy.gc.strict_use
+        || access.included_count_at(now, policy.access.tau_days) >= policy.gc.access_threshold;
     Ok((is_used && counts).then_some(Refusal::SourceUsed))
 }
 
