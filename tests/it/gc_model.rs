@@ -187,7 +187,7 @@ impl Tale {
         if group.aborted || plan.state(self.world.now()) != PlanState::Open {
             return Some("plan_closed");
         }
-        let changed = group.sources.iter().filter_map(|(id, version)| {
+        let mut changed = group.sources.iter().filter_map(|(id, version)| {
             let row = &self.rows[id];
             match () {
                 () if !Tale::is_live(row) => Some("source_gone"),
@@ -196,7 +196,7 @@ impl Tale {
                 () => None,
             }
         });
-        changed.last()
+        changed.next_back()
     }
 
     fn commit(&mut self, plan: usize, group: usize, variant: u8) {
