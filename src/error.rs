@@ -86,6 +86,16 @@ pub enum Error {
         /// Why it can't be done.
         why: String,
     },
+    /// A summary or a plan of summaries is refused, and nothing has changed.
+    #[error("{code}: {why}")]
+    Refused {
+        /// The rule, as the name of a [`Refusal`](crate::gc::Refusal).
+        code: &'static str,
+        /// Why, in words.
+        why: String,
+        /// JSON pointers to the values of the summary that are wrong.
+        pointers: Vec<String>,
+    },
     /// Another process (or another handle of this one) has the file open for writing.
     #[error("{} is open in another process", path.display())]
     Locked {
@@ -195,6 +205,8 @@ pub enum ErrorKind {
     CursorTooOld,
     /// The state of the memory forbids it.
     Conflict,
+    /// A summary is refused.
+    Refused,
     /// The file is open elsewhere.
     Locked,
     /// Not a database file.
@@ -300,6 +312,7 @@ impl Error {
             Error::BeforePurgeHorizon { .. } => ErrorKind::BeforePurgeHorizon,
             Error::CursorTooOld { .. } => ErrorKind::CursorTooOld,
             Error::Conflict { .. } => ErrorKind::Conflict,
+            Error::Refused { .. } => ErrorKind::Refused,
             Error::Locked { .. } => ErrorKind::Locked,
             Error::NotADatabase { .. } => ErrorKind::NotADatabase,
             Error::Format { .. } => ErrorKind::Format,
@@ -357,6 +370,7 @@ impl Error {
                 "database" => "check the path; `init` or a first write makes a database there",
                 "namespace" => "check its name; `namespace list` shows all of them",
                 "run" => "check the id of the run and the namespace; a run that wrote nothing is not kept",
+                "plan" => "check the id of the plan and the namespace",
                 "aggregate" => "check the id and the namespace; `aggregates` lists what there is",
                 _ => "check the id or key and the namespace",
             };
@@ -379,6 +393,7 @@ impl Error {
             ErrorKind::Conflict => {
                 "`explain` tells what happened to the memory; the message says what can be done"
             }
+            ErrorKind::Refused => "`gc show` tells how the plan stands; correct the summary, or plan again",
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",

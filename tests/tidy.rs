@@ -38,15 +38,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "hygiene",
         &[
-            "model", "policy", "text", "vector", "hnsw", "record", "store", "index", "ledger", "ingest",
-            "recall",
+            "model", "policy", "text", "summary", "vector", "hnsw", "record", "store", "index", "ledger",
+            "ingest", "recall",
         ],
     ),
     (
         "engine",
         &[
-            "model", "policy", "text", "vector", "embedder", "hnsw", "store", "index", "ledger", "ingest",
-            "recall", "hygiene",
+            "model", "policy", "text", "summary", "vector", "embedder", "hnsw", "store", "index", "ledger",
+            "ingest", "recall", "hygiene",
         ],
     ),
     ("exchange", &["json", "model", "engine"]),

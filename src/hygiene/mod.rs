@@ -29,6 +29,7 @@ mod embed;
 mod erased;
 mod expire;
 mod fold;
+mod gc;
 mod limbo;
 mod link;
 mod list;
@@ -64,6 +65,11 @@ pub(crate) use erased::check_erased;
 pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
+pub(crate) use gc::{
+    Committing, Verdict, candidates, carry_out, close_plan, committed, group_of, groups, observed, pack,
+    pack_limits, plan_told, refuse, tags_of_all,
+};
+pub use gc::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;

@@ -3,7 +3,7 @@
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
 use crate::ledger::{Change, Context, Entry, Ledger, Restored};
-use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode};
+use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason};
 use crate::store::Rows;
 
 /// Journal rows that one slice takes back.
@@ -57,7 +57,9 @@ fn take_back(
     all: &mut Returned,
 ) -> Result<()> {
     let Some(subject) = row.subject else { return Ok(()) };
-    if row.op == Op::Merge {
+    if row.op == Op::Insert {
+        take_away(ledger, context, subject, all)?;
+    } else if row.op == Op::Merge {
         // The last that went comes back first.
         for id in row.evidence.members.iter().rev() {
             bring_back(ledger, context, run, *id, all)?;
@@ -108,6 +110,18 @@ fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> bool
     ledger.whole(context.ns, id).is_ok()
 }
 
+/// A row that the run had made goes.
+fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) -> Result<()> {
+    let there = ledger.tx.vitals(context.ns, id)?;
+    if there.is_some_and(|row| row.times.removed_at.is_none()) {
+        let change = Change::Remove { id, reason: TombstoneReason::Undone, replaced_by: None };
+        ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
+    } else {
+        all.lost.push(format!("{id}: it was removed since"));
+    }
+    Ok(())
+}
+
 /// A row returns from limbo, if this run removed it and it is still there.
 fn bring_back(
     ledger: &mut Ledger<'_, '_>,
@@ -124,6 +138,9 @@ fn bring_back(
     match limbo {
         Some(limbo) if limbo.run == Some(run) => {
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
+            if limbo.reason == TombstoneReason::Summarized {
+                ledger.note_summarized(context, id)?;
+            }
             all.tell(id, restored.unwrap_or_default());
         }
         Some(_) => all.lost.push(format!("{id}: another run removed it since")),

@@ -28,6 +28,7 @@ mod rename;
 mod rules;
 mod similarity;
 mod snapshot;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod undo;

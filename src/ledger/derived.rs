@@ -40,7 +40,7 @@ pub(crate) enum IndexRow {
 
 impl IndexRow {
     /// The tables in which such rows stand.
-    pub(crate) const TABLES: [Table; 9] = [
+    pub(crate) const TABLES: [Table; 10] = [
         Table::Superseded,
         Table::SupersededTime,
         Table::ByTime,

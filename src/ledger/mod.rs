@@ -39,6 +39,7 @@ mod rename;
 mod returns;
 mod run;
 mod settle;
+mod summarized;
 mod supersede;
 mod terms;
 mod text;

@@ -18,7 +18,7 @@ macro_rules! closed_set {
     }) => {
         closed_set! {
             @ [concat!(
-                "```\n# use oubliette::{exchange::*, maintain::*, memory::*, policy::*, report::*, *};\nassert_eq!(",
+                "```\n# use oubliette::{exchange::*, gc::*, maintain::*, memory::*, policy::*, report::*, *};\nassert_eq!(",
                 stringify!($name), "::", stringify!($variant), ".as_str(), \"", $text, "\");\n```"
             )]
             $(#[$doc])* pub $name $field { $(#[$vdoc])* $variant = $code, $text; $($rest)* }

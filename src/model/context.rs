@@ -182,6 +182,11 @@ fn decayed(count: f64, last: Option<Time>, now: Time, tau_days: f64) -> f64 {
 }
 
 impl Access {
+    /// The inclusions, each by what is left of it at an instant.
+    pub(crate) fn included_count_at(&self, now: Time, tau_days: f64) -> f64 {
+        decayed(self.included_count_decay, self.last_included_at, now, tau_days)
+    }
+
     /// Counts an inclusion at an instant. One that comes late counts in full, and moves no stamp back.
     pub(crate) fn include(&mut self, at: Time, tau_days: f64) {
         let left = decayed(self.included_count_decay, self.last_included_at, at, tau_days);

@@ -98,6 +98,10 @@ macro_rules! with_passes {
             RENAME = 37, "MODEL-64.rename";
             /// A memory came from another namespace.
             RELOCATE = 55, "LIFE-27";
+            /// A summary took the place of its sources.
+            SUMMARIZE = 50, "GC-13";
+            /// A summary was refused.
+            REFUSE_SUMMARY = 51, "GC-17";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

@@ -66,6 +66,8 @@ closed_set! {
         Fold = 44, "fold";
         /// Maintenance changed fields of the memory.
         Adjust = 45, "adjust";
+        /// A summary was refused, and no row changed.
+        Refuse = 60, "refuse";
     }
 }
 

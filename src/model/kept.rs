@@ -93,7 +93,7 @@ pub struct Joint {
 
 impl JournalRow {
     /// What maintenance does to memories and `undo` takes back.
-    pub(crate) const UNDONE: [Op; 4] = [Op::Merge, Op::Retire, Op::Supersede, Op::Adjust];
+    pub(crate) const UNDONE: [Op; 5] = [Op::Insert, Op::Merge, Op::Retire, Op::Supersede, Op::Adjust];
 
     /// Whether `undo` of the run looks at the row: the row tells of something that the engine's own
     /// maintenance did to memories.

@@ -65,7 +65,7 @@ group! {
         budget: Budget;
         @group /// Size of one plan.
         plan: Plan;
-        @group /// Plans of maintenance.
+        @group /// Plans of maintenance, and summaries in place of old memories.
         gc: Gc;
         @group /// The file.
         storage: Storage;

@@ -218,7 +218,7 @@ fn unknown_keys_are_refused_with_their_path() {
         ("salience.workin = 1", "salience.workin"),
         // Keys of rules that nothing carries out yet.
         ("prune.enabled = true", "prune"),
-        ("gc.max_groups = 2", "gc.max_groups"),
+        ("gc.keep_queries = true", "gc.keep_queries"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {
         let (place, why) = refusal(toml(document));

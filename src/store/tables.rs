@@ -21,6 +21,7 @@ use crate::store::control::{
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
 };
+use crate::store::planned::{GroupRow, PlanRow};
 
 /// Key of the identity row.
 pub(crate) const IDENTITY: &[u8] = b"identity";
@@ -358,6 +359,10 @@ tables! {
         SupersededTime = "superseded_time", Derived, Codec::Empty, like LimboTime;
         /// From where on the journal of a namespace is whole; no row while nothing was removed from it.
         JournalHead = "journal_head", Control, row!(45, JournalHeadRow), fn journal_head(ns: NsId);
+        /// Plans of summaries.
+        GcPlan = "gc_plan", Control, row!(60, PlanRow), fn gc_plan(ns: NsId, plan: RunId);
+        /// The groups of a plan.
+        GcGroup = "gc_group", Control, row!(61, GroupRow), fn gc_group(ns: NsId, plan: RunId, group: u32);
     }
 }
 

@@ -1,12 +1,14 @@
 //! Summaries without a model: the sentences of the sources that say most for their length.
 //!
-//! Each term of a group has a weight: how often the group uses the term and how rare the term is in the group, more
-//! for names and figures. A summary is worth the sum of the weights of its terms, each counted once, so a repetition
-//! adds nothing. The sentence that adds most for each byte is taken until the budget is spent (the greedy algorithm
-//! for submodular functions; a heap of old gains is enough, because a gain never grows).
+//! Each term of a group has a weight: how rare the term is in the group, more for names and figures. A source is worth the
+//! square of the weight of its terms, since what answers a question is rather said in a long message than in a short
+//! one. A summary is worth, for each source, the square of the share of its terms that the summary has, up to the share
+//! by which a source counts as told; a term counts once, so a repetition adds nothing. The sentence that adds most for
+//! each byte is taken until the budget is spent.
+//!
+//! Sentences are shown without filler words. Numbers, names and words that deny are none.
 
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -26,6 +28,14 @@ const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could 
     she so some that that's the their them then there these they this those to too up us very was wasn't we we're we've \
     well were what when where which who why will with would yeah yes you you're you've your about all also am any because \
     don't don didn't doesn't going gonna hey hi hello thanks thank wow much more most only over own same should than";
+/// Words that a sentence of a summary can do without.
+const FILLERS: &str = "a an the and is are was were am be been being have has had do does did it its it's i i'm i've i'd i'll \
+    you your you're you've my me we we're we've our us that that's this there so really just very too also some hey hi oh \
+    wow yeah yes well of in on at with for to as";
+/// Share of the terms of a source by which the source counts as told.
+const SHARE_TOLD: f64 = 0.65;
+/// Sentences of a group for which a round takes one sentence more.
+const SENTENCES_A_ROUND: usize = 200;
 /// Least budget of a summary, in tokens.
 const TOKENS_MIN: u64 = 60;
 /// Weight of a term that is a name or has a digit.
@@ -43,8 +53,8 @@ const ENTITIES_MAX: usize = 16;
 
 /// Writes summaries by copying sentences, without a model: deterministic, offline, linear in its sources.
 ///
-/// Sentences stand in order of time, with speaker and day. A sentence is copied whole, so no number, date, name or
-/// negation leaves its words. No word is added.
+/// Sentences stand in order of time, with speaker and day. A sentence is copied as a whole but for filler words, so no
+/// number, date, name or negation leaves its words. No word is added.
 ///
 /// ```
 /// use oubliette::Kind;
@@ -56,7 +66,7 @@ const ENTITIES_MAX: usize = 16;
 /// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", "Bob: Yes!")];
 /// let pack = InputPack::new(texts.to_vec(), vec![], PackLimits { bullets: 25, patterns: 10 });
 /// let summary = SummaryDocument::parse(&Extractive::default().summarize(&pack)?).unwrap();
-/// assert_eq!(summary.summary[0], "1970-01-01 Ann: The flight leaves on 7 May at 14:05.");
+/// assert_eq!(summary.summary[0], "1970-01-01 Ann: flight leaves 7 May 14:05.");
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,6 +148,8 @@ struct Sentence<'a> {
     /// The position of its source.
     source: usize,
     text: &'a str,
+    /// The text without filler words.
+    shown: String,
     /// Its content terms, each once.
     terms: Vec<u32>,
 }
@@ -159,8 +171,14 @@ struct Term<'a> {
 struct Group<'a> {
     sources: &'a [PackSource],
     speakers: Vec<Option<&'a str>>,
+    /// The day of each source.
+    days: Vec<String>,
     sentences: Vec<Sentence<'a>>,
     terms: Vec<Term<'a>>,
+    /// The sources that have each term.
+    sources_of: Vec<Vec<u32>>,
+    /// The number of terms of each source, and what the whole source is worth.
+    worths: Vec<(u32, f64)>,
     /// Names with their numbers, most frequent first.
     names: Vec<(&'a str, u32)>,
 }
@@ -233,6 +251,25 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// A sentence without filler words; as it is if it has no others.
+fn without_fillers(text: &str) -> String {
+    let is_filler = |word: &str| {
+        let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        // One letter may be a name: "plan A", "vitamin I".
+        let is_name = bare.len() == 1 && bare != "a" && bare != "I";
+        let bare = bare.to_lowercase().replace('’', "'");
+        !is_name && FILLERS.split_ascii_whitespace().any(|filler| filler == bare)
+    };
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split_whitespace().filter(|word| !is_filler(word)) {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.push_str(word);
+    }
+    if shown.is_empty() { text.to_owned() } else { shown }
+}
+
 impl<'a> Group<'a> {
     fn read(pack: &'a InputPack) -> Self {
         let mut reading = Reading::new();
@@ -245,7 +282,7 @@ impl<'a> Group<'a> {
             speakers.push(speaker);
             for text in sentences(said) {
                 let terms = reading.sentence(text, source);
-                all.push(Sentence { source, text, terms });
+                all.push(Sentence { source, text, shown: without_fillers(text), terms });
             }
         }
         let count = pack.sources.len() as f64;
@@ -253,12 +290,39 @@ impl<'a> Group<'a> {
         for term in &mut terms {
             let sources = f64::from(term.sources);
             let figure = if term.is_figure { FIGURE_WEIGHT } else { 1.0 };
-            term.weight = figure * sources.sqrt() * (1.0 + count / sources).ln();
+            term.weight = figure * (1.0 + count / sources).ln();
         }
         let mut names: Vec<(&str, (u32, usize))> = names.into_iter().collect();
         names.sort_unstable_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
         let names = names.into_iter().map(|(name, (count, _))| (name, count)).collect();
-        Group { sources: &pack.sources, speakers, sentences: all, terms, names }
+        let mut sources_of = vec![Vec::new(); terms.len()];
+        let mut worths = vec![(0, 0.0); pack.sources.len()];
+        for sentence in &all {
+            for number in &sentence.terms {
+                let number = *number as usize;
+                let (of, term) = (sources_of.get_mut(number), terms.get(number));
+                let (Some(of), Some(term), Some(worth)) = (of, term, worths.get_mut(sentence.source)) else {
+                    continue;
+                };
+                let source = sentence.source as u32;
+                // Sentences of one source stand one behind the other.
+                if of.last() != Some(&source) {
+                    of.push(source);
+                    *worth = (worth.0 + 1, worth.1 + term.weight);
+                }
+            }
+        }
+        worths.iter_mut().for_each(|(_, worth)| *worth = worth.powi(2));
+        let days = pack.sources.iter().map(|source| Time::from_millis(source.ts).day()).collect();
+        Group { sources: &pack.sources, speakers, days, sentences: all, terms, sources_of, worths, names }
+    }
+
+    /// What a summary is worth for telling so many terms of a source. Half of a source is worth a quarter of it, and what
+    /// lies past the share by which a source counts as told is worth nothing.
+    fn worth(&self, source: usize, count: u32) -> f64 {
+        let (terms, whole) = self.worths.get(source).copied().unwrap_or_default();
+        let share = f64::from(count) / (f64::from(terms.max(1)) * SHARE_TOLD);
+        whole * share.min(1.0).powi(2)
     }
 
     /// The most frequent names, and the heaviest words besides. Words of the sources only.
@@ -288,57 +352,54 @@ impl<'a> Group<'a> {
 
     /// The positions of the sentences of a summary of at most so many bytes, in order.
     fn choose(&self, budget: usize) -> Vec<usize> {
-        let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
-        let mut covered = vec![false; self.terms.len()];
-        let mut has_source = vec![false; self.sources.len()];
-        let candidate = |at: usize, covered: &[bool], has_source: &[bool]| {
-            let sentence = self.sentences.get(at)?;
-            let gain = self.gain(sentence, covered);
-            let bytes = self.bytes(sentence, has_source);
-            Some(Candidate { value: gain / bytes as f64, at, bytes })
-        };
-        heap.extend((0..self.sentences.len()).filter_map(|at| candidate(at, &covered, &has_source)));
+        let mut told = Told::new(self);
         let (mut left, mut chosen) = (budget, Vec::new());
-        while let Some(best) = heap.pop() {
-            let Some(now) = candidate(best.at, &covered, &has_source) else { continue };
-            // Nothing is gained any more: only the first sentence of all may be without content.
-            if now.bytes > left || (now.value <= 0.0 && !chosen.is_empty()) {
-                continue;
-            }
-            if heap.peek().is_some_and(|next| *next > now) && now != best {
-                heap.push(now);
-                continue;
-            }
-            left -= now.bytes;
-            if let Some(sentence) = self.sentences.get(now.at) {
-                if let Some(has) = has_source.get_mut(sentence.source) {
-                    *has = true;
-                }
-                for term in &sentence.terms {
-                    if let Some(covered) = covered.get_mut(*term as usize) {
-                        *covered = true;
-                    }
+        let mut open: Vec<usize> = (0..self.sentences.len()).collect();
+        // Every gain is worked out anew in each round, because telling of a source raises the worth of its other
+        // sentences. A large group takes several sentences a round.
+        let each = 1 + self.sentences.len() / SENTENCES_A_ROUND;
+        loop {
+            let mut round: Vec<(f64, usize)> = Vec::with_capacity(open.len());
+            for at in &open {
+                let Some(sentence) = self.sentences.get(*at) else { continue };
+                let bytes = self.bytes(sentence, &told.has_source);
+                if bytes <= left {
+                    round.push((told.gain(sentence) / bytes as f64, *at));
                 }
             }
-            chosen.push(now.at);
+            round.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let before = chosen.len();
+            for (_, at) in round.into_iter().take(each) {
+                let Some(sentence) = self.sentences.get(at) else { continue };
+                let bytes = self.bytes(sentence, &told.has_source);
+                // The first sentence of all may be without content.
+                if bytes > left || (told.gain(sentence) <= 0.0 && !chosen.is_empty()) {
+                    continue;
+                }
+                left -= bytes;
+                told.tell(sentence);
+                chosen.push(at);
+            }
+            if chosen.len() == before {
+                chosen.sort_unstable();
+                return chosen;
+            }
+            open.retain(|at| !chosen.iter().skip(before).any(|taken| taken == at));
         }
-        chosen.sort_unstable();
-        chosen
-    }
-
-    fn gain(&self, sentence: &Sentence<'_>, covered: &[bool]) -> f64 {
-        let new = sentence.terms.iter().filter(|term| !covered.get(**term as usize).copied().unwrap_or(true));
-        new.filter_map(|term| self.terms.get(*term as usize)).map(|term| term.weight).sum()
     }
 
     /// The bytes that a sentence adds at most: with day and speaker, unless its source stands there already.
     fn bytes(&self, sentence: &Sentence<'_>, has_source: &[bool]) -> usize {
-        let text = sentence.text.len() + 1;
+        let text = sentence.shown.len() + 1;
         if has_source.get(sentence.source).copied().unwrap_or(false) {
             return text;
         }
         let speaker = self.speakers.get(sentence.source).copied().flatten();
-        text + DAY_BYTES + LINE_BYTES + speaker.map_or(0, |name| name.len() + ": ".len())
+        let begins_day = sentence.source == 0
+            || self.days.get(sentence.source) != self.days.get(sentence.source - 1)
+            || !has_source.contains(&true);
+        let day = if begins_day { DAY_BYTES } else { 0 };
+        text + day + LINE_BYTES + speaker.map_or(0, |name| name.len() + ": ".len())
     }
 
     /// The chosen sentences as events: a source each, or so many sources that there are at most `most` events.
@@ -346,50 +407,95 @@ impl<'a> Group<'a> {
         let chosen: Vec<&Sentence<'_>> = chosen.iter().filter_map(|at| self.sentences.get(*at)).collect();
         let lines: Vec<&[&Sentence<'_>]> = chosen.chunk_by(|a, b| a.source == b.source).collect();
         let each = lines.len().div_ceil(most.max(1)).max(1);
-        lines.chunks(each).map(|lines| self.event(lines)).collect()
+        let mut last_day = None;
+        lines.chunks(each).map(|lines| self.event(lines, &mut last_day)).collect()
     }
 
-    fn event(&self, lines: &[&[&Sentence<'_>]]) -> String {
-        let (mut words, mut last): (Vec<String>, _) = (Vec::new(), None);
+    /// Lines of one source each as one event. A day stands where it begins.
+    fn event(&self, lines: &[&[&Sentence<'_>]], last_day: &mut Option<String>) -> String {
+        let (mut words, mut last_speaker) = (Vec::new(), None);
         for line in lines {
             let Some(source) = line.first().map(|sentence| sentence.source) else { continue };
-            let day = self.sources.get(source).map(|row| Time::from_millis(row.ts).day()).unwrap_or_default();
-            let speaker = self.speakers.get(source).copied().flatten();
-            let (last_day, last_speaker) = last.unwrap_or_default();
-            if last_day != Some(day.clone()) {
-                words.push(day.clone());
+            let day = self.days.get(source).cloned();
+            if day != *last_day {
+                words.extend(day.clone());
+                (*last_day, last_speaker) = (day, None);
             }
-            if let Some(name) = speaker
-                && (last_speaker != Some(speaker) || last_day != Some(day.clone()))
-            {
+            let speaker = self.speakers.get(source).copied().flatten();
+            if let Some(name) = speaker.filter(|_| speaker != last_speaker) {
                 words.push(format!("{name}:"));
             }
-            words.extend(line.iter().map(|sentence| sentence.text.to_owned()));
-            last = Some((Some(day), Some(speaker)));
+            words.extend(line.iter().map(|sentence| sentence.shown.clone()));
+            last_speaker = speaker;
         }
         words.join(" ")
     }
 }
 
-/// A sentence that could be taken, with its worth for each byte.
-#[derive(Clone, Copy, PartialEq)]
-struct Candidate {
-    value: f64,
-    at: usize,
-    bytes: usize,
+/// How much of each source a summary tells.
+struct Told<'g, 'a> {
+    group: &'g Group<'a>,
+    /// Terms that the summary has.
+    covered: Vec<bool>,
+    /// Terms of each source that the summary has.
+    counts: Vec<u32>,
+    /// Whether a sentence of the source stands in the summary.
+    has_source: Vec<bool>,
+    /// Terms that a sentence would add to each source; all 0 between two calls.
+    added: Vec<u32>,
 }
 
-impl Eq for Candidate {}
-
-impl Ord for Candidate {
-    /// The more worth, then the earlier.
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.value.total_cmp(&other.value).then(other.at.cmp(&self.at))
+impl<'g, 'a> Told<'g, 'a> {
+    fn new(group: &'g Group<'a>) -> Self {
+        let sources = group.sources.len();
+        Told {
+            group,
+            covered: vec![false; group.terms.len()],
+            counts: vec![0; sources],
+            has_source: vec![false; sources],
+            added: vec![0; sources],
+        }
     }
-}
 
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    /// What a sentence adds to the worth of the summary.
+    fn gain(&mut self, sentence: &Sentence<'_>) -> f64 {
+        let mut touched = Vec::new();
+        for term in sentence.terms.iter().map(|term| *term as usize) {
+            if self.covered.get(term).copied().unwrap_or(true) {
+                continue;
+            }
+            for source in self.group.sources_of.get(term).into_iter().flatten() {
+                if let Some(added) = self.added.get_mut(*source as usize) {
+                    if *added == 0 {
+                        touched.push(*source as usize);
+                    }
+                    *added += 1;
+                }
+            }
+        }
+        let mut gain = 0.0;
+        for source in touched {
+            let (added, count) = (self.added.get_mut(source), self.counts.get(source));
+            if let (Some(added), Some(count)) = (added, count) {
+                gain += self.group.worth(source, count + *added) - self.group.worth(source, *count);
+                *added = 0;
+            }
+        }
+        gain
+    }
+
+    fn tell(&mut self, sentence: &Sentence<'_>) {
+        if let Some(has) = self.has_source.get_mut(sentence.source) {
+            *has = true;
+        }
+        for term in sentence.terms.iter().map(|term| *term as usize) {
+            let Some(covered) = self.covered.get_mut(term).filter(|covered| !**covered) else { continue };
+            *covered = true;
+            for source in self.group.sources_of.get(term).into_iter().flatten() {
+                if let Some(count) = self.counts.get_mut(*source as usize) {
+                    *count += 1;
+                }
+            }
+        }
     }
 }

@@ -24,4 +24,5 @@ pub use accept::{Accepted, Expected, accept};
 pub use document::{Fault, SpamPattern, SummaryDocument, TimeSpan};
 pub use extract::Extractive;
 pub use pack::{InputPack, PackAggregate, PackLimits, PackSource, token_estimate};
+pub(crate) use repair::canonical_json;
 pub use summarizer::Summarizer;

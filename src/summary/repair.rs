@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::text::canonical;
+
 use super::document::{Fault, MEMBERS, PATTERN_MEMBERS, SPAN_MEMBERS, below, value_of};
 
 /// The members that are lists of texts.
@@ -93,4 +95,15 @@ fn wrap(at: &str, members: &mut Map<String, Value>, name: &str, repairs: &mut Ve
         *value = Value::Array(vec![value.take()]);
         repairs.push(Fault::new(below(at, name), "was a single text, and is now a list of it"));
     }
+}
+
+/// The bytes by which an answer is recognised when it comes again: those of its JSON value, whatever the order of its
+/// members; of an answer that is no JSON, its own.
+pub(crate) fn canonical_json(answer: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match value_of(answer) {
+        Ok(value) => canonical(&value, &mut bytes),
+        Err(_) => bytes.extend_from_slice(answer.as_bytes()),
+    }
+    bytes
 }

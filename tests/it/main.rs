@@ -35,6 +35,7 @@ mod erasure;
 mod exchange;
 mod expiry;
 mod forgetting;
+mod gc_model;
 #[cfg(feature = "faults")]
 mod growth;
 mod habit;
@@ -63,6 +64,7 @@ mod runs;
 #[cfg(all(unix, feature = "faults"))]
 mod seam;
 mod spec_dedup;
+mod spec_gc;
 mod spec_lifecycle;
 mod spec_messages;
 mod spec_model;

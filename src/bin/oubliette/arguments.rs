@@ -19,8 +19,8 @@ pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
-use crate::embedder;
 use crate::past::PastOptions;
+use crate::{embedder, gc_arguments};
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]
@@ -130,6 +130,13 @@ pub(crate) enum Command {
     Forget(ForgetOptions),
     /// Run maintenance passes [default: the passes that the policy enables, then embed, index and repair]
     Maintain(MaintainOptions),
+    /// Let summaries take the place of memories that are old and unused
+    Gc {
+        #[command(subcommand)]
+        command: gc_arguments::GcCommand,
+    },
+    /// Show what a summary stands for
+    Expand(NameOptions),
     /// Drop the indexes and build them again from the memories
     Reindex,
     /// Give every memory a vector from another embedder
@@ -715,6 +722,8 @@ pub(crate) struct EvalOptions {
     /// its "evidence", the keys of these memories
     #[arg(long)]
     pub(crate) text: bool,
+    #[command(flatten)]
+    pub(crate) gc: gc_arguments::GcEvalOptions,
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10)]
     pub(crate) k: usize,

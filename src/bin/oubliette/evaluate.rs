@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::answers;
 use crate::arguments::EvalOptions;
+use crate::eval_gc;
 use crate::evidence;
 use crate::latency::{micros, percentile};
 use crate::output::{Done, Failure, Output};
@@ -110,6 +111,9 @@ fn unit(vector: &[f32]) -> Vec<f32> {
 
 /// `eval`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+    if options.gc.gc {
+        return eval_gc::run(options, place, output);
+    }
     if options.text {
         return evidence::run(options, place, output);
     }

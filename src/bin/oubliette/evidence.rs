@@ -89,7 +89,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
 }
 
 /// All that a memory is called.
-fn names(
+pub(crate) fn names(
     snapshot: &Snapshot,
     namespace: &oubliette::NamespaceName,
     id: oubliette::MemoryId,

@@ -10,10 +10,13 @@ mod changes;
 mod context_log;
 mod demo;
 mod embedder;
+mod eval_gc;
 mod evaluate;
 mod evidence;
 mod fields;
 mod forget;
+mod gc;
+mod gc_arguments;
 mod latency;
 mod maintain;
 mod output;
@@ -111,6 +114,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Unpin(options) => write::pin(&options.name, false, place, output),
         Command::Forget(options) => forget::run(&options, place, output),
         Command::Maintain(options) => upkeep::maintain(&options, place, output),
+        Command::Gc { command } => gc::run(&command, place, output),
+        Command::Expand(options) => gc::expand(&options, place, output),
         Command::Reindex => upkeep::reindex(place, output),
         Command::Reembed(options) => upkeep::reembed(&options.embedder, place, output),
         Command::Runs(options) => runs::run(&options, place, output),

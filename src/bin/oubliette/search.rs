@@ -18,7 +18,7 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
-use crate::{told, write};
+use crate::{gc, told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
@@ -67,17 +67,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     }
     let plan = json!(found.plan);
     if output.json {
-        let hit = |hit: &oubliette::Hit| {
-            let mut document = json!({
-                "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
-                "signals": hit.signals,
-            });
-            if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
-                members.insert("around".to_owned(), around(&team, hit.id, steps)?);
-            }
-            Ok(document)
-        };
-        let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
+        let hits =
+            hits.iter().map(|hit| hit_told(&team, hit, options.around)).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let rows = rows(&team, &hits, options.around)?;
@@ -104,6 +95,22 @@ fn remark_of_past(plan: &SearchPlan, output: Output) {
     if plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
+}
+
+/// A hit as JSON, with its neighbours; of a summary, what it stands for.
+fn hit_told(team: &Namespace<Snapshot>, hit: &oubliette::Hit, steps: Option<usize>) -> Result<Value> {
+    let mut document = json!({
+        "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
+        "signals": hit.signals,
+    });
+    let Value::Object(members) = &mut document else { return Ok(document) };
+    if let Some(steps) = steps {
+        members.insert("around".to_owned(), around(team, hit.id, steps)?);
+    }
+    if let Some(sources) = gc::stands_for(team, hit.id)? {
+        members.insert("sources".to_owned(), sources);
+    }
+    Ok(document)
 }
 
 /// The hits as rows of a table, each with its neighbours.

@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::index::text::upkeep::post;
 use crate::index::{Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
-use crate::model::EventDecision;
 use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, Payload, RuleId, RunId,
     Significance, SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
+use crate::model::{EventDecision, GroupState, PlanState, Refusal};
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
     GraphHead, JournalHeadRow, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
 };
 use crate::store::disk::Folder;
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
+use crate::store::{AggregateRow, EventRow, FamilyRow, GroupRow, Id, PlanRow, Stamp};
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, Truth};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
@@ -162,7 +162,37 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;
+    put_plan(tx)?;
     tx.put_run(NS, RUN, &RunRow::new(RunSort::Import, Actor::Caller, Time::EPOCH))
+}
+
+/// A plan of summaries with a group.
+fn put_plan(tx: &mut Truth<'_, '_>) -> Result<()> {
+    let stamp = |id| Stamp { id, version: 1, access_seq: 0, at_ms: 0 };
+    let plan = PlanRow {
+        state: PlanState::Open,
+        created_ms: 0,
+        expires_ms: 1,
+        policy_number: 1,
+        policy_hash: [0; 8],
+        groups: 1,
+        reason: None,
+    };
+    let group = GroupRow {
+        state: GroupState::Refused,
+        part: 0,
+        sources: vec![stamp(A), stamp(B)],
+        tokens: 9,
+        summary: None,
+        digest: None,
+        run: None,
+        removed: 0,
+        skipped: vec![(B, Refusal::SourceUsed)],
+        refusal: Some(Refusal::SourceUsed),
+        reason: None,
+    };
+    tx.put_gc_plan(NS, RUN, &plan)?;
+    tx.put_gc_group(NS, RUN, 1, &group)
 }
 
 /// A graph of the shared index: A (slot 0, the entry, level 1), C (slot 1), and slot 3, whose memory is gone and over

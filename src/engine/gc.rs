@@ -1,0 +1,449 @@
+//! Summaries in place of old memories: plans, packs, commits, aborts.
+
+use std::collections::BTreeSet;
+
+use crate::engine::namespace::Namespace;
+use crate::error::{Error, Result};
+use crate::hygiene::{
+    Committing, GcCommitted, GcOptions, GcPlan, Verdict, candidates, carry_out, close_plan, committed,
+    group_of, groups, observed, pack, pack_limits, plan_told, refuse, tags_of_all,
+};
+use crate::index::Published;
+use crate::ingest::prepare;
+use crate::limits::within;
+use crate::model::{
+    Draft, Entity, Field, Fields, GroupState, Kind, MemoryId, PlanState, Refusal, RunId, Tier, Time,
+    TimeRange,
+};
+use crate::policy::Policy;
+use crate::store::control::{CounterSort, TOTAL};
+use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows};
+use crate::summary::{Accepted, Expected, InputPack, SummaryDocument, TimeSpan, accept, canonical_json};
+
+/// Tokens of the sources of a plan, unless the call names another number.
+const LIMIT_TOKENS: u64 = 60_000;
+/// Largest number of tokens of a plan, and of groups.
+const LIMIT_TOKENS_MAX: u64 = 1_000_000;
+const GROUPS_MAX: u32 = 50;
+/// Confidence of a summary.
+const CONFIDENCE: f32 = 0.4;
+
+/// A group that is asked for by name, and what is known of it.
+struct Asked {
+    ns: NsId,
+    number: u32,
+    group: GroupRow,
+}
+
+impl Namespace {
+    /// Plans summaries: which memories are old and unused, and which of them become one summary. Nothing changes but the
+    /// plan. A memory is in one open plan only.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, GcOptions, PlanState, Summarizer};
+    /// use oubliette::{Database, Draft, Kind, Span};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    ///     let old = "2025-01-02T10:00:00Z".parse()?;
+    ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
+    /// }
+    /// let plan = team.gc_plan(&GcOptions::default())?;
+    /// assert_eq!((plan.groups.len(), plan.groups[0].source_ids.len()), (1, 2));
+    ///
+    /// let pack = team.gc_pack(plan.plan_id, "1")?;
+    /// let done = team.gc_commit(plan.plan_id, "1", &Extractive::default().summarize(&pack)?, None)?;
+    /// assert_eq!(done.deleted_count, 2);
+    /// assert_eq!(team.search("boiler")?.hits[0].id, done.summary_memory_id);
+    /// assert_eq!(team.gc_show(plan.plan_id)?.state, PlanState::Committed);
+    /// team.undo(done.run.unwrap())?;
+    /// assert_eq!(team.list(&Default::default())?.items.len(), 2);
+    /// assert!(team.gc_plan(&GcOptions { max_groups: Some(0), ..GcOptions::default() }).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for options out of bounds; `Retry`, `Unavailable`, `ReadOnly`, `Closed`, `Corrupted`.
+    pub fn gc_plan(&self, options: &GcOptions) -> Result<GcPlan> {
+        check(options)?;
+        let inner = &self.db.inner;
+        inner.check_open()?;
+        // What waits to be counted is a use as well.
+        self.db.flush_access()?;
+        // Two plans at once could take the same sources.
+        let _one = inner.upkeep.lock();
+        let in_force = inner.in_force();
+        let now = inner.instant(&*inner.state()?);
+        let found = self.gc_found(options, &BTreeSet::new())?;
+        let id = RunId::from_bytes(inner.ids.next(now));
+        let row = PlanRow {
+            state: if found.is_empty() { PlanState::Committed } else { PlanState::Open },
+            created_ms: now.as_millis(),
+            expires_ms: now.plus(in_force.policy.gc.plan_ttl).as_millis(),
+            policy_number: in_force.number,
+            policy_hash: in_force.hash,
+            groups: found.len() as u32,
+            reason: None,
+        };
+        inner.run_alone(|session| {
+            let writer = session.writer(&self.name, None, false)?;
+            let (ns, tx) = (writer.context.ns, &mut *writer.ledger.tx);
+            for (other, row) in tx.gc_plans(ns)? {
+                if row.state == PlanState::Open && row.state_at(now) == PlanState::Expired {
+                    tx.put_gc_plan(ns, other, &PlanRow { state: PlanState::Expired, ..row })?;
+                }
+            }
+            tx.put_gc_plan(ns, id, &row)?;
+            for (number, group) in (1..).zip(&found) {
+                tx.put_gc_group(ns, id, number, group)?;
+            }
+            Ok(())
+        })?;
+        self.gc_show(id)
+    }
+
+    /// A plan, with the state of each of its groups.
+    ///
+    /// ```
+    /// use oubliette::gc::GcOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let plan = team.gc_plan(&GcOptions::default())?;
+    /// assert_eq!(team.gc_show(plan.plan_id)?, plan);
+    /// assert!(team.gc_show(oubliette::maintain::RunId::from_bytes([0; 16])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`, `Closed`.
+    pub fn gc_show(&self, plan: RunId) -> Result<GcPlan> {
+        self.gc_read(|rows, ns, now| {
+            let row = rows.gc_plan(ns, plan)?.ok_or_else(|| no_plan(plan))?;
+            let groups = rows.gc_groups(ns, plan, &row)?;
+            plan_told(rows, ns, plan, &row, groups, now)
+        })?
+        .ok_or_else(|| no_plan(plan))
+    }
+
+    /// The plans of the namespace, oldest first.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(team.gc_plans()?.is_empty());
+    /// team.gc_plan(&Default::default())?;
+    /// assert_eq!(team.gc_plans()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn gc_plans(&self) -> Result<Vec<GcPlan>> {
+        let all = self.gc_read(|rows, ns, now| {
+            let plans = rows.gc_plans(ns)?.into_iter();
+            let told = plans.map(|(id, row)| {
+                let groups = rows.gc_groups(ns, id, &row)?;
+                plan_told(rows, ns, id, &row, groups, now)
+            });
+            told.collect::<Result<Vec<_>>>()
+        })?;
+        Ok(all.unwrap_or_default())
+    }
+
+    /// What the writer of the summary of a group is given.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let plan = team.gc_plan(&Default::default())?;
+    /// assert!(team.gc_pack(plan.plan_id, "1").is_err()); // There was nothing to summarize.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Refused` for a group that there is not; `Corrupted`, `Closed`.
+    pub fn gc_pack(&self, plan: RunId, group: &str) -> Result<InputPack> {
+        let gc = &self.db.inner.in_force().policy.gc;
+        let found = self.gc_read(|rows, ns, _| match group_of(rows, ns, plan, number(group)?)? {
+            Some((_, group)) => pack(rows, ns, &group, gc).map(Some),
+            None => Ok(None),
+        })?;
+        found.flatten().ok_or_else(|| no_group(plan, group))
+    }
+
+    /// Puts a summary in the place of a group, in one transaction: the summary is stored with text and vector, and its
+    /// sources go to limbo with tombstones that name it. `sources` names those that it stands for, all of the group by
+    /// default; others stay. The same call again gives the first answer.
+    ///
+    /// ```
+    /// use oubliette::ErrorKind;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let plan = team.gc_plan(&Default::default())?;
+    /// let why = team.gc_commit(plan.plan_id, "1", "{}", None).unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::Refused);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Refused` with the rule, when nothing has changed but the note of the refusal; those of a write.
+    pub fn gc_commit(
+        &self,
+        plan: RunId,
+        group: &str,
+        answer: &str,
+        sources: Option<&[MemoryId]>,
+    ) -> Result<GcCommitted> {
+        let asked = self.gc_asked(plan, group)?;
+        let all: Vec<MemoryId> = asked.group.sources.iter().map(|stamp| stamp.id).collect();
+        let sources = sources.unwrap_or(&all);
+        let digest = self.digest(answer, sources);
+        if asked.group.state == GroupState::Committed {
+            return told_again(&asked.group, digest);
+        }
+        let (expected, tags) = self.expected(&asked, sources)?;
+        let Accepted { document, repairs, warnings } = match accept(answer, &expected) {
+            Ok(accepted) => accepted,
+            Err(faults) => {
+                let pointers = faults.iter().map(|fault| fault.pointer.clone()).collect();
+                let first = faults.first().map(|fault| fault.what.clone()).unwrap_or_default();
+                return Err(self.refused(plan, asked.number, Refusal::InvalidSummary, first, pointers)?);
+            }
+        };
+        let mut drafts = [prepare(draft_of(&document)?)?];
+        self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
+        let [draft] = drafts;
+        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
+        let wanted = Committing {
+            plan,
+            group: asked.number,
+            sources,
+            named: &document.source_ids,
+            draft: &draft,
+            digest,
+            tags: &tags,
+            run,
+            budget: self.gc_budget(asked.ns)?,
+        };
+        self.db.flush_access()?;
+        let _one = self.db.inner.upkeep.lock();
+        match self.gc_carry_out(&wanted)? {
+            Verdict::Done(group) => {
+                committed(&group, repairs, warnings).ok_or_else(|| no_group(plan, &asked.number.to_string()))
+            }
+            Verdict::Refused(refusal, why) => {
+                Err(self.refused(plan, asked.number, refusal, why, Vec::new())?)
+            }
+        }
+    }
+
+    /// Gives a plan up, or one group of it. Committed groups stay; `undo` takes their runs back. Giving up again does
+    /// nothing.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let plan = team.gc_plan(&Default::default())?;
+    /// team.gc_abort(plan.plan_id, None, "not now")?;
+    /// assert!(team.gc_abort(plan.plan_id, None, "").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a reason that is not 1 to 500 characters; `NotFound`, and `Refused` for a group that there is not.
+    pub fn gc_abort(&self, plan: RunId, group: Option<&str>, reason: &str) -> Result<GcPlan> {
+        within("reason", reason.chars().count(), 1..=500)?;
+        let only = group.map(number).transpose()?;
+        self.db.inner.run_alone(|session| {
+            let writer = session.known_writer(&self.name)?;
+            let (ns, now) = (writer.context.ns, writer.context.now);
+            let row = writer.ledger.tx.gc_plan(ns, plan)?.ok_or_else(|| no_plan(plan))?;
+            if let Some(only) = only.filter(|only| *only == 0 || *only > row.groups) {
+                return Err(no_group(plan, &only.to_string()));
+            }
+            if row.state_at(now) != PlanState::Open {
+                return Ok(());
+            }
+            for (number, group) in writer.ledger.tx.gc_groups(ns, plan, &row)? {
+                if only.is_none_or(|only| only == number) && group.is_open() {
+                    let (state, reason) = (GroupState::Aborted, Some(reason.to_owned()));
+                    let group = GroupRow { state, reason, ..group };
+                    writer.ledger.tx.put_gc_group(ns, plan, number, &group)?;
+                }
+            }
+            if only.is_some() {
+                return close_plan(writer.ledger, ns, plan, row);
+            }
+            let (state, reason) = (PlanState::Aborted, Some(reason.to_owned()));
+            writer.ledger.tx.put_gc_plan(ns, plan, &PlanRow { state, reason, ..row })
+        })?;
+        self.gc_show(plan)
+    }
+
+    /// The groups that a plan would have, without the memories of `taken`.
+    pub(super) fn gc_found(&self, options: &GcOptions, taken: &BTreeSet<MemoryId>) -> Result<Vec<GroupRow>> {
+        check(options)?;
+        let policy = overlaid(&self.db.inner.in_force().policy, options);
+        let found = self.gc_read(|rows, ns, now| {
+            let mut left_out = rows.gc_sources(ns, now)?;
+            left_out.extend(taken);
+            let all = candidates(rows, ns, now, &policy, &left_out)?;
+            Ok(groups(all, &policy.gc, options.limit_tokens.unwrap_or(LIMIT_TOKENS)))
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Reads what is published of the namespace; none where it was never written to.
+    pub(super) fn gc_read<R>(
+        &self,
+        read: impl FnOnce(&crate::store::Snapshot, NsId, Time) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let inner = &self.db.inner;
+        if inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        let published: std::sync::Arc<Published> = inner.state()?;
+        let rows = &**published.snapshot();
+        let ns = rows.namespace(self.name.as_str())?.map(|row| NsId(row.number));
+        ns.map(|ns| read(rows, ns, inner.instant(&published))).transpose()
+    }
+
+    fn gc_asked(&self, plan: RunId, group: &str) -> Result<Asked> {
+        let number = number(group)?;
+        let found = self.gc_read(|rows, ns, _| {
+            let found = group_of(rows, ns, plan, number)?;
+            Ok(found.map(|(_, group)| Asked { ns, number, group }))
+        })?;
+        found.flatten().ok_or_else(|| no_group(plan, group))
+    }
+
+    /// What a summary of some of the sources of a group must be, and the tags that it gets.
+    fn expected(&self, asked: &Asked, sources: &[MemoryId]) -> Result<(Expected, Vec<String>)> {
+        let gc = &self.db.inner.in_force().policy.gc;
+        let times = asked.group.sources.iter().filter(|stamp| sources.contains(&stamp.id));
+        let times: Vec<i64> = times.map(|stamp| stamp.at_ms).collect();
+        let (start, end) = (times.iter().min().copied(), times.iter().max().copied());
+        let span = TimeSpan { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+        let committing = sources.iter().map(MemoryId::to_string).collect();
+        let read =
+            self.gc_read(|rows, ns, _| Ok((observed(rows, ns, sources)?, tags_of_all(rows, ns, sources)?)))?;
+        let (observed, tags) = read.unwrap_or_default();
+        Ok((Expected { committing, observed, span, limits: pack_limits(gc) }, tags))
+    }
+
+    /// The HMAC of an answer for some sources.
+    fn digest(&self, answer: &str, sources: &[MemoryId]) -> [u8; 32] {
+        let mut bytes = canonical_json(answer);
+        let mut sources: Vec<&MemoryId> = sources.iter().collect();
+        sources.sort_unstable();
+        for id in sources {
+            bytes.extend_from_slice(id.as_bytes());
+        }
+        self.db.inner.secret.hmac("summary", &bytes)
+    }
+
+    /// Memories of a namespace that one commit may remove.
+    fn gc_budget(&self, ns: NsId) -> Result<u64> {
+        let budget = &self.db.inner.in_force().policy.budget;
+        let published = self.db.inner.state()?;
+        let live = published.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
+        Ok(budget.floor.max((budget.share * live.rows.max(0) as f64).floor() as u64))
+    }
+
+    fn gc_carry_out(&self, wanted: &Committing<'_>) -> Result<Verdict> {
+        let (verdict, waiting) = self.db.inner.run_alone(|session| {
+            let mut writer = session.known_writer(&self.name)?;
+            let verdict = carry_out(&mut writer, wanted)?;
+            Ok((verdict, std::mem::take(&mut writer.ledger.waiting)))
+        })?;
+        self.db.embed_waiting(waiting);
+        Ok(verdict)
+    }
+
+    /// Notes a refusal, and gives the error for it.
+    fn refused(
+        &self,
+        plan: RunId,
+        group: u32,
+        refusal: Refusal,
+        why: String,
+        pointers: Vec<String>,
+    ) -> Result<Error> {
+        self.db.inner.run_alone(|session| {
+            let mut writer = session.known_writer(&self.name)?;
+            refuse(&mut writer, plan, group, refusal)
+        })?;
+        Ok(Error::Refused { code: refusal.as_str(), why, pointers })
+    }
+}
+
+fn told_again(group: &GroupRow, digest: [u8; 32]) -> Result<GcCommitted> {
+    let same = (group.digest == Some(digest)).then(|| committed(group, Vec::new(), Vec::new())).flatten();
+    same.ok_or_else(|| Error::Refused {
+        code: Refusal::AlreadyCommitted.as_str(),
+        why: "the group has another summary".to_owned(),
+        pointers: Vec::new(),
+    })
+}
+
+fn check(options: &GcOptions) -> Result<()> {
+    within("limit_tokens", options.limit_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
+    within("max_groups", options.max_groups.unwrap_or(1), 1..=GROUPS_MAX)?;
+    within("access_threshold", options.access_threshold.unwrap_or(0.0), 0.0..=1e6)?;
+    Ok(())
+}
+
+/// The policy with what a call asks for instead.
+fn overlaid(policy: &Policy, options: &GcOptions) -> Policy {
+    let mut policy = policy.clone();
+    let gc = &mut policy.gc;
+    gc.age_min = options.age_min.unwrap_or(gc.age_min);
+    gc.access_threshold = options.access_threshold.unwrap_or(gc.access_threshold);
+    gc.max_groups = options.max_groups.unwrap_or(gc.max_groups);
+    policy
+}
+
+/// A summary as a memory.
+fn draft_of(document: &SummaryDocument) -> Result<Draft> {
+    let (start, end) =
+        (Time::from_millis(document.time_range.start), Time::from_millis(document.time_range.end));
+    let list = |items: &[String]| match items {
+        [] => Field::Absent,
+        items => Field::Value(serde_json::json!(items)),
+    };
+    let patterns = serde_json::json!(document.spam_patterns);
+    let fields = Fields {
+        kind: Some(Kind::Summary),
+        tier: Some(Tier::Semantic),
+        confidence: Field::Value(CONFIDENCE),
+        happened_at: Field::Value(start),
+        topic: Field::Value(document.topic.clone()),
+        time_range: Field::Value(TimeRange { start, end }),
+        bullet_events: list(&document.summary),
+        decisions: list(&document.decisions),
+        open_loops: list(&document.open_loops),
+        spam_patterns: if document.spam_patterns.is_empty() { Field::Absent } else { Field::Value(patterns) },
+        ..Fields::default()
+    };
+    let names: BTreeSet<&String> = document.entities.iter().collect();
+    let entity = |name: &String| Entity { name: name.clone(), role: "mentioned".to_owned() };
+    let mut draft = Draft::new(document.content());
+    draft.fields = fields;
+    draft.entities = Some(names.into_iter().map(entity).collect());
+    Ok(draft)
+}
+
+/// The number of a group.
+fn number(group: &str) -> Result<u32> {
+    group.parse().map_err(|_| Error::invalid("group_id", "must be the number of a group", group))
+}
+
+fn no_plan(plan: RunId) -> Error {
+    Error::NotFound { what: "plan", name: plan.to_string() }
+}
+
+fn no_group(plan: RunId, group: &str) -> Error {
+    let (code, why) = (Refusal::PlanNotFound.as_str(), format!("there is no group {group} of a plan {plan}"));
+    Error::Refused { code, why, pointers: Vec::new() }
+}

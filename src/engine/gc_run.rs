@@ -1,0 +1,268 @@
+//! The whole loop of summaries in one call: plan, pack, summarize, commit, group by group.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::engine::namespace::Namespace;
+use crate::error::{Error, Result};
+use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack};
+use crate::model::{MemoryId, RunId, Tombstone};
+use crate::recall::Got;
+use crate::summary::{
+    Expected, Extractive, InputPack, Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
+};
+
+/// Plans that one call makes at most.
+const PLANS_MAX: u64 = 1_000;
+/// Bytes of the reason of a group that was given up.
+const REASON_CHARS: usize = 400;
+
+/// What a run of summaries is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GcRunOptions {
+    /// What each plan is asked for.
+    pub plan: GcOptions,
+    /// Groups of the whole call; none: until nothing is left to do.
+    pub max_groups: Option<u64>,
+    /// Whether the call only tells what it would do.
+    pub dry_run: bool,
+}
+
+/// What a run of summaries came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GcRunReport {
+    /// Plans that had groups.
+    pub plans: u64,
+    /// Groups of these plans that were summarized, or given up.
+    pub groups: u64,
+    /// Groups in whose place a summary stands.
+    pub committed: u64,
+    /// Groups for which there was no summary.
+    pub aborted: u64,
+    /// Groups whose summary was refused.
+    pub refused: u64,
+    /// Memories that went.
+    pub sources: u64,
+    /// Summaries that came.
+    pub summaries: u64,
+    /// Estimated tokens of the memories that went.
+    pub tokens_before: u64,
+    /// Estimated tokens of their summaries.
+    pub tokens_after: u64,
+    /// The runs of the commits, for `undo`.
+    pub runs: Vec<RunId>,
+    /// Why groups were given up or refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+}
+
+/// A summary, and what it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expanded {
+    /// The summary.
+    pub summary: MemoryId,
+    /// The memories that it was made from, each with its tombstone if it is gone.
+    pub sources: Vec<(MemoryId, Option<Tombstone>)>,
+}
+
+impl Namespace {
+    /// Summarizes what is old and unused: plans, and commits a summary for each group, until nothing is left to do. A
+    /// group without a summary stays as it is, and the others go on. `each` is called after each group.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, GcRunOptions};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    ///     let old = "2025-01-02T10:00:00Z".parse()?;
+    ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
+    /// }
+    /// let dry = GcRunOptions { dry_run: true, ..GcRunOptions::default() };
+    /// assert_eq!(team.gc_run(&Extractive::default(), &dry, |_| ())?.sources, 2);
+    /// let done = team.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ())?;
+    /// assert_eq!((done.committed, done.sources, done.runs.len()), (1, 2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Namespace::gc_plan`]; those of a write that are not about one group.
+    pub fn gc_run(
+        &self,
+        summarizer: &dyn Summarizer,
+        options: &GcRunOptions,
+        mut each: impl FnMut(&GcRunReport),
+    ) -> Result<GcRunReport> {
+        if options.dry_run {
+            return self.gc_dry_run(summarizer, options);
+        }
+        let mut report = GcRunReport::default();
+        let mut unfinished = Vec::new();
+        let is_over = |report: &GcRunReport| {
+            options.max_groups.is_some_and(|most| report.groups >= most) || report.plans >= PLANS_MAX
+        };
+        while !is_over(&report) {
+            let plan = self.gc_plan(&options.plan)?;
+            if plan.groups.is_empty() {
+                break;
+            }
+            report.plans += 1;
+            unfinished.push(plan.plan_id);
+            for group in &plan.groups {
+                if is_over(&report) {
+                    break;
+                }
+                report.groups += 1;
+                self.gc_one(summarizer, &plan, group, &mut report)?;
+                each(&report);
+            }
+        }
+        // Groups that failed hold their sources until here: freed before, the next plan would take them again.
+        for plan in unfinished {
+            self.gc_abort(plan, None, "the run that made it is over")?;
+        }
+        Ok(report)
+    }
+
+    /// The built-in summarizer, with the length that the policy in force gives its summaries.
+    ///
+    /// ```
+    /// use oubliette::gc::Extractive;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert_eq!(team.gc_builtin()?, Extractive::new(0.2)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None: the policy holds the bound of the length.
+    pub fn gc_builtin(&self) -> Result<Extractive> {
+        Extractive::new(self.db.inner.in_force().policy.gc.summary_tokens)
+    }
+
+    fn gc_one(
+        &self,
+        summarizer: &dyn Summarizer,
+        plan: &GcPlan,
+        group: &GcGroup,
+        report: &mut GcRunReport,
+    ) -> Result<()> {
+        let pack = self.gc_pack(plan.plan_id, &group.group_id)?;
+        let answer = match summarizer.summarize(&pack) {
+            Ok(answer) => answer,
+            Err(why) => {
+                let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
+                self.gc_abort(plan.plan_id, Some(&group.group_id), &reason)?;
+                report.aborted += 1;
+                report.failures.push(reason);
+                return Ok(());
+            }
+        };
+        match self.gc_commit(plan.plan_id, &group.group_id, &answer, None) {
+            Ok(done) => {
+                report.committed += 1;
+                report.summaries += 1;
+                report.sources += done.deleted_count;
+                report.tokens_before += group.estimated_tokens;
+                report.runs.extend(done.run);
+                if let Got::Memory(summary) = self.look_up(done.summary_memory_id, false)? {
+                    report.tokens_after += token_estimate(&summary.text);
+                }
+            }
+            Err(why @ Error::Refused { .. }) => {
+                report.refused += 1;
+                report.failures.push(why.to_string());
+            }
+            Err(why) => return Err(why),
+        }
+        Ok(())
+    }
+
+    fn gc_dry_run(&self, summarizer: &dyn Summarizer, options: &GcRunOptions) -> Result<GcRunReport> {
+        let (mut report, mut taken) = (GcRunReport::default(), BTreeSet::new());
+        let gc = self.db.inner.in_force().policy.gc.clone();
+        loop {
+            let found = self.gc_found(&options.plan, &taken)?;
+            if found.is_empty() || report.plans >= PLANS_MAX {
+                return Ok(report);
+            }
+            report.plans += 1;
+            for group in &found {
+                if options.max_groups.is_some_and(|most| report.groups >= most) {
+                    return Ok(report);
+                }
+                taken.extend(group.sources.iter().map(|stamp| stamp.id));
+                report.groups += 1;
+                let pack = self.gc_read(|rows, ns, _| pack(rows, ns, group, &gc))?;
+                match pack.ok_or(Error::Closed).and_then(|pack| rehearsed(summarizer, &pack)) {
+                    Ok(document) => {
+                        report.committed += 1;
+                        report.summaries += 1;
+                        report.sources += group.sources.len() as u64;
+                        report.tokens_before += group.tokens;
+                        report.tokens_after += token_estimate(&document.content());
+                    }
+                    Err(why) => {
+                        report.aborted += 1;
+                        report.failures.push(why.to_string());
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a summary stands for: its sources, with the tombstones of those that are gone.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// let mut draft = Draft::new("Ann and her drinks");
+    /// draft.sources = Some(vec![tea]);
+    /// let summary = team.add(draft)?.id;
+    /// assert_eq!(team.expand(summary)?.sources, [(tea, None)]);
+    /// assert!(team.expand("nobody").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` for a memory that is gone itself.
+    pub fn expand(&self, name: impl Into<crate::model::Name>) -> Result<Expanded> {
+        let name = name.into();
+        let summary = match self.look_up(name.clone(), false)? {
+            Got::Memory(summary) if summary.limbo.is_none() => summary,
+            _ => {
+                let why = "it is gone itself; its tombstone tells why".to_owned();
+                return Err(Error::Conflict { what: format!("expand {}", name.as_str()), why });
+            }
+        };
+        let stone = |id: MemoryId| {
+            let stone = match self.look_up(id, false)? {
+                Got::Tombstone(stone) => Some(stone),
+                Got::Memory(memory) => memory.limbo.and_then(|limbo| limbo.tombstone),
+            };
+            Ok((id, stone))
+        };
+        let sources = summary.sources.iter().map(|id| stone(*id)).collect::<Result<_>>()?;
+        Ok(Expanded { summary: summary.id, sources })
+    }
+}
+
+/// The summary of a pack, as it would be stored.
+fn rehearsed(summarizer: &dyn Summarizer, pack: &InputPack) -> Result<SummaryDocument> {
+    let answer = summarizer.summarize(pack)?;
+    let expected = Expected {
+        committing: pack.sources.iter().map(|source| source.id.clone()).collect(),
+        observed: pack.aggregates.iter().map(|aggregate| aggregate.dup_count).collect(),
+        span: TimeSpan { start: i64::MIN, end: i64::MAX },
+        limits: pack.limits,
+    };
+    let accepted = accept(&answer, &expected).map_err(|faults| Error::Refused {
+        code: crate::model::Refusal::InvalidSummary.as_str(),
+        why: faults.first().map(|fault| fault.what.clone()).unwrap_or_default(),
+        pointers: faults.into_iter().map(|fault| fault.pointer).collect(),
+    })?;
+    Ok(accepted.document)
+}

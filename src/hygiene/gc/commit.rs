@@ -1,0 +1,218 @@
+//! Putting a summary in the place of its sources, inside a write transaction: only if each source is as the plan saw
+//! it, and everything at once.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::ingest::{NamespaceWriter, Prepared};
+use crate::ledger::{Change, Context, Entry, Ledger};
+use crate::model::{
+    Actor, Evidence, GroupState, MemoryId, PlanState, Refusal, RuleId, RunId, RunSort, TombstoneReason,
+};
+use crate::policy::{OnConflict, Policy};
+use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Stamp};
+
+/// What is to be committed.
+pub(crate) struct Committing<'c> {
+    pub(crate) plan: RunId,
+    pub(crate) group: u32,
+    /// The sources that the summary is to stand for.
+    pub(crate) sources: &'c [MemoryId],
+    /// The sources that the summary names.
+    pub(crate) named: &'c [String],
+    /// The summary, as a draft.
+    pub(crate) draft: &'c Prepared,
+    pub(crate) digest: [u8; 32],
+    /// The tags that all sources have.
+    pub(crate) tags: &'c [String],
+    /// The run of the commit.
+    pub(crate) run: RunId,
+    /// Memories that the commit may remove.
+    pub(crate) budget: u64,
+}
+
+/// What became of a summary.
+pub(crate) enum Verdict {
+    /// The group is committed, now or already before.
+    Done(Box<GroupRow>),
+    /// Nothing has changed.
+    Refused(Refusal, String),
+}
+
+/// A plan and a group of it.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn group_of<R: PlanRows>(
+    rows: &R,
+    ns: NsId,
+    plan: RunId,
+    group: u32,
+) -> Result<Option<(PlanRow, GroupRow)>> {
+    Ok(rows.gc_plan(ns, plan)?.zip(rows.gc_group(ns, plan, group)?))
+}
+
+/// Commits a group, or says why not.
+///
+/// # Errors
+/// Those of the ledger. The transaction must then be given up.
+pub(crate) fn carry_out(
+    writer: &mut NamespaceWriter<'_, '_, '_>,
+    wanted: &Committing<'_>,
+) -> Result<Verdict> {
+    let ns = writer.context.ns;
+    let Some((plan, mut group)) = group_of(&*writer.ledger.tx, ns, wanted.plan, wanted.group)? else {
+        return Ok(Verdict::Refused(Refusal::PlanNotFound, "there is no such group".to_owned()));
+    };
+    if group.state == GroupState::Committed {
+        return Ok(repeated(group, wanted.digest));
+    }
+    if let Some((refusal, why)) = closed(writer, &plan, &group).or_else(|| foreign(&group, wanted)) {
+        return Ok(Verdict::Refused(refusal, why));
+    }
+    let (kept, skipped) = as_planned(writer, &group, wanted.sources)?;
+    let gc = &writer.policy.gc;
+    if let Some((id, refusal)) = skipped.last()
+        && (gc.on_conflict == OnConflict::Refuse || kept.len() < gc.min_group as usize)
+    {
+        return Ok(Verdict::Refused(*refusal, format!("memory {id} is not as the plan saw it")));
+    }
+    if gc.delete_sources && kept.len() as u64 > wanted.budget {
+        let why = format!("{} memories would go, and {} may", kept.len(), wanted.budget);
+        return Ok(Verdict::Refused(Refusal::Budget, why));
+    }
+    let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..writer.context.clone() };
+    writer.context = context.clone();
+    let summary = writer.store_summary(wanted.draft, group.part, &kept, wanted.tags)?;
+    for id in &kept {
+        if writer.policy.gc.delete_sources {
+            let (reason, replaced_by) = (TombstoneReason::Summarized, Some(summary));
+            let change = Change::Retire { id: *id, reason, replaced_by };
+            writer.ledger.apply(&context, Entry::new(RuleId::SUMMARIZE, change))?;
+        } else {
+            writer.ledger.note_summarized(&context, *id)?;
+        }
+    }
+    let removed = if writer.policy.gc.delete_sources { kept.len() as u64 } else { 0 };
+    writer.ledger.note_part(&context, wanted.run, RunSort::Maintain, [("summarized", kept.len() as u64)])?;
+    writer.ledger.end_run(ns, wanted.run, context.now)?;
+    group = GroupRow {
+        state: GroupState::Committed,
+        summary: Some(summary),
+        digest: Some(wanted.digest),
+        run: Some(wanted.run),
+        removed,
+        skipped,
+        refusal: None,
+        ..group
+    };
+    writer.ledger.tx.put_gc_group(ns, wanted.plan, wanted.group, &group)?;
+    close_plan(writer.ledger, ns, wanted.plan, plan)?;
+    Ok(Verdict::Done(Box::new(group)))
+}
+
+fn repeated(group: GroupRow, digest: [u8; 32]) -> Verdict {
+    if group.digest == Some(digest) {
+        return Verdict::Done(Box::new(group));
+    }
+    Verdict::Refused(Refusal::AlreadyCommitted, "the group has another summary".to_owned())
+}
+
+/// Why nothing of the plan is carried out any more.
+fn closed(
+    writer: &NamespaceWriter<'_, '_, '_>,
+    plan: &PlanRow,
+    group: &GroupRow,
+) -> Option<(Refusal, String)> {
+    let state = plan.state_at(writer.context.now);
+    if state != PlanState::Open || !group.is_open() {
+        let state = if group.is_open() { state.as_str() } else { group.state.as_str() };
+        return Some((Refusal::PlanClosed, format!("it is {state}")));
+    }
+    let other = plan.policy_hash != writer.context.policy_hash;
+    other.then(|| (Refusal::PolicyChanged, "plan again under the policy in force".to_owned()))
+}
+
+/// Why the sources are not those of the group, or of the summary.
+fn foreign(group: &GroupRow, wanted: &Committing<'_>) -> Option<(Refusal, String)> {
+    let planned: BTreeSet<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
+    if let Some(id) = wanted.sources.iter().find(|id| !planned.contains(id)) {
+        return Some((Refusal::NotInGroup, format!("memory {id} is not one of the group")));
+    }
+    let committing: BTreeSet<String> = wanted.sources.iter().map(MemoryId::to_string).collect();
+    let id = wanted.named.iter().find(|id| !committing.contains(*id))?;
+    Some((Refusal::BadProvenance, format!("the summary names {id}, which it does not stand for")))
+}
+
+type Skipped = Vec<(MemoryId, Refusal)>;
+
+/// The sources that are as the plan saw them, in the order of the plan, and those that are not.
+fn as_planned(
+    writer: &NamespaceWriter<'_, '_, '_>,
+    group: &GroupRow,
+    sources: &[MemoryId],
+) -> Result<(Vec<MemoryId>, Skipped)> {
+    let wanted: BTreeSet<&MemoryId> = sources.iter().collect();
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for stamp in group.sources.iter().filter(|stamp| wanted.contains(&stamp.id)) {
+        match changed(writer.ledger, &writer.context, stamp, writer.policy)? {
+            None => kept.push(stamp.id),
+            Some(refusal) => skipped.push((stamp.id, refusal)),
+        }
+    }
+    Ok((kept, skipped))
+}
+
+/// What has changed in a source since the plan.
+fn changed(
+    ledger: &Ledger<'_, '_>,
+    context: &Context,
+    stamp: &Stamp,
+    policy: &Policy,
+) -> Result<Option<Refusal>> {
+    let (ns, now) = (context.ns, context.now);
+    let row = ledger.whole_vitals(ns, stamp.id)?.filter(|row| row.times.visible_live(now));
+    let Some(row) = row else { return Ok(Some(Refusal::SourceGone)) };
+    let access = ledger.tx.access(ns, stamp.id)?;
+    if row.is_protected() || access.protected_until.is_some_and(|until| until > now) {
+        return Ok(Some(Refusal::SourceProtected));
+    }
+    if row.version != stamp.version {
+        return Ok(Some(Refusal::SourceChanged));
+    }
+    let is_used = access.access_seq != stamp.access_seq;
+    let counts = policy.gc.strict_use
+        || access.included_count_at(now, policy.access.tau_days) >= policy.gc.access_threshold;
+    Ok((is_used && counts).then_some(Refusal::SourceUsed))
+}
+
+/// Notes on the group, if there is one, and in the journal that a summary was refused.
+///
+/// # Errors
+/// Those of the ledger.
+pub(crate) fn refuse(
+    writer: &mut NamespaceWriter<'_, '_, '_>,
+    plan: RunId,
+    group: u32,
+    refusal: Refusal,
+) -> Result<()> {
+    let ns = writer.context.ns;
+    let evidence = Evidence { signature: Some(refusal.as_str().to_owned()), ..Evidence::default() };
+    let context = writer.context.clone();
+    writer.ledger.refuse_summary(&context, evidence)?;
+    let row = writer.ledger.tx.gc_group(ns, plan, group)?.filter(GroupRow::is_open);
+    let Some(row) = row else { return Ok(()) };
+    let row = GroupRow { state: GroupState::Refused, refusal: Some(refusal), ..row };
+    writer.ledger.tx.put_gc_group(ns, plan, group, &row)
+}
+
+/// Closes a plan whose groups are all done.
+pub(crate) fn close_plan(ledger: &mut Ledger<'_, '_>, ns: NsId, plan: RunId, row: PlanRow) -> Result<()> {
+    let groups = ledger.tx.gc_groups(ns, plan, &row)?;
+    if groups.iter().any(|(_, group)| group.is_open()) {
+        return Ok(());
+    }
+    let any = groups.iter().any(|(_, group)| group.state == GroupState::Committed);
+    let state = if any { PlanState::Committed } else { PlanState::Aborted };
+    ledger.tx.put_gc_plan(ns, plan, &PlanRow { state, ..row })
+}

@@ -1,0 +1,17 @@
+//! Which old memories make room for a summary, and how does the summary take their place?
+//!
+//! [`candidates`] finds the memories, [`groups`] makes groups of them, [`pack`] shows a group to the writer of its
+//! summary, and [`commit`] puts the summary in the place of its sources, if they are still as the plan saw them.
+
+mod candidates;
+mod commit;
+mod groups;
+mod pack;
+mod told;
+
+pub(crate) use candidates::candidates;
+pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
+pub(crate) use groups::groups;
+pub(crate) use pack::{observed, pack, pack_limits, tags_of_all};
+pub use told::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
+pub(crate) use told::{committed, plan_told};

@@ -1,0 +1,46 @@
+//! Storing a summary in the place of its sources.
+
+use crate::error::Result;
+use crate::ingest::fields::expire;
+use crate::ingest::{NamespaceWriter, Prepared};
+use crate::ledger::{Change, NewRow};
+use crate::model::{Holder, MemoryId, RuleId};
+
+impl NamespaceWriter<'_, '_, '_> {
+    /// Stores a summary as a row of its own, whatever is near or equal: what it stands for decides, not what it says.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub(crate) fn store_summary(
+        &mut self,
+        prepared: &Prepared,
+        part: u32,
+        sources: &[MemoryId],
+        tags: &[String],
+    ) -> Result<MemoryId> {
+        let draft = prepared.checked.draft();
+        let mut parts = self.parts_of(draft);
+        expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
+        parts.vitals.deletes_source = self.policy.gc.delete_sources;
+        parts.vitals.place.partition = part;
+        parts.vitals.place.fingerprint = prepared.normal.prefix();
+        if let Some(vector) = &prepared.vector {
+            parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
+        }
+        let share = parts.vitals.reinforcement_count;
+        let holder = Holder { share, tags: tags.to_vec(), ..self.holder_of(draft) };
+        let id = self.next_id();
+        let row = NewRow {
+            id,
+            vitals: parts.vitals,
+            content: parts.content,
+            access: parts.access,
+            holder,
+            vector: prepared.vector.clone(),
+            sources: sources.to_vec(),
+            payload: None,
+        };
+        self.apply(RuleId::SUMMARIZE, Change::Insert(Box::new(row)))?;
+        Ok(id)
+    }
+}

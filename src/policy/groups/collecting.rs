@@ -1,0 +1,74 @@
+//! Which old memories make room for a summary, and what a summary may be.
+
+use serde::{Deserialize, Serialize};
+
+use super::group;
+use crate::model::Span;
+use crate::policy::bounds::{any, count, kind, lasting, maybe_zero, set, tag, within};
+use crate::policy::{bounds, words};
+
+group! {
+    /// Plans of maintenance, and summaries in place of old memories.
+    Gc {
+        /// How long a plan may be carried out.
+        plan_ttl: Span = Span::from_hours(24), lasting;
+        /// Age above which a memory may be summarized.
+        age_min: Span = Span::from_hours(24 * 14), maybe_zero;
+        /// Decayed number of inclusions below which a memory may be summarized.
+        access_threshold: f64 = 0.8, within(0.0, 1_000_000.0);
+        /// How long a memory that a summary covered is left alone.
+        resummarize_after: Span = Span::from_hours(24 * 30), maybe_zero;
+        /// Kinds of memories that are summarized.
+        kinds: Vec<String> = words::list("message assistant_message tool_result aggregate"), set(kind);
+        /// Kinds of memories that are never summarized.
+        never_kinds: Vec<String> = words::list("system developer admin summary"), set(kind);
+        /// Tags whose memories are never summarized.
+        never_tags: Vec<String> = words::list("pinned critical"), set(tag);
+        /// Whether summaries are summarized again.
+        allow_nested: bool = false, any;
+        /// What makes memories one group, the first that applies: `family`, `thread`, `channel_day`.
+        group_by: Vec<GroupBy> = vec![GroupBy::Family, GroupBy::Thread, GroupBy::ChannelDay], set(any);
+        /// Largest number of memories of a group.
+        max_sources: u32 = 200, count(1, 200);
+        /// Largest number of tokens of a group.
+        max_tokens: u64 = 60_000, count(1, bounds::COUNT_MAX);
+        /// Least number of memories of a group.
+        min_group: u32 = 2, count(1, 200);
+        /// Largest number of groups of a plan.
+        max_groups: u32 = 10, count(1, 50);
+        /// What a changed source does to its group: `refuse` or `skip`.
+        on_conflict: OnConflict = OnConflict::Refuse, any;
+        /// Whether any use since the plan refuses a source; otherwise only a use past the threshold does.
+        strict_use: bool = true, any;
+        /// Whether summarized memories go to limbo.
+        delete_sources: bool = true, any;
+        /// Number of events that a summary keeps.
+        max_bullets: u32 = 25, count(1, 40);
+        /// Number of patterns of spam that a summary keeps.
+        max_patterns: u32 = 10, count(0, 256);
+        /// Length of the summaries of the built-in summarizer, as a share of the tokens of their sources.
+        summary_tokens: f64 = 0.2, within(0.001, 1.0);
+    }
+}
+
+/// What makes memories one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupBy {
+    /// The same family of repeated messages.
+    Family,
+    /// The same thread or chain of replies.
+    Thread,
+    /// The same channel and UTC day.
+    ChannelDay,
+}
+
+/// What a changed source does to its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// The group is refused.
+    Refuse,
+    /// The source stays as it is, without the summary.
+    Skip,
+}

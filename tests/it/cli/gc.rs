@@ -1,0 +1,138 @@
+//! `gc` and `expand`: their documents, their refusals, and summarizers that do not do what they should.
+
+use serde_json::{Value, json};
+
+use super::sandbox::{Sandbox, has};
+
+/// A sandbox with old messages of one channel.
+fn old() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for number in 0..3 {
+        let text = format!("Ann: Box {number} went to Ghent{number}.");
+        let arguments =
+            ["add", &text, "--kind", "message", "--channel", "yard", "--created-at", "2001-01-02T10:00:00Z"];
+        sandbox.document(&arguments);
+    }
+    sandbox
+}
+
+fn live(sandbox: &Sandbox) -> usize {
+    sandbox.document(&["list"])["items"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_plan_is_packed_committed_expanded_and_undone() {
+    let sandbox = old();
+    let plan = sandbox.document(&["gc", "plan"]);
+    has(&plan, &["plan_id", "policy_version", "expires_at", "groups"]);
+    has(&plan["groups"][0], &["group_id", "source_ids", "estimated_tokens", "time_range", "channel_id"]);
+    let id = plan["plan_id"].as_str().unwrap();
+    let pack = sandbox.document(&["gc", "pack", id, "1"]);
+    has(&pack, &["format", "instructions", "sources", "aggregates", "limits"]);
+    let sources = plan["groups"][0]["source_ids"].clone();
+    let summary = json!({
+        "topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": ["boxes went to Ghent2"],
+        "source_ids": sources,
+    });
+    let commit =
+        |answer: &str| sandbox.run_with(&["gc", "commit", id, "1", "--summary", "-"], answer.as_bytes());
+    let refused = commit("{}");
+    assert_eq!((refused.code, refused.error().0.as_str()), (1, "Refused"));
+    let done = commit(&summary.to_string());
+    assert_eq!(done.code, 0, "{}", done.err);
+    let done: Value = serde_json::from_str(&done.out).unwrap();
+    has(&done, &["summary_memory_id", "deleted_count", "skipped", "run", "warnings"]);
+    assert_eq!((done["deleted_count"].clone(), live(&sandbox)), (json!(3), 1));
+    let expanded = sandbox.document(&["expand", done["summary_memory_id"].as_str().unwrap()]);
+    assert_eq!(expanded["sources"][0]["tombstone"]["reason"], "summarized");
+    let hit = sandbox.document(&["search", "Ghent2"])["hits"][0].clone();
+    assert_eq!((&hit["id"], &hit["sources"]["count"]), (&done["summary_memory_id"], &json!(3)));
+    assert_eq!(sandbox.document(&["gc", "show", id])["state"], "committed");
+    sandbox.document(&["undo", done["run"].as_str().unwrap()]);
+    assert_eq!(live(&sandbox), 3);
+}
+
+#[test]
+fn a_run_does_the_whole_loop() {
+    let sandbox = old();
+    let dry = sandbox.document(&["gc", "run", "--dry-run"]);
+    assert_eq!((dry["sources"].clone(), live(&sandbox)), (json!(3), 3));
+    let done = sandbox.document(&["gc", "run"]);
+    has(
+        &done,
+        &[
+            "plans",
+            "groups",
+            "committed",
+            "aborted",
+            "refused",
+            "sources",
+            "summaries",
+            "tokens_before",
+            "runs",
+        ],
+    );
+    assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1));
+    assert_eq!(sandbox.document(&["gc", "run"])["groups"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_may_write_the_summaries() {
+    let sandbox = old();
+    let answer = r#"{"topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": ["all went"]}"#;
+    let command = format!("cat > /dev/null; echo 'Here: {answer}'");
+    let done = sandbox.document(&["gc", "run", "--summarizer", &command]);
+    assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bad_command_changes_nothing() {
+    for (command, left) in [
+        ("sleep 6", "aborted"),
+        ("yes", "aborted"),
+        ("exit 3", "aborted"),
+        ("/nothing/there", "aborted"),
+        ("echo no JSON", "refused"),
+        ("printf '\\377'", "aborted"),
+    ] {
+        let sandbox = old();
+        let done = sandbox.document(&["gc", "run", "--summarizer", command, "--timeout", "2s"]);
+        assert_eq!((done[left].clone(), live(&sandbox)), (json!(1), 3), "{command}: {done}");
+        // The sources are free again.
+        assert_eq!(sandbox.document(&["gc", "run", "--dry-run"])["groups"], 1);
+    }
+}
+
+#[test]
+fn a_plan_is_given_up() {
+    let sandbox = old();
+    let plan = sandbox.document(&["gc", "plan"]);
+    let id = plan["plan_id"].as_str().unwrap();
+    assert_eq!(sandbox.document(&["gc", "abort", id, "--reason", "not now"])["state"], "aborted");
+    assert_eq!(sandbox.document(&["gc", "show"])["plans"][0]["reason"], "not now");
+    assert_eq!(sandbox.run(&["gc", "show", "00000000-0000-7000-8000-000000000000"]).error().0, "NotFound");
+}
+
+#[test]
+fn the_evaluation_asks_before_and_after() {
+    let sandbox = Sandbox::new();
+    for (number, day) in ["2001-01-02", "2001-01-03"].iter().enumerate() {
+        let (text, key) = (format!("Ann: Box {number} went to Ghent{number}."), format!("k{number}"));
+        let at = format!("{day}T10:00:00Z");
+        sandbox.document(&["add", &text, "--key", &key, "--kind", "message", "--created-at", &at]);
+    }
+    let queries = sandbox.write("q.jsonl", b"{\"query\":\"who went to Ghent0?\",\"evidence\":[\"k0\"]}\n");
+    let told = sandbox.document(&["eval", "--gc", "--queries", &queries, "--share", "0.5"]);
+    has(
+        &told["shares"][0],
+        &["share", "compacted", "summaries", "tokens", "by_source", "by_text", "file_bytes"],
+    );
+    assert_eq!(told["before"]["by_source"], 1.0);
+    assert_eq!(
+        (told["shares"][0]["compacted"].clone(), told["shares"][0]["by_text"].clone()),
+        (json!(1), json!(1.0))
+    );
+    assert_eq!(live(&sandbox), 2);
+}
