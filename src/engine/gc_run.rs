@@ -98,7 +98,7 @@ impl Namespace {
             return self.gc_dry_run(summarizer, options);
         }
         let mut report = GcRunReport::default();
-        let mut unfinished = Vec::new();
+        let (mut unfinished, mut given_up) = (Vec::new(), Vec::new());
         let is_over = |report: &GcRunReport| {
             options.max_groups.is_some_and(|most| report.groups >= most) || report.plans >= PLANS_MAX
         };
@@ -114,11 +114,15 @@ impl Namespace {
                     break;
                 }
                 report.groups += 1;
-                self.gc_one(summarizer, &plan, group, &mut report)?;
+                self.gc_one(summarizer, &plan, group, &mut report, &mut given_up)?;
                 each(&report);
             }
         }
-        // Groups that failed hold their sources until here: freed before, the next plan would take them again.
+        // Groups that failed hold their sources until here: freed before, the next plan would take them again, and a
+        // summarizer that always fails would be asked for ever.
+        for (plan, group, reason) in given_up {
+            self.gc_abort(plan, Some(&group), &reason)?;
+        }
         for plan in unfinished {
             self.gc_abort(plan, None, "the run that made it is over")?;
         }
@@ -147,13 +151,14 @@ impl Namespace {
         plan: &GcPlan,
         group: &GcGroup,
         report: &mut GcRunReport,
+        given_up: &mut Vec<(RunId, String, String)>,
     ) -> Result<()> {
         let pack = self.gc_pack(plan.plan_id, &group.group_id)?;
         let answer = match summarizer.summarize(&pack) {
             Ok(answer) => answer,
             Err(why) => {
                 let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
-                self.gc_abort(plan.plan_id, Some(&group.group_id), &reason)?;
+                given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
                 report.aborted += 1;
                 report.failures.push(reason);
                 return Ok(());

@@ -503,7 +503,7 @@ fn messages_made_by_hand_are_refused() {
         ("\"authors_seen\":[]", "\"authors_seen\":[\"evil\"]"),
         ("\"count\":3", "\"count\":2"),
         ("\"steps\":1", "\"steps\":2"),
-        ("\"op\":\"merge\"", "\"op\":\"insert\""),
+        ("\"op\":\"merge\"", "\"op\":\"update\""),
         ("\"decision\":\"aggregated\"", "\"decision\":\"lost\""),
     ] {
         let hand = lines.replacen(from, to, 1);

@@ -106,6 +106,10 @@ impl WithVector for Query {
 fn every_number_of_the_policy_works_up_to_its_bound() {
     let (mut keys, mut worked) = (0, 0);
     for (key, default) in Policy::default().entries() {
+        // A cap of 0 and less is off: `cap.rs` tries it.
+        if key == "sweeper.short_term_cap" {
+            continue;
+        }
         let Some((mut good, bad)) = tried(&default) else { continue };
         keys += 1;
         for value in &bad {

@@ -10,13 +10,13 @@ use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, Payload, RuleId, RunId,
     Significance, SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
-use crate::model::{EventDecision, GroupState, PlanState, Refusal};
+use crate::model::{EventDecision, GroupState, Included, PlanState, Refusal};
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
     GraphHead, JournalHeadRow, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
 };
 use crate::store::disk::Folder;
-use crate::store::{AggregateRow, EventRow, FamilyRow, GroupRow, Id, PlanRow, Stamp};
+use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, GroupRow, Id, PlanRow, Stamp};
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, Truth};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
@@ -163,7 +163,15 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;
     put_plan(tx)?;
+    put_context(tx)?;
     tx.put_run(NS, RUN, &RunRow::new(RunSort::Import, Actor::Caller, Time::EPOCH))
+}
+
+/// A context that A was in.
+fn put_context(tx: &mut Truth<'_, '_>) -> Result<()> {
+    let item = Included { id: Some(A), tokens: 12, bucket: None, counted: true };
+    let row = ContextRow { at_ms: 0, session: None, window_tokens: None, items: vec![item], digest: None };
+    tx.put_context(NS, "turn-1", &row)
 }
 
 /// A plan of summaries with a group.

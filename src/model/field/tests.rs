@@ -10,7 +10,7 @@ use crate::model::{MemoryId, Parts};
 
 /// A JSON value for the field, other than its default.
 pub(crate) fn sample(name: &str, number: u8) -> Value {
-    let at = format!("2020-01-02T00:00:{number:02}Z");
+    let at = format!("2020-01-02T00:{:02}:{:02}Z", number / 60, number % 60);
     let values = [
         json!(format!("text {number}")),
         json!(0.25),

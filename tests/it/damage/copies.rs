@@ -44,6 +44,10 @@ fn a_copy_past_damage_is_a_whole_store() {
         if OF_THE_STORE.contains(&table.as_str()) {
             continue;
         }
+        // Nothing of the journal is old enough to have been removed.
+        if table == "journal_head" && rows.is_empty() {
+            continue;
+        }
         let at = (number * 17 + 3) % rows.len();
         let way = if rows[at].1.is_empty() { WAYS[0] } else { WAYS[number % WAYS.len()] };
         let folder = tempfile::tempdir().unwrap();

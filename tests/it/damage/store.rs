@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use oubliette::clock::ManualClock;
+use oubliette::gc::GcOptions;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{AuthorKind, Entity, Field, Link};
+use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, Inclusion, Link};
 use oubliette::memory::{Expiry, Tier};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Time, WriteOptions};
+use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Span, Time, WriteOptions};
 use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 
@@ -105,12 +106,17 @@ pub(crate) fn store() -> Store {
     snapshot.vector = Some(vector(904));
     world.add(snapshot);
     world.add(message(AuthorKind::Human, "is the build done?"));
+    world.add(message(AuthorKind::Human, "who looks after the log?"));
+    let context = ContextDraft::new("turn-1", [Inclusion::new("k2", 12), Inclusion::new("k3", 9)]);
+    world.ns.context_log_write(&context).unwrap();
     db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     db.maintain().unwrap();
     // Behind the graph, and not posted.
     db.namespace(ns).unwrap().forget(Forget::names(["k1", "k11"])).unwrap();
     world.add(Draft::new("pinned past its end").tag("pinned").expiry(Expiry::At(world.ahead("1s"))));
     world.advance("1m");
+    let plan = world.ns.gc_plan(&GcOptions { age_min: Some(Span::ZERO), ..GcOptions::default() }).unwrap();
+    assert!(!plan.groups.is_empty(), "a plan with a group");
     for late in ["late", "freed"] {
         world.add(Draft::new(format!("{late} after the passes")).key(late).vector(vector(905 + late.len())));
     }
