@@ -5,8 +5,8 @@ use libfuzzer_sys::fuzz_target;
 use oubliette::NamespaceName;
 use oubliette::exchange::Kept;
 use oubliette::exchange::{
-    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_event, write_memory, write_run,
-    write_step, write_tombstone,
+    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_context, write_event, write_memory,
+    write_run, write_step, write_tombstone,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -39,6 +39,7 @@ fn again(line: &KeptLine) {
         Kept::Step(step) => write_step(&ns, step, &mut out),
         Kept::Aggregate(aggregate) => write_aggregate(&ns, aggregate, &mut out),
         Kept::Event(event, family) => write_event(&ns, event, family.as_deref(), &mut out),
+        Kept::Context(context) => write_context(&ns, context, &mut out),
         Kept::Memory(_) | Kept::Joint(_) => panic!("no line of its own"),
     }
     match parse_line(&out, false) {

@@ -125,8 +125,8 @@ impl Story {
             17 | 18 => {
                 let pass = Pass::ALL[usize::from(how) % Pass::ALL.len()];
                 let max_rows = (what & 16 != 0).then_some(2);
-                let report =
-                    db.maintain_with(&MaintainOptions { max_rows, ..MaintainOptions::live() }.passes([pass]))?;
+                let report = db
+                    .maintain_with(&MaintainOptions { max_rows, ..MaintainOptions::live() }.passes([pass]))?;
                 self.runs.extend(report.run);
                 Ok(())
             }

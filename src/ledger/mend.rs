@@ -56,7 +56,7 @@ impl Ledger<'_, '_> {
             }
         }
         // Statistics and the log of inclusions are not a part of what a memory says.
-        for table in [Table::Pass, Table::Access, Table::Context] {
+        for table in [Table::Pass, Table::Access, Table::Context, Table::GcPlan, Table::GcGroup] {
             for key in self.tx.lost(table, ns)? {
                 truth(self.tx).delete(table, &key)?;
             }

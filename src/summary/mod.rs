@@ -1,7 +1,7 @@
 //! What may a summary say, and what does it say when no language model writes it?
 //!
 //! The room holds the contract between the database and whoever writes summaries. An [`InputPack`] is what the writer
-//! of a summary is given, a [`SummaryDocument`] is what the writer answers. [`accept`] repairs an answer where the
+//! of a summary is given, a [`SummaryDocument`] is what the writer answers. [`accept()`] repairs an answer where the
 //! repair is certain, reads it strictly, and holds it to what is known of the sources. [`Extractive`] writes summaries
 //! without a model: sentences of the sources, copied.
 //!

@@ -242,6 +242,10 @@ fn a_damaged_value_stops_nobody_else() {
         if OF_THE_STORE.contains(&table.as_str()) || only.as_ref().is_some_and(|only| only != table) {
             continue;
         }
+        // Nothing of the journal is old enough to have been removed.
+        if table == "journal_head" && rows.is_empty() {
+            continue;
+        }
         if rows.is_empty() {
             failures.push(format!("the store has no row in {table}"));
             continue;

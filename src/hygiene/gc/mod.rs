@@ -1,6 +1,6 @@
 //! Which old memories make room for a summary, and how does the summary take their place?
 //!
-//! [`candidates`] finds the memories, [`groups`] makes groups of them, [`pack`] shows a group to the writer of its
+//! [`candidates()`] finds the memories, [`groups()`] makes groups of them, [`pack()`] shows a group to the writer of its
 //! summary, and [`commit`] puts the summary in the place of its sources, if they are still as the plan saw them.
 
 mod candidates;
