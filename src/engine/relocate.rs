@@ -150,6 +150,8 @@ impl Database {
         let done = self.inner.run_alone(|session| {
             *report = clean.clone();
             work(session, report)?;
+            // Memories come as they were, so that a move back is one.
+            session.forget_nothing();
             is_done = true;
             if options.dry_run {
                 let why = "nothing is written".to_owned();
