@@ -347,6 +347,10 @@ impl<'a> Group<'a> {
             let first = self.sentences.iter().flat_map(|sentence| sentence.text.split_whitespace());
             words.extend(first.filter(|word| fits(word)).take(TOPIC_WORDS));
         }
+        // Where every word is too long for a topic, the day must do: a topic is never empty.
+        if words.is_empty() {
+            words.extend(self.days.first().map(String::as_str));
+        }
         words.join(", ")
     }
 
