@@ -62,7 +62,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let Some(Whole { vitals, content, holders }) = sound(self.whole(ns, id))?.flatten() else {
+        let Some(whole) = sound(self.whole(ns, id))?.flatten() else {
             if !self.tx.has_row(ns, id)? && !self.has_rest(ns, id)? {
                 return Err(gone(id));
             }
@@ -71,25 +71,10 @@ impl Ledger<'_, '_> {
         // Messages are settled while the content still stands, because the content names the aggregate of the
         // memory.
         let mut erased = self.part_with(context, id, going)?;
-        erased.onward = Onward::of(id, &vitals, &holders);
-        if let Some(slot) = vitals.place.slot {
-            let dim = self.dim_of(&vitals)?;
-            let index = Self::index_of(ns, &vitals);
-            // Without this, a later write of the same transaction could still find the erased row as a
-            // neighbour.
-            self.staged.end(index, id);
-            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
-        }
-        if let Some(doc) = vitals.place.doc {
-            self.forget_text(Self::text_of(ns, &vitals), doc, id, &vitals, &content)?;
-        }
-        for holder in &holders {
-            truth(self.tx).delete_holder(ns, id, holder)?;
-        }
-        self.unjoin_all(ns, id)?;
-        self.rederive(ns, id, Some((&vitals, &content)), None)?;
-        truth(self.tx).delete_memory(ns, id)?;
-        let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), going);
+        let Whole { vitals, content, holders } = &whole;
+        erased.onward = Onward::of(id, vitals, holders);
+        self.take_out(context, id, &whole)?;
+        let fresh = self.tombstone_of(context, &erased, holders, Some(content), going);
         let tombstone = match vitals.times.removed_at {
             // The tombstone was fixed when the row was removed (MODEL-49).
             Some(removed_at) => {
@@ -108,6 +93,27 @@ impl Ledger<'_, '_> {
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
+    }
+
+    /// Takes a row and all that is derived from it out of its namespace. What tells of the row elsewhere stays: messages,
+    /// the journal, tombstones and the place in limbo.
+    pub(super) fn take_out(&mut self, context: &Context, id: MemoryId, whole: &Whole) -> Result<()> {
+        let (ns, Whole { vitals, content, holders }) = (context.ns, whole);
+        if let Some(slot) = vitals.place.slot {
+            let (dim, index) = (self.dim_of(vitals)?, Self::index_of(ns, vitals));
+            // Without this, a later write of the same transaction could still find the row as a neighbour.
+            self.staged.end(index, id);
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+        }
+        if let Some(doc) = vitals.place.doc {
+            self.forget_text(Self::text_of(ns, vitals), doc, id, vitals, content)?;
+        }
+        for holder in holders {
+            truth(self.tx).delete_holder(ns, id, holder)?;
+        }
+        self.unjoin_all(ns, id)?;
+        self.rederive(ns, id, Some((vitals, content)), None)?;
+        truth(self.tx).delete_memory(ns, id)
     }
 
     /// Erases a row that was superseded as a duplicate. The row that stands for it keeps its id.

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::index::slots;
 use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
 use crate::model::{Limbo, Memory, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
@@ -123,7 +122,7 @@ impl Ledger<'_, '_> {
     /// Takes a memory that was brought elsewhere out of its namespace, with everything that was brought.
     pub(crate) fn send_away(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         let ns = context.ns;
-        let Whole { vitals, content, holders } = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
+        let whole = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
         for (event, row) in self.messages_with(ns, id)? {
             self.send_message_away(ns, &event, &row)?;
         }
@@ -137,26 +136,13 @@ impl Ledger<'_, '_> {
                 truth(self.tx).delete_journal(ns, &row)?;
             }
         }
-        if let Some(slot) = vitals.place.slot {
-            let (dim, index) = (self.dim_of(&vitals)?, Self::index_of(ns, &vitals));
-            self.staged.end(index, id);
-            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
-        }
-        if let Some(doc) = vitals.place.doc {
-            self.forget_text(Self::text_of(ns, &vitals), doc, id, &vitals, &content)?;
-        }
-        for holder in &holders {
-            truth(self.tx).delete_holder(ns, id, holder)?;
-        }
-        self.unjoin_all(ns, id)?;
         self.leave_contexts(ns, id)?;
-        self.rederive(ns, id, Some((&vitals, &content)), None)?;
-        truth(self.tx).delete_memory(ns, id)?;
-        if let Some(removed_at) = vitals.times.removed_at {
+        self.take_out(context, id, &whole)?;
+        if let Some(removed_at) = whole.vitals.times.removed_at {
             truth(self.tx).delete_limbo(ns, id, removed_at)?;
             if let Some(stone) = self.tx.tombstone(ns, id)? {
                 truth(self.tx).delete_tombstone(ns, &stone)?;
-                let part = PartId(vitals.place.partition);
+                let part = PartId(whole.vitals.place.partition);
                 self.counters.add(ns, part, Sort::Tombstones, "", -1, 0);
             }
         }

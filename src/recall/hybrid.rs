@@ -283,25 +283,27 @@ impl Reader<'_> {
         matcher: &mut Option<Matcher<'_>>,
         candidates: &mut Vec<Candidate>,
     ) -> Result<()> {
+        for (at, id) in Self::beside(lexical, candidates, BESIDE) {
+            if Self::passes(matcher, id)? {
+                candidates.push(Candidate { id, doc: Some(at), cosine: None, alone: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents that stand up to `reach` places beside those of the candidates, without the candidates.
+    fn beside(lexical: &Lexical, candidates: &[Candidate], reach: usize) -> Vec<(DocRef, MemoryId)> {
         let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
         let mut edge: Vec<DocRef> = known.iter().copied().collect();
         // The order of a hash set is chance, and the order of the candidates must not be.
         edge.sort_unstable();
-        for _ in 0..BESIDE {
-            let mut next = Vec::new();
-            for at in edge.into_iter().flat_map(|at| lexical.beside(at)).flatten() {
-                if !known.insert(at) {
-                    continue;
-                }
-                next.push(at);
-                let Some(id) = lexical.id(at) else { continue };
-                if Self::passes(matcher, id)? {
-                    candidates.push(Candidate { id, doc: Some(at), cosine: None, alone: None });
-                }
-            }
-            edge = next;
+        let mut found = Vec::new();
+        for _ in 0..reach {
+            edge = edge.into_iter().flat_map(|at| lexical.beside(at)).flatten().collect();
+            edge.retain(|at| known.insert(*at));
+            found.extend(edge.iter().filter_map(|at| Some((*at, lexical.id(*at)?))));
         }
-        Ok(())
+        found
     }
 
     /// Leaves out the neighbours that were not visible at the instants of a reader of the past: they lend no words. The
@@ -316,25 +318,12 @@ impl Reader<'_> {
         if self.past.is_none() {
             return Ok(());
         }
-        let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
-        let mut edge: Vec<DocRef> = known.iter().copied().collect();
-        let mut unseen = Vec::new();
-        for _ in 0..reach {
-            let mut next = Vec::new();
-            for at in edge.into_iter().flat_map(|at| lexical.beside(at)).flatten() {
-                if !known.insert(at) {
-                    continue;
-                }
-                next.push(at);
-                let Some(id) = lexical.id(at) else { continue };
-                let vitals = sound(self.rows().vitals(ns, id))?.flatten();
-                if vitals.is_none_or(|vitals| !self.sees(&vitals)) {
-                    unseen.push(at);
-                }
+        for (at, id) in Self::beside(lexical, candidates, reach) {
+            let vitals = sound(self.rows().vitals(ns, id))?.flatten();
+            if vitals.is_none_or(|vitals| !self.sees(&vitals)) {
+                lexical.leave_out(at);
             }
-            edge = next;
         }
-        unseen.into_iter().for_each(|at| lexical.leave_out(at));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `eval --gc`: what is still found when old memories have made room for summaries. Everything happens on copies.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use oubliette::clock::ManualClock;
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer, token_estimate};
@@ -17,7 +17,7 @@ use crate::arguments::EvalOptions;
 use crate::embedder;
 use crate::evidence::names;
 use crate::output::{Done, Failure, Output};
-use crate::place::{Access, Place};
+use crate::place::{self, Access, Place};
 use crate::progress::Progress;
 use crate::search::Queries;
 
@@ -57,8 +57,8 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
         return Err(Failure::Usage("eval --gc needs `query` and `evidence` in its lines".to_owned()));
     }
     let database = place.open(Access::Read)?;
-    let folder = Folder::new()?;
-    let original = folder.0.join("original.oub");
+    let folder = place::temporary_folder()?;
+    let original = folder.path().join("original.oub");
     database.backup(&original)?;
     let policy = policy(&database)?;
     let options = &options.gc;
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     for name in &options.summarizers {
         for budget in &budgets {
             for share in shares {
-                let copy = folder.0.join("copy.oub");
+                let copy = folder.path().join("copy.oub");
                 std::fs::copy(&original, &copy).map_err(|source| Error::Io {
                     action: "copy",
                     path: copy.clone(),
@@ -373,26 +373,4 @@ fn written(sentences: Vec<String>) -> Result<String> {
 fn size(file: &Path) -> Result<u64> {
     let read = std::fs::metadata(file);
     read.map(|meta| meta.len()).map_err(|source| Error::Io { action: "read", path: file.to_owned(), source })
-}
-
-/// A folder that goes away.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("oubliette-eval-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|source| Error::Io {
-            action: "create",
-            path: path.clone(),
-            source,
-        })?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over is in a folder for such things.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -9,42 +9,20 @@ mod page;
 mod reports;
 mod story;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use oubliette::{Error, Result};
+use oubliette::Error;
 
 use crate::output::{Done, Output};
-use crate::place::Place;
-
-/// A folder of this run's own, gone when it ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("oubliette-demo-{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|source| Error::Io {
-            action: "create",
-            path: path.clone(),
-            source,
-        })?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What can't be removed from the folder for temporary files is left there.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::place::{self, Place};
 
 /// Tells the story in the database that was named, which must not exist, or in one that goes with the run.
 pub(crate) fn run(place: &Place, output: Output) -> Done {
     let (folder, path) = match place.named_path() {
         Some(path) => (None, path.to_owned()),
         None => {
-            let folder = Folder::new()?;
-            let path = folder.0.join("demo.oub");
+            let folder = place::temporary_folder()?;
+            let path = folder.path().join("demo.oub");
             (Some(folder), path)
         }
     };
