@@ -67,7 +67,7 @@ pub mod maintain {
 pub mod gc {
     pub use crate::engine::{Expanded, GcRunOptions, GcRunReport};
     pub use crate::hygiene::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
-    pub use crate::model::{GroupState, PlanState, Refusal};
+    pub use crate::model::{GroupState, PlanState, RecallGuard, Refusal};
     pub use crate::summary::{
         Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,
         Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
@@ -16,6 +17,7 @@ use crate::model::{
     TimeRange,
 };
 use crate::policy::Policy;
+use crate::recall::Reader;
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows};
 use crate::summary::{Accepted, Expected, InputPack, SummaryDocument, TimeSpan, accept, canonical_json};
@@ -25,6 +27,9 @@ const LIMIT_TOKENS: u64 = 60_000;
 /// Largest number of tokens of a plan, and of groups.
 const LIMIT_TOKENS_MAX: u64 = 1_000_000;
 const GROUPS_MAX: u32 = 50;
+/// Largest number of questions of a plan, and of the characters of a question.
+const PROBES_MAX: usize = 10;
+const PROBE_CHARS_MAX: usize = 400;
 /// Confidence of a summary.
 const CONFIDENCE: f32 = 0.4;
 
@@ -33,6 +38,8 @@ struct Asked {
     ns: NsId,
     number: u32,
     group: GroupRow,
+    /// The questions of the plan's caller.
+    probes: Vec<String>,
 }
 
 impl Namespace {
@@ -84,13 +91,14 @@ impl Namespace {
             policy_hash: in_force.hash,
             groups: found.len() as u32,
             reason: None,
+            probes: if found.is_empty() { Vec::new() } else { options.probes.clone() },
         };
         inner.run_alone(|session| {
             let writer = session.writer(&self.name, None, false)?;
             let (ns, tx) = (writer.context.ns, &mut *writer.ledger.tx);
             for (other, row) in tx.gc_plans(ns)? {
                 if row.state == PlanState::Open && row.state_at(now) == PlanState::Expired {
-                    tx.put_gc_plan(ns, other, &PlanRow { state: PlanState::Expired, ..row })?;
+                    tx.put_gc_plan(ns, other, &row.ended(PlanState::Expired))?;
                 }
             }
             tx.put_gc_plan(ns, id, &row)?;
@@ -215,6 +223,8 @@ impl Namespace {
         self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
         let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
+        let published = self.db.inner.state()?;
+        let guard = self.gc_guard(&published, asked.group.part, &asked.probes, sources, &draft)?;
         let wanted = Committing {
             plan,
             group: asked.number,
@@ -228,7 +238,7 @@ impl Namespace {
         };
         self.db.flush_access()?;
         let _one = self.db.inner.upkeep.lock();
-        match self.gc_carry_out(&wanted)? {
+        match self.gc_carry_out(&wanted, &guard)? {
             Verdict::Done(group) => {
                 committed(&group, repairs, warnings).ok_or_else(|| no_group(plan, &asked.number.to_string()))
             }
@@ -275,8 +285,8 @@ impl Namespace {
             if only.is_some() {
                 return close_plan(writer.ledger, ns, plan, row);
             }
-            let (state, reason) = (PlanState::Aborted, Some(reason.to_owned()));
-            writer.ledger.tx.put_gc_plan(ns, plan, &PlanRow { state, reason, ..row })
+            let row = PlanRow { reason: Some(reason.to_owned()), ..row.ended(PlanState::Aborted) };
+            writer.ledger.tx.put_gc_plan(ns, plan, &row)
         })?;
         self.gc_show(plan)
     }
@@ -313,7 +323,7 @@ impl Namespace {
         let number = number(group)?;
         let found = self.gc_read(|rows, ns, _| {
             let found = group_of(rows, ns, plan, number)?;
-            Ok(found.map(|(_, group)| Asked { ns, number, group }))
+            Ok(found.map(|(plan, group)| Asked { ns, number, group, probes: plan.probes }))
         })?;
         found.flatten().ok_or_else(|| no_group(plan, group))
     }
@@ -351,10 +361,14 @@ impl Namespace {
         Ok(budget.floor.max((budget.share * live.rows.max(0) as f64).floor() as u64))
     }
 
-    fn gc_carry_out(&self, wanted: &Committing<'_>) -> Result<Verdict> {
-        let (verdict, waiting) = self.db.inner.run_alone(|session| {
+    fn gc_carry_out(&self, wanted: &Committing<'_>, guard: &Guard) -> Result<Verdict> {
+        let inner = &self.db.inner;
+        let (verdict, waiting) = inner.run_alone(|session| {
+            // The state that the transaction began with is the present one: nobody else writes meanwhile.
+            let reader = Reader::open(session.published, &self.name, &inner.secret, session.ledger.now())?;
+            let weights = &session.in_force.policy.recall;
             let mut writer = session.known_writer(&self.name)?;
-            let verdict = carry_out(&mut writer, wanted)?;
+            let verdict = carry_out(&mut writer, wanted, &|kept| guard.ask(&reader, weights, kept))?;
             Ok((verdict, std::mem::take(&mut writer.ledger.waiting)))
         })?;
         self.db.embed_waiting(waiting);
@@ -390,6 +404,10 @@ fn told_again(group: &GroupRow, digest: [u8; 32]) -> Result<GcCommitted> {
 fn check(options: &GcOptions) -> Result<()> {
     within("limit_tokens", options.limit_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
     within("max_groups", options.max_groups.unwrap_or(1), 1..=GROUPS_MAX)?;
+    within("probes", options.probes.len(), 0..=PROBES_MAX)?;
+    for probe in &options.probes {
+        within("probes", probe.chars().count(), 1..=PROBE_CHARS_MAX)?;
+    }
     within("access_threshold", options.access_threshold.unwrap_or(0.0), 0.0..=1e6)?;
     Ok(())
 }
@@ -405,7 +423,7 @@ fn overlaid(policy: &Policy, options: &GcOptions) -> Policy {
 }
 
 /// A summary as a memory.
-fn draft_of(document: &SummaryDocument) -> Result<Draft> {
+pub(super) fn draft_of(document: &SummaryDocument) -> Result<Draft> {
     let (start, end) =
         (Time::from_millis(document.time_range.start), Time::from_millis(document.time_range.end));
     let list = |items: &[String]| match items {

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::engine::gc::draft_of;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack};
-use crate::model::{MemoryId, RunId, Tombstone};
-use crate::recall::Got;
+use crate::ingest::prepare;
+use crate::model::{MemoryId, RecallGuard, Refusal, RunId, Tombstone};
+use crate::recall::{Got, Reader};
+use crate::store::GroupRow;
 use crate::summary::{
     Expected, Extractive, InputPack, Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
 };
@@ -30,7 +33,7 @@ pub struct GcRunOptions {
 }
 
 /// What a run of summaries came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GcRunReport {
     /// Plans that had groups.
     pub plans: u64,
@@ -52,6 +55,8 @@ pub struct GcRunReport {
     pub tokens_after: u64,
     /// The runs of the commits, for `undo`.
     pub runs: Vec<RunId>,
+    /// Whether what found the sources finds the summaries, over all groups.
+    pub recall_guard: RecallGuard,
     /// Why groups were given up or refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
@@ -171,6 +176,7 @@ impl Namespace {
                 report.sources += done.deleted_count;
                 report.tokens_before += group.estimated_tokens;
                 report.runs.extend(done.run);
+                report.recall_guard = report.recall_guard.and(done.recall_guard);
                 if let Got::Memory(summary) = self.look_up(done.summary_memory_id, false)? {
                     report.tokens_after += token_estimate(&summary.text);
                 }
@@ -202,6 +208,13 @@ impl Namespace {
                 let pack = self.gc_read(|rows, ns, _| pack(rows, ns, group, &gc))?;
                 match pack.ok_or(Error::Closed).and_then(|pack| rehearsed(summarizer, &pack)) {
                     Ok(document) => {
+                        let guard = self.gc_rehearse(&document, group, &options.plan.probes)?;
+                        if guard.is_below(gc.recall_floor) {
+                            report.refused += 1;
+                            report.failures.push(Refusal::RecallBelowFloor.to_string());
+                            continue;
+                        }
+                        report.recall_guard = report.recall_guard.and(guard);
                         report.committed += 1;
                         report.summaries += 1;
                         report.sources += group.sources.len() as u64;
@@ -215,6 +228,24 @@ impl Namespace {
                 }
             }
         }
+    }
+
+    /// What would find the summary of a group in the place of its sources, if nobody wrote before it.
+    fn gc_rehearse(
+        &self,
+        document: &SummaryDocument,
+        group: &GroupRow,
+        probes: &[String],
+    ) -> Result<RecallGuard> {
+        let inner = &self.db.inner;
+        let mut drafts = [prepare(draft_of(document)?)?];
+        inner.embed_drafts(&self.name, &mut drafts, true)?;
+        let [draft] = drafts;
+        let (published, in_force) = (inner.state()?, inner.in_force());
+        let sources: Vec<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
+        let guard = self.gc_guard(&published, group.part, probes, &sources, &draft)?;
+        let reader = Reader::open(&*published, &self.name, &inner.secret, inner.instant(&published))?;
+        guard.ask(&reader, &in_force.policy.recall, &sources)
     }
 
     /// What a summary stands for: its sources, with the tombstones of those that are gone.

@@ -24,6 +24,7 @@ mod documents;
 mod embed;
 mod forget;
 mod gc;
+mod gc_guard;
 mod gc_run;
 mod in_force;
 mod inner;

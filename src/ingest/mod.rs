@@ -135,6 +135,16 @@ impl Prepared {
         (self.vector, self.embedder) = (Some(vector), Some(space));
     }
 
+    /// The text of the draft.
+    pub(crate) fn text(&self) -> &str {
+        &self.checked.draft().text
+    }
+
+    /// The vector of the draft, if it has one.
+    pub(crate) fn vector(&self) -> Option<&UnitVector> {
+        self.vector.as_ref()
+    }
+
     /// Whether the caller gave a vector.
     pub(crate) fn brings_vector(&self) -> bool {
         self.vector.is_some() && self.embedder.is_none()

@@ -1,5 +1,7 @@
 //! The states of plans and groups of summary GC, and why a summary is refused.
 
+use serde::Serialize;
+
 use crate::model::closed::closed_set;
 
 closed_set! {
@@ -58,5 +60,43 @@ closed_set! {
         SourceUsed = 10, "source_used";
         /// More memories would go than automatic actors may remove.
         Budget = 11, "budget";
+        /// Fewer of the probes would find the summary than the floor of the policy asks for.
+        RecallBelowFloor = 12, "recall_below_floor";
+    }
+}
+
+/// How well a summary is found by what had found its sources: each probe is a question that is asked before and after the
+/// summary takes their place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RecallGuard {
+    /// Questions that were asked.
+    pub probes: u32,
+    /// Questions that found a source among the best `gc.probe_k` hits.
+    pub hit_before: u32,
+    /// Of these, questions that find the summary.
+    pub hit_after: u32,
+    /// `hit_after / hit_before`, 0 to 1; none where no question had found a source.
+    pub ratio: Option<f64>,
+}
+
+impl RecallGuard {
+    pub(crate) fn new(probes: u32, hit_before: u32, hit_after: u32) -> Self {
+        let ratio = (hit_before > 0).then(|| f64::from(hit_after) / f64::from(hit_before));
+        RecallGuard { probes, hit_before, hit_after, ratio }
+    }
+
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let sum = |one: u32, other: u32| one.saturating_add(other);
+        RecallGuard::new(
+            sum(self.probes, other.probes),
+            sum(self.hit_before, other.hit_before),
+            sum(self.hit_after, other.hit_after),
+        )
+    }
+
+    /// Whether too few questions find the summary. Without a question that had found a source there is nothing to lose.
+    pub(crate) fn is_below(self, floor: f64) -> bool {
+        self.ratio.is_some_and(|ratio| ratio < floor)
     }
 }

@@ -56,7 +56,7 @@ pub(crate) use field::{
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};
-pub use gc::{GroupState, PlanState, Refusal};
+pub use gc::{GroupState, PlanState, RecallGuard, Refusal};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, Run};

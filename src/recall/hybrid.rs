@@ -15,9 +15,9 @@ use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
-use crate::recall::past::InLimbo;
+use crate::recall::past::Unindexed;
 use crate::recall::prior::{Priors, Spoken};
-use crate::recall::search::{SearchResult, plan_of};
+use crate::recall::search::{Ranking, plan_of};
 use crate::recall::{Part, Reader};
 use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::UnitVector;
@@ -53,22 +53,22 @@ struct Candidate {
     id: MemoryId,
     doc: Option<DocRef>,
     cosine: Option<f32>,
-    /// The score by words of a memory in limbo, which has no document.
+    /// The score by words of a memory without a document: one in limbo, or one that is not stored yet.
     alone: Option<f32>,
 }
 
 impl Reader<'_> {
     /// Ranks by the words of a query, and by its vector if it has one.
-    pub(super) fn search_words(
+    pub(super) fn rank_by_words(
         &self,
         query: &Query,
         words: &str,
         vector: Option<&UnitVector>,
         weights: &policy::Recall,
-    ) -> Result<SearchResult> {
-        let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
+    ) -> Result<Option<Ranking>> {
+        let Some(ns) = self.ns else { return Ok(None) };
         let part = match self.part(ns, &query.scope)? {
-            Part::Nowhere => return Ok(SearchResult::default()),
+            Part::Nowhere => return Ok(None),
             part => part,
         };
         let text = match part {
@@ -90,7 +90,7 @@ impl Reader<'_> {
         let filter = query.filter.as_ref();
         let list = self.listed(ns, filter)?;
         let mut matcher = self.matcher(ns, filter, list.as_ref());
-        let mut away = self.in_limbo(ns, part, filter, Some(&lexical))?;
+        let mut away = self.unindexed(ns, part, filter, Some(&lexical))?;
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
         let mut near = match vector {
             Some(vector) if !self.is_over() => {
@@ -100,7 +100,7 @@ impl Reader<'_> {
             _ => None,
         };
         if let (Some((found, target)), Some(vector)) = (&mut near, vector) {
-            self.add_limbo(&mut away, *target, vector, found, pool_of(query, BY_VECTOR))?;
+            self.add_unindexed(&mut away, *target, vector, found, pool_of(query, BY_VECTOR))?;
             self.add_near(ns, &lexical, found, &mut candidates)?;
         }
         add_away(&away, pool_of(query, BY_TEXT), &mut candidates);
@@ -136,7 +136,7 @@ impl Reader<'_> {
         if filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";
         }
-        self.answer(ns, hits, mode, plan)
+        Ok(Some(Ranking { ns, hits, mode, plan }))
     }
 
     /// The nearest memories, and where they were searched; none in a store without vectors.
@@ -344,9 +344,9 @@ impl Reader<'_> {
     }
 }
 
-/// Adds the memories in limbo that the words bring, and says of each candidate in limbo what its own words and its vector
-/// are worth.
-fn add_away(away: &InLimbo, most: usize, candidates: &mut Vec<Candidate>) {
+/// Adds the memories without a place in an index that the words bring, and says of each such candidate what its own words
+/// and its vector are worth.
+fn add_away(away: &Unindexed<'_>, most: usize, candidates: &mut Vec<Candidate>) {
     for id in away.best_by_words(most) {
         if candidates.iter().all(|candidate| candidate.id != id) {
             candidates.push(Candidate { id, doc: None, cosine: None, alone: None });

@@ -27,6 +27,7 @@ mod matching;
 mod past;
 mod prior;
 mod read;
+mod rehearsal;
 mod relevance;
 mod runs;
 mod search;
@@ -52,6 +53,7 @@ pub use chain::ChainEnd;
 pub(crate) use deadline::Deadline;
 pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;
+pub(crate) use rehearsal::{Newcomer, Rehearsed};
 pub(crate) use runs::RunContext;
 pub use search::SearchResult;
 pub(crate) use size::file_stats;
@@ -78,6 +80,8 @@ pub(crate) struct Reader<'p, S = Published> {
     deadline: Option<&'p Deadline<'p>>,
     /// The instants of a reader of the past; none for a live reader.
     past: Option<Past>,
+    /// A memory that takes part as if it was stored.
+    newcomer: Option<&'p Newcomer>,
 }
 
 impl<'p, S: Source> Reader<'p, S> {
@@ -100,7 +104,7 @@ impl<'p, S: Source> Reader<'p, S> {
                 !source.rows().tombstones_of_hash(DROPPED, &hash)?.is_empty()
             }
         };
-        Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None, past: None })
+        Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None, past: None, newcomer: None })
     }
 
     /// The same reader with a deadline.

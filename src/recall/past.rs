@@ -10,10 +10,11 @@ use crate::error::{Result, sound};
 use crate::index::text::Lexical;
 use crate::index::{Found, Slots, Target, holder_among};
 use crate::model::{
-    Effort, Filter, Memory, MemoryId, PastPlan, PointInTime, PurgeHorizon, Ranked, Time, Vitals, check_known,
+    Effort, Filter, Memory, MemoryId, PastPlan, PointInTime, PurgeHorizon, Ranked, Time, check_known,
 };
 use crate::recall::instants::Past;
 use crate::recall::matching::{Matcher, ShortList};
+use crate::recall::rehearsal::Newcomer;
 use crate::recall::{Part, Reader, Source};
 use crate::store::{NsId, Rows};
 use crate::vector::{UnitVector, dot_f32};
@@ -24,8 +25,7 @@ impl<S: Source> Reader<'_, S> {
     /// # Errors
     /// `Invalid` for an instant of transaction time that lies ahead; `BeforePurgeHorizon`; `Corrupted`.
     pub(super) fn at(&self, point: &PointInTime) -> Result<Self> {
-        let Reader { source, namespace, secret, now, ns, dropped, deadline, .. } = *self;
-        let at = |past| Reader { source, namespace, secret, now, ns, dropped, deadline, past };
+        let at = |past| Reader { past, ..*self };
         if point.is_present() {
             return Ok(at(self.past));
         }
@@ -70,19 +70,28 @@ impl<S: Source> Reader<'_, S> {
     }
 }
 
-/// A row of limbo that a reader of the past sees.
-struct Away {
+/// A memory without a place in an index.
+struct Away<'r> {
     id: MemoryId,
-    vitals: Vitals,
+    vector: VectorOf<'r>,
     /// Its score by words; none in a search without words.
     share: Option<f32>,
     /// Its cosine; none without a vector to compare.
     cosine: Option<f32>,
 }
 
-/// The rows of limbo that a reader of the past sees, and that match its filter.
+/// Where the vector of a memory without a place in an index is.
+enum VectorOf<'r> {
+    /// In the row of limbo, in this space.
+    Limbo(u16),
+    /// At hand, if there is one.
+    Newcomer(Option<&'r UnitVector>),
+}
+
+/// The memories without a place in an index that take part in a search: the rows of limbo that a reader of the past sees
+/// and that match its filter, and the memory that a rehearsal adds.
 #[derive(Default)]
-pub(super) struct InLimbo(Vec<Away>);
+pub(super) struct Unindexed<'r>(Vec<Away<'r>>);
 
 impl Reader<'_> {
     /// Which slots a search by vector looks at.
@@ -110,17 +119,19 @@ impl Reader<'_> {
         (filter.is_some() || self.past.is_some()).then(|| Matcher::with(self, ns, filter, list))
     }
 
-    /// The rows of limbo that take part in a search, with their scores by its words.
-    pub(super) fn in_limbo(
+    /// The memories without a place in an index that take part in a search, with their scores by its words.
+    pub(super) fn unindexed(
         &self,
         ns: NsId,
         part: Part,
         filter: Option<&Filter>,
         words: Option<&Lexical>,
-    ) -> Result<InLimbo> {
-        let Some(past) = self.past else { return Ok(InLimbo::default()) };
+    ) -> Result<Unindexed<'_>> {
+        let newcomer = self.newcomer.filter(|newcomer| part.holds(newcomer.part.0));
+        let mut all: Vec<Away<'_>> =
+            newcomer.map(|newcomer| Away::new(newcomer, words)).into_iter().collect();
+        let Some(past) = self.past else { return Ok(Unindexed(all)) };
         let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
-        let mut all = Vec::new();
         for id in self.rows().limbo_after(ns, past.known)? {
             if self.is_over() {
                 break;
@@ -136,15 +147,15 @@ impl Reader<'_> {
                 Some(words) => sound(self.rows().text(ns, id))?.flatten().map(|text| words.share_of(&text)),
                 None => None,
             };
-            all.push(Away { id, vitals, share, cosine: None });
+            all.push(Away { id, vector: VectorOf::Limbo(vitals.place.space), share, cosine: None });
         }
-        Ok(InLimbo(all))
+        Ok(Unindexed(all))
     }
 
-    /// Adds the rows of limbo to the nearest that the index has.
-    pub(super) fn add_limbo(
+    /// Adds the memories without a place in an index to the nearest that the index has.
+    pub(super) fn add_unindexed(
         &self,
-        away: &mut InLimbo,
+        away: &mut Unindexed<'_>,
         target: Target,
         vector: &UnitVector,
         found: &mut Found,
@@ -164,17 +175,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn cosine_of(&self, target: Target, row: &Away, vector: &UnitVector) -> Result<Option<f32>> {
-        if row.vitals.place.space != target.space().0 {
-            return Ok(None);
+    fn cosine_of(&self, target: Target, row: &Away<'_>, vector: &UnitVector) -> Result<Option<f32>> {
+        let dot = |stored: &[f32]| (stored.len() == vector.dim()).then(|| dot_f32(vector.as_slice(), stored));
+        match row.vector {
+            VectorOf::Newcomer(stored) => Ok(stored.and_then(|stored| dot(stored.as_slice()))),
+            VectorOf::Limbo(space) if space != target.space().0 => Ok(None),
+            VectorOf::Limbo(_) => {
+                let limbo = sound(self.rows().limbo(target.ns(), row.id))?.flatten();
+                Ok(limbo.and_then(|limbo| dot(&limbo.vector)))
+            }
         }
-        let limbo = sound(self.rows().limbo(target.ns(), row.id))?.flatten();
-        let stored = limbo.map(|limbo| limbo.vector).filter(|stored| stored.len() == vector.dim());
-        Ok(stored.map(|stored| dot_f32(vector.as_slice(), &stored)))
     }
 
     /// What the plan of a search says of the past.
-    pub(super) fn past_plan(&self, away: &InLimbo, by_words: bool) -> Option<PastPlan> {
+    pub(super) fn past_plan(&self, away: &Unindexed<'_>, by_words: bool) -> Option<PastPlan> {
         let past = self.past?;
         Some(PastPlan {
             valid_at: past.valid,
@@ -186,8 +200,19 @@ impl Reader<'_> {
     }
 }
 
-impl InLimbo {
-    /// The rows with the highest scores above 0 by words, the best first, at most `most`.
+impl<'r> Away<'r> {
+    fn new(newcomer: &'r Newcomer, words: Option<&Lexical>) -> Self {
+        Away {
+            id: newcomer.id,
+            vector: VectorOf::Newcomer(newcomer.vector.as_ref()),
+            share: words.map(|words| words.share_of(&newcomer.text)),
+            cosine: None,
+        }
+    }
+}
+
+impl Unindexed<'_> {
+    /// The memories with the highest scores above 0 by words, the best first, at most `most`.
     pub(super) fn best_by_words(&self, most: usize) -> Vec<MemoryId> {
         let scored = self.0.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
         let mut scored: Vec<_> = scored.collect();
@@ -195,7 +220,7 @@ impl InLimbo {
         scored.into_iter().take(most).map(|(_, id)| id).collect()
     }
 
-    /// The score by words and the cosine of a row; none of a row that is not in limbo.
+    /// The score by words and the cosine of a memory; none of a memory with a place in an index.
     pub(super) fn scores(&self, id: MemoryId) -> Option<(Option<f32>, Option<f32>)> {
         self.0.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
     }

@@ -24,6 +24,16 @@ pub struct SearchResult {
     pub plan: SearchPlan,
 }
 
+/// The best memories of a search before they are read.
+pub(super) struct Ranking {
+    pub(super) ns: NsId,
+    /// Best first.
+    pub(super) hits: Vec<Ranked>,
+    /// What the scores are made of.
+    pub(super) mode: Mode,
+    pub(super) plan: SearchPlan,
+}
+
 /// How a search by vector was answered.
 pub(super) fn plan_of(found: &Found, filter: Option<&Filter>) -> SearchPlan {
     SearchPlan {
@@ -49,24 +59,27 @@ impl Reader<'_> {
     /// than the store; `NoEmbedder` for a search by vector that has only a text; `BeforePurgeHorizon`; `Corrupted`.
     pub(crate) fn search(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
         query.check()?;
-        self.at(&query.at)?.search_at(query, weights)
+        let reader = self.at(&query.at)?;
+        let ranking = reader.rank(query, weights)?;
+        ranking.map_or_else(|| Ok(SearchResult::default()), |ranking| reader.answer(ranking))
     }
 
-    fn search_at(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
+    /// The memories that answer a query best. None where there is nothing to search.
+    pub(super) fn rank(&self, query: &Query, weights: &policy::Recall) -> Result<Option<Ranking>> {
         let vector = query.vector.as_ref().filter(|_| query.mode != Mode::Text);
         let vector = vector.map(|values| UnitVector::new("vector", values)).transpose()?;
         match (query.text.as_ref().filter(|_| query.mode != Mode::Vector), vector) {
-            (Some(words), vector) => self.search_words(query, words, vector.as_ref(), weights),
-            (None, Some(vector)) => self.search_vector(query, &vector),
+            (Some(words), vector) => self.rank_by_words(query, words, vector.as_ref(), weights),
+            (None, Some(vector)) => self.rank_by_vector(query, &vector),
             (None, None) if query.text.is_some() => Err(Error::NoEmbedder),
             (None, None) => Err(Error::invalid("query", "must have a vector or a text", "neither")),
         }
     }
 
-    fn search_vector(&self, query: &Query, vector: &UnitVector) -> Result<SearchResult> {
-        let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
+    fn rank_by_vector(&self, query: &Query, vector: &UnitVector) -> Result<Option<Ranking>> {
+        let Some(ns) = self.ns else { return Ok(None) };
         let part = self.part(ns, &query.scope)?;
-        let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
+        let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let diverse = query.diversity > 0.0;
         let depth = query.depth();
         let k = if diverse { depth.saturating_mul(POOL).min(K_MAX) } else { depth };
@@ -77,14 +90,14 @@ impl Reader<'_> {
         let list = self.listed(ns, filter)?;
         let mut matcher = self.matcher(ns, filter, list.as_ref());
         let mut found = self.nearest(ns, part, target, matcher.as_mut(), ask)?;
-        let mut away = self.in_limbo(ns, part, filter, None)?;
-        self.add_limbo(&mut away, target, vector, &mut found, k)?;
+        let mut away = self.unindexed(ns, part, filter, None)?;
+        self.add_unindexed(&mut away, target, vector, &mut found, k)?;
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let (pending, past) = (self.pending(ns, part)?, self.past_plan(&away, false));
         let plan = SearchPlan { pending, partial, damaged, past, ..plan_of(&found, filter) };
         let hits = self.cut(ns, found.hits, query)?;
-        self.answer(ns, hits, Mode::Vector, plan)
+        Ok(Some(Ranking { ns, hits, mode: Mode::Vector, plan }))
     }
 
     /// What a query asks for of the ranked memories: good enough, different enough, behind its offset.
@@ -98,15 +111,9 @@ impl Reader<'_> {
         Ok(ranked)
     }
 
-    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted. `mode` says what
-    /// their scores are made of.
-    pub(super) fn answer(
-        &self,
-        ns: NsId,
-        best: Vec<Ranked>,
-        mode: Mode,
-        mut plan: SearchPlan,
-    ) -> Result<SearchResult> {
+    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.
+    fn answer(&self, ranking: Ranking) -> Result<SearchResult> {
+        let Ranking { ns, hits: best, mode, mut plan } = ranking;
         plan.mode = mode.as_str();
         let mut hits = Vec::with_capacity(best.len());
         for Ranked { id, score, signals } in best {

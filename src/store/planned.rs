@@ -21,9 +21,16 @@ pub(crate) struct PlanRow {
     pub(crate) groups: u32,
     /// Why it was given up.
     pub(crate) reason: Option<String>,
+    /// Questions of the caller; none once the plan is over.
+    pub(crate) probes: Vec<String>,
 }
 
 impl PlanRow {
+    /// The plan once it is over.
+    pub(crate) fn ended(self, state: PlanState) -> Self {
+        PlanRow { state, probes: Vec::new(), ..self }
+    }
+
     /// How far it is at an instant.
     pub(crate) fn state_at(&self, now: Time) -> PlanState {
         match self.state {
@@ -54,6 +61,9 @@ pub(crate) struct GroupRow {
     pub(crate) removed: u64,
     /// Sources that had changed and stayed, with the reason.
     pub(crate) skipped: Vec<(MemoryId, Refusal)>,
+    /// Questions that were asked of its sources, how many of these found a source before the commit, and how many of them
+    /// find the summary.
+    pub(crate) guard: [u32; 3],
     /// Why the last summary was refused.
     pub(crate) refusal: Option<Refusal>,
     /// Why it was given up.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use oubliette::gc::{GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, Summarizer};
+use oubliette::gc::{GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer};
 use oubliette::maintain::RunId;
 use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
 use serde_json::{Map, Value, json};
@@ -113,7 +113,8 @@ fn commit(namespace: &Namespace, options: &CommitOptions, output: Output) -> Don
     output.done(&json!(done), |_| {
         let gone = of(done.deleted_count, "memory", "memories");
         let undo = done.run.map(|run| format!("; `undo {run}` takes it back")).unwrap_or_default();
-        format!("Summary {} stands in the place of {gone}{undo}", done.summary_memory_id)
+        let found = found_told(done.recall_guard, "find");
+        format!("Summary {} stands in the place of {gone}{undo}{found}", done.summary_memory_id)
     })
 }
 
@@ -152,6 +153,15 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Don
     output.done(&document, |_| run_told(&report, options.dry_run))
 }
 
+/// How many of the questions that had found a memory find its summary.
+fn found_told(guard: RecallGuard, verb: &str) -> String {
+    if guard.hit_before == 0 {
+        return String::new();
+    }
+    let before = of(guard.hit_before.into(), "question", "questions");
+    format!("; of {before} that found a memory, {} {verb} its summary", guard.hit_after)
+}
+
 fn run_told(report: &GcRunReport, dry_run: bool) -> String {
     if report.groups == 0 {
         return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
@@ -165,6 +175,7 @@ fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_after,
         report.tokens_before,
     );
+    told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
     let left = report.aborted + report.refused;
     if left > 0 {
         told.push_str(&format!("; {} left as they were", of(left, "group was", "groups were")));

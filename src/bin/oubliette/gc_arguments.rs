@@ -52,6 +52,10 @@ pub(crate) struct PlanOptions {
     /// Largest number of groups, 1 to 50 for a plan [default: gc.max_groups of the policy; for run, all there are]
     #[arg(long, value_name = "N")]
     pub(crate) max_groups: Option<u32>,
+    /// A question that must go on to be answered: if it finds a memory of a group, it must find its summary; can be given
+    /// several times
+    #[arg(long = "probe", value_name = "TEXT")]
+    pub(crate) probes: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +95,7 @@ impl PlanOptions {
             age_min: self.age_min.as_deref().map(str::parse).transpose()?,
             access_threshold: self.access_threshold,
             max_groups: self.max_groups,
+            probes: self.probes.clone(),
         })
     }
 }

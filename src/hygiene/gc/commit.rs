@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Ledger};
 use crate::model::{
-    Actor, Evidence, GroupState, MemoryId, PlanState, Refusal, RuleId, RunId, RunSort, TombstoneReason,
+    Actor, Evidence, GroupState, MemoryId, PlanState, RecallGuard, Refusal, RuleId, RunId, RunSort,
+    TombstoneReason,
 };
 use crate::policy::{OnConflict, Policy};
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Stamp};
@@ -52,13 +53,14 @@ pub(crate) fn group_of<R: PlanRows>(
     Ok(rows.gc_plan(ns, plan)?.zip(rows.gc_group(ns, plan, group)?))
 }
 
-/// Commits a group, or says why not.
+/// Commits a group, or says why not. `guard` asks what finds some memories whether it would find the summary.
 ///
 /// # Errors
 /// Those of the ledger. The transaction must then be given up.
 pub(crate) fn carry_out(
     writer: &mut NamespaceWriter<'_, '_, '_>,
     wanted: &Committing<'_>,
+    guard: &dyn Fn(&[MemoryId]) -> Result<RecallGuard>,
 ) -> Result<Verdict> {
     let ns = writer.context.ns;
     let Some((plan, mut group)) = group_of(&*writer.ledger.tx, ns, wanted.plan, wanted.group)? else {
@@ -80,6 +82,12 @@ pub(crate) fn carry_out(
     if gc.delete_sources && kept.len() as u64 > wanted.budget {
         let why = format!("{} memories would go, and {} may", kept.len(), wanted.budget);
         return Ok(Verdict::Refused(Refusal::Budget, why));
+    }
+    let guard = guard(&kept)?;
+    if guard.is_below(gc.recall_floor) {
+        let RecallGuard { hit_before, hit_after, .. } = guard;
+        let why = format!("{hit_before} questions find a source, and {hit_after} would find the summary");
+        return Ok(Verdict::Refused(Refusal::RecallBelowFloor, why));
     }
     let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..writer.context.clone() };
     writer.context = context.clone();
@@ -103,6 +111,7 @@ pub(crate) fn carry_out(
         run: Some(wanted.run),
         removed,
         skipped,
+        guard: [guard.probes, guard.hit_before, guard.hit_after],
         refusal: None,
         ..group
     };
@@ -214,5 +223,5 @@ pub(crate) fn close_plan(ledger: &mut Ledger<'_, '_>, ns: NsId, plan: RunId, row
     }
     let any = groups.iter().any(|(_, group)| group.state == GroupState::Committed);
     let state = if any { PlanState::Committed } else { PlanState::Aborted };
-    ledger.tx.put_gc_plan(ns, plan, &PlanRow { state, ..row })
+    ledger.tx.put_gc_plan(ns, plan, &row.ended(state))
 }

@@ -55,6 +55,7 @@ fn group_of(part: PartId, stamp: Stamp, tokens: u64) -> GroupRow {
         run: None,
         removed: 0,
         skipped: Vec::new(),
+        guard: [0; 3],
         refusal: None,
         reason: None,
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::error::{Result, sound};
-use crate::model::{GroupState, MemoryId, PlanState, Refusal, RunId, Span, Time, TimeRange};
+use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Span, Time, TimeRange};
 use crate::store::{GroupRow, MessageRows, NsId, PlanRow};
 use crate::summary::Fault;
 
@@ -18,6 +18,9 @@ pub struct GcOptions {
     pub access_threshold: Option<f64>,
     /// Largest number of groups, 1 to 50.
     pub max_groups: Option<u32>,
+    /// Questions that must go on to be answered, at most 10 of 1 to 400 characters: each that finds a source before the
+    /// commit must find the summary after it, beside those that `gc.auto_probes` adds.
+    pub probes: Vec<String>,
 }
 
 /// A plan of summaries.
@@ -94,6 +97,8 @@ pub struct GcCommitted {
     pub deleted_count: u64,
     /// Sources that had changed and stay.
     pub skipped: Vec<GcSkipped>,
+    /// Whether what found the sources finds the summary.
+    pub recall_guard: RecallGuard,
     /// The run, for `undo`.
     pub run: Option<RunId>,
     /// What was repaired in the summary before it could be read.
@@ -104,10 +109,12 @@ pub struct GcCommitted {
 
 /// What a committed group came to.
 pub(crate) fn committed(group: &GroupRow, repairs: Vec<Fault>, warnings: Vec<Fault>) -> Option<GcCommitted> {
+    let [probes, before, after] = group.guard;
     Some(GcCommitted {
         summary_memory_id: group.summary?,
         deleted_count: group.removed,
         skipped: group.skipped.iter().map(|(id, why)| GcSkipped { id: *id, why: *why }).collect(),
+        recall_guard: RecallGuard::new(probes, before, after),
         run: group.run,
         repairs,
         warnings,

@@ -185,6 +185,7 @@ fn put_plan(tx: &mut Truth<'_, '_>) -> Result<()> {
         policy_hash: [0; 8],
         groups: 1,
         reason: None,
+        probes: vec!["where is the boiler?".to_owned()],
     };
     let group = GroupRow {
         state: GroupState::Refused,
@@ -196,6 +197,7 @@ fn put_plan(tx: &mut Truth<'_, '_>) -> Result<()> {
         run: None,
         removed: 0,
         skipped: vec![(B, Refusal::SourceUsed)],
+        guard: [3, 2, 1],
         refusal: Some(Refusal::SourceUsed),
         reason: None,
     };

@@ -1,4 +1,7 @@
-//! The words of a text that stands in no index, against a query: of a memory in limbo, for a search of the past.
+//! The words of a text that stands in no index, against a query: of a memory in limbo, for a search of the past, and of a
+//! summary that is not stored yet.
+
+use std::collections::{HashMap, HashSet};
 
 use crate::index::text::score::{Lexical, Norm};
 use crate::text::Clause;
@@ -20,6 +23,34 @@ impl Lexical {
             often => weight * norm.worth(often, length),
         };
         self.weighted().map(worth).sum::<f32>() / self.mass
+    }
+
+    /// The words that tell one of the texts of the query apart from others: at most `most`, each once, in their order. Empty
+    /// where no text was ever indexed.
+    pub(crate) fn specific_words<'t>(&self, text: &'t str, most: usize) -> Vec<&'t str> {
+        let Some(analyzer) = self.analyzer() else { return Vec::new() };
+        let weights: HashMap<&str, f32> = self
+            .weighted()
+            .filter_map(|(clause, weight)| match clause {
+                Clause::Term { term } => Some((term.as_str(), weight)),
+                _ => None,
+            })
+            .collect();
+        let (mut words, mut seen) = (Vec::new(), HashSet::new());
+        for (at, word) in text.split_whitespace().enumerate() {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let mut heaviest = 0.0_f32;
+            analyzer.analyze(word, &mut |term, _| {
+                heaviest = heaviest.max(weights.get(term).copied().unwrap_or(0.0));
+            });
+            if heaviest > 0.0 && seen.insert(word) {
+                words.push((heaviest, at, word));
+            }
+        }
+        words.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        words.truncate(most);
+        words.sort_by_key(|(_, at, _)| *at);
+        words.into_iter().map(|(_, _, word)| word).collect()
     }
 }
 

@@ -46,6 +46,13 @@ group! {
         max_bullets: u32 = 25, count(1, 40);
         /// Number of patterns of spam that a summary keeps.
         max_patterns: u32 = 10, count(0, 256);
+        /// Questions that are asked of the sources of a group before and after its summary, made of their most specific words.
+        auto_probes: u32 = 3, count(0, 100);
+        /// Number of hits among which a question must find the summary.
+        probe_k: u32 = 10, count(1, 100);
+        /// Least share of the questions that found a source and must find the summary; below it the commit is refused. 0: only
+        /// report.
+        recall_floor: f64 = 0.0, within(0.0, 1.0);
         /// Length of the summaries of the built-in summarizer, as a share of the tokens of their sources.
         summary_tokens: f64 = 0.2, within(0.001, 1.0);
     }

@@ -41,7 +41,7 @@ fn a_plan_is_packed_committed_expanded_and_undone() {
     let done = commit(&summary.to_string());
     assert_eq!(done.code, 0, "{}", done.err);
     let done: Value = serde_json::from_str(&done.out).unwrap();
-    has(&done, &["summary_memory_id", "deleted_count", "skipped", "run", "warnings"]);
+    has(&done, &["summary_memory_id", "deleted_count", "skipped", "run", "warnings", "recall_guard"]);
     assert_eq!((done["deleted_count"].clone(), live(&sandbox)), (json!(3), 1));
     let expanded = sandbox.document(&["expand", done["summary_memory_id"].as_str().unwrap()]);
     assert_eq!(expanded["sources"][0]["tombstone"]["reason"], "summarized");
@@ -55,9 +55,11 @@ fn a_plan_is_packed_committed_expanded_and_undone() {
 #[test]
 fn a_run_does_the_whole_loop() {
     let sandbox = old();
-    let dry = sandbox.document(&["gc", "run", "--dry-run"]);
+    let dry = sandbox.document(&["gc", "run", "--dry-run", "--probe", "Ghent2"]);
     assert_eq!((dry["sources"].clone(), live(&sandbox)), (json!(3), 3));
-    let done = sandbox.document(&["gc", "run"]);
+    let done = sandbox.document(&["gc", "run", "--probe", "Ghent2"]);
+    assert_eq!(done["recall_guard"], json!({"probes": 4, "hit_before": 4, "hit_after": 4, "ratio": 1.0}));
+    assert_eq!(dry["recall_guard"], done["recall_guard"]);
     has(
         &done,
         &[
