@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
+use crate::model::{Forgotten, Kind, MemoryId, RuleId, SupersedeMode, TombstoneReason};
+use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
 /// How names are forgotten.
@@ -44,7 +45,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 _ => self.forget_key(name, how, &mut answer)?,
             }
         }
-        answer.derived.retain(|id| !answer.tombstones.contains(id));
+        self.tell_derived(&mut answer)?;
         Ok(answer)
     }
 
@@ -224,7 +225,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;
-        answer.derived.retain(|id| !gone.contains(id));
+        self.tell_derived(&mut answer)?;
         Ok(answer)
     }
 
@@ -237,8 +238,36 @@ impl NamespaceWriter<'_, '_, '_> {
                 answer.forgotten += 1;
             }
         }
-        answer.derived.retain(|id| !answer.tombstones.contains(id));
+        self.tell_derived(&mut answer)?;
         Ok(answer)
+    }
+}
+
+impl NamespaceWriter<'_, '_, '_> {
+    /// What was made from forgotten memories and stays may still tell of them. A summary says how many of its sources were
+    /// forgotten, or goes to limbo, as the policy wants.
+    fn tell_derived(&mut self, answer: &mut Forgotten) -> Result<()> {
+        let gone: BTreeSet<MemoryId> = answer.tombstones.iter().copied().collect();
+        let mut derived: BTreeMap<MemoryId, u64> = BTreeMap::new();
+        for id in answer.derived.drain(..).filter(|id| !gone.contains(id)) {
+            *derived.entry(id).or_default() += 1;
+        }
+        for (id, sources) in derived {
+            answer.derived.push(id);
+            // A damaged summary keeps nothing from being forgotten.
+            let Some(vitals) = self.ledger.whole_vitals(self.ns(), id)? else { continue };
+            if vitals.kind_code != Kind::Summary.code() || vitals.times.removed_at.is_some() {
+                continue;
+            }
+            match self.policy.gc.on_source_forget {
+                OnSourceForget::Mark => self.ledger.note_forgotten(&self.context, id, sources)?,
+                OnSourceForget::Retire => {
+                    let (reason, replaced_by) = (TombstoneReason::Pruned, None);
+                    self.apply(RuleId::FORGOTTEN_SOURCE, Change::Retire { id, reason, replaced_by })?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

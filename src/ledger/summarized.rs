@@ -1,24 +1,41 @@
-//! What the ledger notes of summaries: on sources that stay, and of refusals.
+//! What the ledger notes of summaries: on sources that stay, on summaries whose sources were forgotten, and of refusals.
+
+use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::ledger::change::{Change, Entry};
 use crate::ledger::writer::{Context, Ledger, Why};
-use crate::model::{Delta, Evidence, MemoryId, Op, RuleId};
+use crate::model::{Access, Delta, Evidence, MemoryId, Op, RuleId};
 use crate::store::Rows;
 
 impl Ledger<'_, '_> {
     /// Notes on a memory that a summary covers it, so that it is not summarized again at once.
     pub(crate) fn note_summarized(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        self.note(context, RuleId::SUMMARIZE, id, |access| {
+            let before = access.summarized_at.replace(context.now);
+            delta("summarized_at", json!(before), json!(access.summarized_at))
+        })
+    }
+
+    /// Notes on a summary that so many of its sources were forgotten.
+    pub(crate) fn note_forgotten(&mut self, context: &Context, id: MemoryId, sources: u64) -> Result<()> {
+        self.note(context, RuleId::FORGOTTEN_SOURCE, id, |access| {
+            let before = access.source_forgotten;
+            access.source_forgotten = before.saturating_add(sources);
+            delta("source_forgotten", json!(before), json!(access.source_forgotten))
+        })
+    }
+
+    fn note(
+        &mut self,
+        context: &Context,
+        rule: RuleId,
+        id: MemoryId,
+        note: impl FnOnce(&mut Access) -> Delta,
+    ) -> Result<()> {
         let (vitals, content) = self.load(context.ns, id)?;
-        let before = self.tx.access(context.ns, id)?;
-        let mut access = before.clone();
-        access.summarized_at = Some(context.now);
-        let value = |at| serde_json::to_value(at).unwrap_or_default();
-        let deltas = vec![Delta {
-            field: "summarized_at".into(),
-            before: value(before.summarized_at),
-            after: value(access.summarized_at),
-        }];
+        let mut access = self.tx.access(context.ns, id)?;
+        let deltas = vec![note(&mut access)];
         let change = Change::Update {
             id,
             version: vitals.version,
@@ -30,7 +47,7 @@ impl Ledger<'_, '_> {
             payload: None,
             deltas,
         };
-        self.apply(context, Entry::new(RuleId::SUMMARIZE, change)).map(drop)
+        self.apply(context, Entry::new(rule, change)).map(drop)
     }
 
     /// Journals that a summary was refused.
@@ -38,4 +55,8 @@ impl Ledger<'_, '_> {
         let why = Why { rule: RuleId::REFUSE_SUMMARY, evidence };
         self.journal(context, Op::Refuse, None, Vec::new(), why)
     }
+}
+
+fn delta(field: &str, before: Value, after: Value) -> Delta {
+    Delta { field: field.to_owned(), before, after }
 }

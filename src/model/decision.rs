@@ -102,6 +102,8 @@ macro_rules! with_passes {
             SUMMARIZE = 50, "GC-13";
             /// A summary was refused.
             REFUSE_SUMMARY = 51, "GC-17";
+            /// A source of a summary was forgotten.
+            FORGOTTEN_SOURCE = 56, "GC-42";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

@@ -89,6 +89,8 @@ pub struct Explanation {
     /// The family of repeated messages to which the memory belongs, as its first message or as the memory that stands
     /// for the family. None as long as there is no repeat.
     pub family: Option<Aggregate>,
+    /// Of a summary: how many of its sources were forgotten after it was made.
+    pub source_forgotten: u64,
     /// The latest contexts in which the memory was, at most 20, the latest first. Their cursor goes on with
     /// [`Namespace::contexts_of`](crate::Namespace::contexts_of).
     pub contexts: Page<InContext>,
@@ -247,6 +249,7 @@ impl Reader<'_> {
             replaced_by,
             removed,
             family: self.family_of(ns, id)?,
+            source_forgotten: sound(self.rows().access(ns, id))?.map_or(0, |access| access.source_forgotten),
             contexts: self.in_contexts(ns, id, None, CONTEXTS)?,
             events,
         })
@@ -264,16 +267,19 @@ impl Reader<'_> {
             replaced_by: tombstone.replaced_by,
             removed: Some(removed),
             family: self.family_of(ns, tombstone.id)?,
+            source_forgotten: 0,
             contexts: self.in_contexts(ns, tombstone.id, None, CONTEXTS)?,
             events,
         })
     }
 }
 
-/// How a memory was removed. The rule comes from the journal.
+/// How a memory was removed. The rule comes from the journal, from the step that wrote the tombstone: a row in limbo goes in
+/// two steps.
 fn removal(tombstone: &Tombstone, events: &[JournalRow]) -> Removal {
-    let rule = events.iter().rev().find(|row| matches!(row.op, Op::Remove | Op::Retire | Op::Merge));
-    let rule = rule.map(|row| row.rule);
+    let mut removals =
+        events.iter().rev().filter(|row| matches!(row.op, Op::Remove | Op::Retire | Op::Merge));
+    let rule = removals.find(|row| row.at == tombstone.deleted_at).map(|row| row.rule);
     Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule }
 }
 

@@ -24,7 +24,7 @@ fn import_by(world: &World, text: &str, batch_rows: usize) -> Result<ImportRepor
 }
 
 /// A new world at the same instant with what an export of all states brings; it exports the same bytes.
-fn copy_of(world: &World) -> World {
+pub(crate) fn copy_of(world: &World) -> World {
     let lines = export(world, true);
     let mut copies: Vec<World> = [1, 7, 10_000]
         .into_iter()

@@ -35,6 +35,7 @@ mod erasure;
 mod exchange;
 mod expiry;
 mod forgetting;
+mod gc_forgotten;
 mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]

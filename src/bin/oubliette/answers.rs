@@ -83,6 +83,7 @@ pub(crate) fn explanation(story: &Explanation) -> Value {
         "replaced_by": story.replaced_by,
         "family": story.family,
         "removed": story.removed,
+        "source_forgotten": story.source_forgotten,
         "contexts": story.contexts.items,
         "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
     })

@@ -213,7 +213,10 @@ pub(crate) fn stands_for(namespace: &Namespace<Snapshot>, id: MemoryId) -> Resul
     Ok(memory.map(|memory| {
         let (start, end) =
             (memory.time_range.map(|range| range.start), memory.time_range.map(|range| range.end));
-        json!({ "count": memory.sources.len(), "start": start, "end": end })
+        json!({
+            "count": memory.sources.len(), "start": start, "end": end,
+            "source_forgotten": memory.source_forgotten,
+        })
     }))
 }
 

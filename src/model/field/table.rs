@@ -135,6 +135,8 @@ macro_rules! memory_fields {
                 51 last_consolidated_at: Field<Time> = None, last_consolidated_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
                 /// When a use last raised the confidence.
                 60 confidence_grown_at: Field<Time> = None, confidence_grown_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
+                /// Of a summary: sources that were forgotten after it was made. It may still tell what they said.
+                61 source_forgotten: Option<u64> = 0, source_forgotten, free, given, silent, keep, "1";
             }
         }
     };

@@ -53,6 +53,8 @@ group! {
         /// Least share of the questions that found a source and must find the summary; below it the commit is refused. 0: only
         /// report.
         recall_floor: f64 = 0.0, within(0.0, 1.0);
+        /// What becomes of a summary when one of its sources is forgotten: `mark` or `retire`.
+        on_source_forget: OnSourceForget = OnSourceForget::Mark, any;
         /// Length of the summaries of the built-in summarizer, as a share of the tokens of their sources.
         summary_tokens: f64 = 0.2, within(0.001, 1.0);
     }
@@ -68,6 +70,16 @@ pub enum GroupBy {
     Thread,
     /// The same channel and UTC day.
     ChannelDay,
+}
+
+/// What becomes of a summary when one of its sources is forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnSourceForget {
+    /// The summary says how many were.
+    Mark,
+    /// The summary goes to limbo, because it may still tell what they said.
+    Retire,
 }
 
 /// What a changed source does to its group.

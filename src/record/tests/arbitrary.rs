@@ -216,7 +216,7 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
 
 pub(super) fn access() -> impl Strategy<Value = Access> {
     let count = || prop_oneof![Just(0), any::<u64>()];
-    let counts = (count(), count(), count(), count());
+    let counts = (count(), count(), count(), count(), count());
     (counts, vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
         |(counts, times, sum, relevance_max, decay)| Access {
             retrieval_count: counts.0,
@@ -233,6 +233,7 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
             last_consolidated_at: times[5],
             confidence_grown_at: times[6],
             access_seq: counts.3,
+            source_forgotten: counts.4,
         },
     )
 }
