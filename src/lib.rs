@@ -66,7 +66,10 @@ pub mod maintain {
 /// Summaries in place of old memories: what the writer of a summary is given, and what a summary may say.
 pub mod gc {
     pub use crate::engine::{Expanded, GcRunOptions, GcRunReport};
-    pub use crate::hygiene::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
+    pub use crate::hygiene::{
+        Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,
+        ReportedBudget, ReportedFamily, SuggestedFilter,
+    };
     pub use crate::model::{GroupState, PlanState, RecallGuard, Refusal};
     pub use crate::summary::{
         Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,

@@ -6,8 +6,8 @@ use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
-    Committing, GcCommitted, GcOptions, GcPlan, Verdict, candidates, carry_out, close_plan, committed,
-    group_of, groups, observed, pack, pack_limits, plan_told, refuse, tags_of_all,
+    Committing, GcCommitted, GcOptions, GcPlan, GcReport, Verdict, candidates, carry_out, close_plan,
+    committed, gc_report, group_of, groups, observed, pack, pack_limits, plan_told, refuse, tags_of_all,
 };
 use crate::index::Published;
 use crate::ingest::prepare;
@@ -246,6 +246,41 @@ impl Namespace {
                 Err(self.refused(plan, asked.number, refusal, why, Vec::new())?)
             }
         }
+    }
+
+    /// What happened to messages and summaries since an instant, up to now; without one, in the last `report.interval`. It
+    /// is data for whoever tells a person of it, and its text is short.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, GcRunOptions};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(!team.gc_report(None)?.changed);
+    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    ///     let old = "2025-01-02T10:00:00Z".parse()?;
+    ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
+    /// }
+    /// team.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ())?;
+    /// let report = team.gc_report(None)?;
+    /// assert_eq!((report.summaries_created, report.memories_deleted), (1, 2));
+    /// assert!(report.to_string().contains("Summaries: 1, in the place of 2 memories"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for an instant that lies ahead; `Corrupted`, `Closed`.
+    pub fn gc_report(&self, since: Option<Time>) -> Result<GcReport> {
+        let inner = &self.db.inner;
+        let report = inner.in_force().policy.report.clone();
+        let now = inner.instant(&*inner.state()?);
+        let since = since.unwrap_or_else(|| now.minus(report.interval));
+        if since > now {
+            return Err(Error::invalid("since", format!("must not lie ahead of {now}"), since));
+        }
+        let found =
+            self.gc_read(|rows, ns, _| gc_report(rows, ns, [since, now], self.gc_budget(ns)?, &report))?;
+        Ok(found.unwrap_or_else(|| GcReport::empty([since, now])))
     }
 
     /// Gives a plan up, or one group of it. Committed groups stay; `undo` takes their runs back. Giving up again does

@@ -66,10 +66,13 @@ pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
 pub(crate) use gc::{
-    Committing, Verdict, candidates, carry_out, close_plan, committed, group_of, groups, observed, pack,
-    pack_limits, plan_told, refuse, tags_of_all,
+    Committing, Verdict, candidates, carry_out, close_plan, committed, gc_report, group_of, groups, observed,
+    pack, pack_limits, plan_told, refuse, tags_of_all,
 };
-pub use gc::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
+pub use gc::{
+    Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,
+    ReportedBudget, ReportedFamily, SuggestedFilter,
+};
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;

@@ -67,6 +67,8 @@ group! {
         plan: Plan;
         @group /// Plans of maintenance, and summaries in place of old memories.
         gc: Gc;
+        @group /// What a report on summaries and repeated messages tells.
+        report: Report;
         @group /// The file.
         storage: Storage;
         @group /// The vector index.

@@ -508,6 +508,17 @@ pub(crate) trait Rows: Read {
         })
     }
 
+    /// The rows of the journal of a namespace, the latest first, until `visit` breaks off; none for a damaged row.
+    fn journal_back(
+        &self,
+        ns: NsId,
+        visit: &mut dyn FnMut(Option<JournalRow>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.walk(Table::Journal, &Walk::prefix(&keys::ns(ns)).reversed(), &mut |key, bytes| {
+            visit(sound(record::decode_journal(At::new(Table::Journal.name(), key), bytes))?)
+        })
+    }
+
     /// The number from which on no row of the journal of a namespace was removed for its age.
     fn journal_from(&self, ns: NsId) -> Result<u64> {
         let head: Option<JournalHeadRow> = self.meta(Table::JournalHead, &keys::journal_head(ns))?;

@@ -39,6 +39,7 @@ mod gc_forgotten;
 mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]
+mod gc_report;
 mod growth;
 mod habit;
 mod index;

@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// `gc`.
 pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
     let access = match command {
-        GcCommand::Show { .. } | GcCommand::Pack { .. } => Access::Read,
+        GcCommand::Show { .. } | GcCommand::Pack { .. } | GcCommand::Report { .. } => Access::Read,
         _ => Access::Write,
     };
     let database = place.open(access)?;
@@ -49,6 +49,11 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
         GcCommand::Abort { plan, group, reason } => {
             let plan = namespace.gc_abort(plan.parse()?, group.as_deref(), reason).map_err(refused)?;
             output.done(&json!(plan), |_| format!("Gave up; the plan is {}", plan.state))
+        }
+        GcCommand::Report { since } => {
+            let since = since.as_deref().map(str::parse).transpose()?;
+            let report = namespace.gc_report(since)?;
+            if output.json { output.document(&json!(report)) } else { output::line(&report.to_string()) }
         }
         GcCommand::Run(options) => summarize(&namespace, options, output),
     }

@@ -34,6 +34,12 @@ pub(crate) enum GcCommand {
         #[arg(long)]
         reason: String,
     },
+    /// Tell what happened to summaries and repeated messages, for a report to a person
+    Report {
+        /// The first instant of the report [default: report.interval of the policy ago]
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
     /// Summarize everything that is old and unused: plan, summarize and commit, group by group
     Run(RunOptions),
 }

@@ -7,11 +7,14 @@ mod candidates;
 mod commit;
 mod groups;
 mod pack;
+mod report;
 mod told;
 
 pub(crate) use candidates::candidates;
 pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
 pub(crate) use groups::groups;
 pub(crate) use pack::{observed, pack, pack_limits, tags_of_all};
+pub(crate) use report::gc_report;
+pub use report::{Compacted, ForgottenSources, GcReport, ReportedBudget, ReportedFamily, SuggestedFilter};
 pub use told::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};
 pub(crate) use told::{committed, plan_told};

@@ -60,6 +60,18 @@ group! {
     }
 }
 
+group! {
+    /// What a report on summaries and repeated messages tells.
+    Report {
+        /// Time that a report covers, unless the call names its beginning.
+        interval: Span = Span::from_hours(1), lasting;
+        /// Largest number of families of repeated messages, and of filters against them.
+        top_families: u32 = 5, count(1, 1_000);
+        /// Largest number of signs that are new.
+        new_patterns: u32 = 5, count(1, 1_000);
+    }
+}
+
 /// What makes memories one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -76,6 +76,26 @@ fn a_run_does_the_whole_loop() {
     );
     assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1));
     assert_eq!(sandbox.document(&["gc", "run"])["groups"], 0);
+    let report = sandbox.document(&["gc", "report"]);
+    has(
+        &report,
+        &[
+            "top_families",
+            "compacted",
+            "summaries_created",
+            "memories_deleted",
+            "new_patterns",
+            "suggested_filters",
+            "budget",
+            "refusals",
+        ],
+    );
+    assert_eq!(
+        (report["summaries_created"].clone(), report["memories_deleted"].clone()),
+        (json!(1), json!(3))
+    );
+    let ahead = sandbox.run(&["gc", "report", "--since", "2999-01-01T00:00:00Z"]);
+    assert_eq!((ahead.code, ahead.error().0.as_str()), (1, "Invalid"));
 }
 
 #[cfg(unix)]

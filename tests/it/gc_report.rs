@@ -1,0 +1,145 @@
+//! What a report tells of summaries and repeated messages (GC-28, GC-29).
+
+use crate::world::World;
+use oubliette::gc::{Extractive, GcRunOptions, GcRunReport, SuggestedFilter};
+use oubliette::memory::AuthorKind;
+use oubliette::{Draft, ErrorKind, Kind, MemoryId};
+use serde_json::json;
+
+fn message(world: &World, text: &str, ago: &str) -> MemoryId {
+    world.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(world.ago(ago))).id
+}
+
+fn compact(world: &World) -> GcRunReport {
+    world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap()
+}
+
+/// A bot says the same, so many times a minute apart.
+fn spam(world: &World, channel: &str, text: &str, times: usize) {
+    for _ in 0..times {
+        world.add(
+            Draft::new(text)
+                .kind(Kind::Message)
+                .channel(channel)
+                .author_kind(AuthorKind::Bot)
+                .author_id("ci-bot")
+                .created_at(world.now()),
+        );
+        world.advance("1m");
+    }
+}
+
+#[test]
+fn nothing_is_told_when_nothing_has_changed() {
+    let world = World::new();
+    let report = world.ns.gc_report(None).unwrap();
+    assert!(!report.changed);
+    assert_eq!(report.to_string(), format!("{} to {}: nothing has changed", world.ago("1h"), world.now()));
+    message(&world, "Ann: The boiler broke.", "20d");
+    assert!(!world.ns.gc_report(None).unwrap().changed, "a memory is no summary and no repetition");
+    let ahead = world.ns.gc_report(Some(world.ahead("1s"))).unwrap_err();
+    assert_eq!((ahead.kind(), ahead.to_string().contains("since")), (ErrorKind::Invalid, true));
+}
+
+#[test]
+fn summaries_of_the_interval_are_told_once() {
+    let world = World::new();
+    let ids = [message(&world, "Ann: The boiler broke.", "20d"), message(&world, "Bob: Call Eve.", "20d")];
+    compact(&world);
+    let summary = world.live()[0];
+    let report = world.ns.gc_report(None).unwrap();
+    assert_eq!(report, world.ns.gc_report(None).unwrap(), "two reports of one interval are equal");
+    assert_eq!((report.summaries_created, report.memories_deleted, report.budget.used), (1, 2, 2));
+    let told = &report.compacted[0];
+    assert_eq!((told.summary_id, &told.source_ids[..], told.source_count), (summary, &ids[..], 2));
+    assert_eq!(
+        (told.channel.as_deref(), told.topic.as_deref()),
+        (Some("home"), world.row(summary).topic.as_deref())
+    );
+    assert!(report.to_string().contains(&format!("(2 memories in home): {summary}")), "{report}");
+    // The next report begins after this one.
+    world.advance("1ms");
+    let next = world.ns.gc_report(Some(world.now())).unwrap();
+    assert!(!next.changed && next.compacted.is_empty());
+    // A summary that was taken back is told no more.
+    let done = world.ns.gc_plans().unwrap().remove(0).groups.remove(0);
+    world.ns.undo(done.run.unwrap()).unwrap();
+    assert!(world.ns.gc_report(None).unwrap().compacted.is_empty());
+}
+
+#[test]
+fn refusals_and_forgotten_sources_are_told() {
+    let world = World::new();
+    let ids = [message(&world, "Ann: The boiler broke.", "20d"), message(&world, "Bob: Call Eve.", "20d")];
+    let plan = world.ns.gc_plan(&Default::default()).unwrap();
+    for answer in ["{}", "[]"] {
+        world.ns.gc_commit(plan.plan_id, "1", answer, None).unwrap_err();
+    }
+    world.ns.gc_abort(plan.plan_id, None, "again").unwrap();
+    compact(&world);
+    world.forget_id(ids[0]);
+    let report = world.ns.gc_report(None).unwrap();
+    assert_eq!(report.refusals.get("invalid_summary"), Some(&2));
+    assert_eq!(json!(report.derived), json!([{ "summary_id": world.live()[0], "source_forgotten": 1 }]));
+    let text = report.to_string();
+    assert!(
+        text.contains("Refused:\n  2 × invalid_summary") && text.contains("forgotten sources:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn families_signs_and_filters_are_those_of_the_interval() {
+    let world = World::new();
+    spam(&world, "old", "Disk is full on host seven", 3);
+    world.advance("1d");
+    let since = world.now();
+    spam(&world, "ci", "Build failed on main", 6);
+    spam(&world, "alerts", "Disk is full on host seven", 4);
+    message(&world, "Ann: Nobody repeats me.", "0s");
+    let report = world.ns.gc_report(Some(since)).unwrap();
+    let families: Vec<_> =
+        report.top_families.iter().map(|family| (family.channel.as_deref(), family.dup_count)).collect();
+    assert_eq!(families, [(Some("ci"), 6), (Some("alerts"), 4)]);
+    assert_eq!(report.top_families[0].classification, "unclassified");
+    assert_eq!(report.new_patterns, ["Build failed on main"], "the other one was there before");
+    let filter = |channel: &str, signal: &str, messages_per_day| SuggestedFilter {
+        channel: Some(channel.to_owned()),
+        signal: signal.to_owned(),
+        messages_per_day,
+        subscriptions: vec!["ci-bot".to_owned()],
+    };
+    let expected =
+        [filter("ci", "Build failed on main", 6.0), filter("alerts", "Disk is full on host seven", 4.0)];
+    assert_eq!(report.suggested_filters, expected);
+    assert!(report.to_string().contains("Build failed on main in ci: 6 messages a day, from ci-bot"));
+    // What a summary says of spam is a sign as well.
+    world.advance("20d");
+    compact(&world);
+    let later = world.ns.gc_report(None).unwrap();
+    assert!(
+        later.new_patterns.is_empty() && later.summaries_created == 0,
+        "a family in one aggregate is no group"
+    );
+}
+
+#[test]
+fn a_report_has_bounds() {
+    let world = World::new();
+    for number in 0..8_u32 {
+        let channel = format!("c{number}");
+        spam(
+            &world,
+            &channel,
+            &format!("{} is down", ["oak", "elm", "ash", "fir", "yew", "box", "bay", "fig"][number as usize]),
+            2,
+        );
+    }
+    let report = world.ns.gc_report(None).unwrap();
+    assert_eq!(
+        (report.top_families.len(), report.new_patterns.len(), report.suggested_filters.len()),
+        (5, 5, 5)
+    );
+    // Of equal families, the one that is older.
+    assert_eq!(report.top_families[0].channel.as_deref(), Some("c0"));
+}
