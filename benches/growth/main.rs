@@ -13,6 +13,7 @@ mod counting;
 mod ground;
 mod history;
 mod holders;
+mod life;
 mod passes;
 mod search;
 mod writes;
@@ -47,7 +48,8 @@ pub struct Row {
 }
 
 fn main() -> ExitCode {
-    let themes = [writes::ROWS, holders::ROWS, history::ROWS, passes::ROWS, search::ROWS, bytes::ROWS];
+    let themes =
+        [writes::ROWS, holders::ROWS, history::ROWS, passes::ROWS, search::ROWS, bytes::ROWS, life::ROWS];
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let asked = |row: &&Row| words.is_empty() || words.iter().any(|word| row.name.contains(word.as_str()));
     println!("| row | small | large | ratio | bound | |");

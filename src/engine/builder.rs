@@ -431,7 +431,8 @@ impl Builder {
     }
 
     /// Whether searches note which memories they find, for statistics of use, where [`Query::track`](crate::Query::track)
-    /// does not say; false by default. The next write counts what was noted, or [`Database::flush_access`] does.
+    /// does not say; false by default. The next writes count what was noted, each a few memories,
+    /// and [`Database::flush_access`] counts all.
     ///
     /// ```
     /// use oubliette::Database;

@@ -14,24 +14,27 @@ use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::store::{Durability, NsId, Rows, Table, TextId};
 
-/// Memories whose accesses one commit counts: a bound of what a writer pays for searches before it.
+/// Memories whose accesses a commit of maintenance counts.
 pub(super) const FOLDED_MAX: usize = 256;
+/// Memories whose accesses any other commit counts: a writer pays little for the searches before it. A memory that is found
+/// again and again waits for its turn, and is then written once.
+const FOLDED_PER_WRITE: usize = 8;
 
 impl Inner {
     /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
-    /// error come back. Accesses that searches have noted are counted first, so that no unit decides on a row without
-    /// them.
+    /// error come back. Accesses of `counted` memories that searches have noted are counted first.
     ///
     /// What the commit does beside the units must not stop them. If damage to one memory ends the counting, or the removal
     /// of a memory whose life is over, the units run again without that.
     fn attempt(
         &self,
         durability: Durability,
+        counted: usize,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut forgetting = Forgetting::On;
         loop {
-            let mut taken = self.accesses.take(None, FOLDED_MAX);
+            let mut taken = self.accesses.take(None, counted);
             let mut folds = false;
             let done = self.attempt_once(durability, &mut forgetting, |session| {
                 folds = true;
@@ -80,6 +83,7 @@ impl Inner {
                 opened: BTreeSet::new(),
                 wrote: BTreeMap::new(),
                 forgetting,
+                noted: &self.accesses,
                 dropped: Vec::new(),
                 linked: BTreeMap::new(),
                 reset: BTreeSet::new(),
@@ -111,11 +115,12 @@ impl Inner {
     fn attempt_mended(
         &self,
         durability: Durability,
+        counted: usize,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut mended = BTreeSet::new();
         loop {
-            let done = self.attempt(durability, &mut units);
+            let done = self.attempt(durability, counted, &mut units);
             let Err((at, why)) = done else { return Ok(()) };
             let Some(ns) = rebuilt_of(&why).filter(|ns| mended.insert(*ns)) else { return Err((at, why)) };
             tracing::warn!(%why, "a write has met damaged rows of an index: those of its namespace are written anew");
@@ -127,7 +132,7 @@ impl Inner {
     /// transaction. What is not done when it is cut off is met again.
     fn rebuild(&self, durability: Durability, ns: NsId) -> Result<(), (Option<usize>, Error)> {
         let step = |work: &mut dyn FnMut(&mut Session<'_, '_, '_>, &Context) -> Result<()>| {
-            self.attempt(durability, |session| {
+            self.attempt(durability, FOLDED_PER_WRITE, |session| {
                 let context = session.context(ns, None);
                 work(session, &context).map_err(|why| (0, why))
             })
@@ -185,7 +190,7 @@ impl Inner {
         self.check_open()?;
         self.queue.alone(|| {
             let mut value = None;
-            let done = self.attempt_mended(durability, |session| {
+            let done = self.attempt_mended(durability, FOLDED_MAX, |session| {
                 value = Some(unit(session).map_err(|why| (0, why))?);
                 session.end_unit().map_err(|why| (0, why))
             });
@@ -214,7 +219,7 @@ impl Inner {
         self.check_open()?;
         self.queue.alone(|| {
             let mut value = None;
-            let done = self.attempt(self.durability, |session| {
+            let done = self.attempt(self.durability, FOLDED_MAX, |session| {
                 value = Some(unit(session).map_err(|why| (0, why))?);
                 // Nobody sees this: an error is what gives a transaction up.
                 let why = "a rehearsal is not committed".to_owned();
@@ -235,7 +240,7 @@ impl Committer for Arc<Inner> {
     fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
         let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
         loop {
-            let done = self.attempt_mended(self.durability, |session| {
+            let done = self.attempt_mended(self.durability, FOLDED_PER_WRITE, |session| {
                 for (at, unit) in units.iter_mut().enumerate() {
                     if matches!(answers.get(at), Some(None)) {
                         unit(session).and_then(|()| session.end_unit()).map_err(|why| (at, why))?;

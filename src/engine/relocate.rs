@@ -136,7 +136,7 @@ impl Database {
         Ok(report)
     }
 
-    /// Does the work in one transaction, which a dry run gives up at its end: so it meets what the work would meet.
+    /// Does the work in one transaction, which a dry run gives up at its end: so the dry run meets what the work would meet.
     fn unless_dry(
         &self,
         options: &RenamespaceOptions,
@@ -146,20 +146,15 @@ impl Database {
         self.inner.check_open()?;
         // A pass that works on the namespace would find its rows gone.
         let _one = self.inner.upkeep.lock();
-        let (clean, mut is_done) = (report.clone(), false);
-        let done = self.inner.run_alone(|session| {
+        let clean = report.clone();
+        let unit = |session: &mut Session<'_, '_, '_>| {
             *report = clean.clone();
             work(session, report)?;
             // Memories come as they were, so that a move back is one.
             session.forget_nothing();
-            is_done = true;
-            if options.dry_run {
-                let why = "nothing is written".to_owned();
-                return Err(Error::Conflict { what: "dry run".to_owned(), why });
-            }
             Ok(())
-        });
-        if options.dry_run && is_done { Ok(()) } else { done }
+        };
+        if options.dry_run { self.inner.rehearse(unit) } else { self.inner.run_alone(unit) }
     }
 }
 

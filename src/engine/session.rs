@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::in_force::InForce;
 use crate::error::{Error, Result};
-use crate::hygiene::{Removing, expire};
+use crate::hygiene::{Accesses, Removing, expire};
 use crate::index::{Linked, Published};
 use crate::ingest::{EmbedderSpace, NamespaceWriter, open_namespace};
 use crate::ledger::{Context, Ledger};
@@ -46,6 +46,8 @@ pub(super) struct Session<'s, 'a, 't> {
     /// Namespaces to which the present unit writes.
     pub(super) wrote: BTreeMap<NamespaceName, NsId>,
     pub(super) forgetting: &'s mut Forgetting,
+    /// Uses that no commit has counted.
+    pub(super) noted: &'s Accesses,
     /// Namespaces whose rows are gone with this commit.
     pub(super) dropped: Vec<NsId>,
     /// Graphs that this commit replaces; none where it drops one.
@@ -122,7 +124,8 @@ impl<'a, 't> Session<'_, 'a, 't> {
         *self.forgetting = Forgetting::AtWork;
         for (namespace, ns) in &wrote {
             let context = Context { actor: Actor::Sweeper, ..self.context(*ns, None) };
-            let removing = Removing { namespace, until: context.now, most };
+            let policy = &self.in_force.policy;
+            let removing = Removing { namespace, until: context.now, most, noted: self.noted, policy };
             expire(self.ledger, &context, removing, &mut || false)?;
         }
         *self.forgetting = Forgetting::On;

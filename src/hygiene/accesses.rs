@@ -59,6 +59,8 @@ struct State {
     noted: BTreeMap<Place, Noted>,
     /// Retrievals that were given up since the handle was opened.
     dropped: u64,
+    /// Where the next look at all namespaces begins, so that each memory has its turn however few are taken at a time.
+    turn: Option<Place>,
 }
 
 /// The accesses that a handle has noted and that no commit holds yet. Accesses of one memory are joined. A crash loses them.
@@ -105,10 +107,22 @@ impl Accesses {
         let mut state = self.0.lock();
         let places: Vec<Place> = match ns {
             Some(ns) => state.noted.range(of_namespace(ns)).map(|(place, _)| *place).take(most).collect(),
-            None => state.noted.keys().copied().take(most).collect(),
+            None => state.turns(most),
         };
         let entries = places.into_iter().filter_map(|place| state.noted.remove_entry(&place)).collect();
         Taken { from: Arc::clone(self), entries }
+    }
+}
+
+impl State {
+    /// The memories of all namespaces whose turn it is, at most `most`, ascending.
+    fn turns(&mut self, most: usize) -> Vec<Place> {
+        let from = self.turn.unwrap_or((NsId(0), MemoryId::from_bytes([0; 16])));
+        let both = self.noted.range(from..).chain(self.noted.range(..from));
+        let mut places: Vec<Place> = both.map(|(place, _)| *place).take(most.saturating_add(1)).collect();
+        self.turn = if places.len() > most { places.pop() } else { None };
+        places.sort_unstable();
+        places
     }
 }
 
@@ -204,6 +218,23 @@ mod tests {
                 "{given:?}"
             );
         }
+    }
+
+    #[test]
+    fn each_memory_has_its_turn() {
+        let all = Arc::new(Accesses::default());
+        let note = |number| all.note(NS, 9, [(id(number), Noted::one(at(1), None))]);
+        let take = || {
+            let mut taken = all.take(None, 2);
+            let numbers: Vec<u8> = taken.entries.iter().map(|((_, id), _)| id.as_bytes()[0]).collect();
+            taken.is_committed();
+            numbers
+        };
+        (1..=5).for_each(note);
+        assert_eq!(take(), [1, 2]);
+        // Those that come again wait behind those that wait already.
+        (1..=2).for_each(note);
+        assert_eq!([take(), take(), take(), take()], [vec![3, 4], vec![1, 5], vec![2], vec![]]);
     }
 
     #[test]

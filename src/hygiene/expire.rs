@@ -4,17 +4,21 @@
 //! is erased at once. A protected memory stays stored, and invisible.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, sound};
+use crate::hygiene::accesses::Accesses;
+use crate::hygiene::fold::slid;
 use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Slice, Step, StepInput};
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::{PassReport, details, is_zero};
-use crate::ledger::{Change, Context, Entry, Ledger};
+use crate::ledger::{Change, Context, Entry, Folded, Ledger};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Time, TombstoneReason, Vitals,
 };
+use crate::policy::Policy;
 use crate::store::control::NamespaceRow;
 use crate::store::{NsId, Rows, Snapshot};
 
@@ -33,6 +37,7 @@ impl MaintenancePass for Expire {
             ns,
             until,
             batch: input.policy.purge.batch as usize,
+            noted: Arc::clone(&input.field.noted),
             due,
             gone: Gone::default(),
             last: Cell::new(Gone::default()),
@@ -107,6 +112,8 @@ struct Expiring {
     until: Time,
     /// Memories that one slice removes at most.
     batch: usize,
+    /// Uses that no commit has counted.
+    noted: Arc<Accesses>,
     /// Memories that were to go when the pass began.
     due: u64,
     gone: Gone,
@@ -119,8 +126,8 @@ struct Expiring {
 impl Job for Expiring {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
         self.run = input.run;
-        let rows = input.rows.min(self.batch);
-        Ok((!self.is_over).then(|| -> Step<'s> { Box::new(move |slice| self.purge(slice, rows)) }))
+        let (rows, policy) = (input.rows.min(self.batch), input.policy);
+        Ok((!self.is_over).then(|| -> Step<'s> { Box::new(move |slice| self.purge(slice, rows, policy)) }))
     }
 
     fn applied(&mut self, applied: Applied) {
@@ -151,10 +158,11 @@ impl Job for Expiring {
 
 impl Expiring {
     /// Settles instants that have come, and removes at most `most` of the memories that are over.
-    fn purge(&self, slice: &mut Slice<'_, '_, '_>, most: usize) -> Result<Applied> {
+    fn purge(&self, slice: &mut Slice<'_, '_, '_>, most: usize, policy: &Policy) -> Result<Applied> {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
         let settled = slice.ledger.settle(&context, most)?;
-        let removing = Removing { namespace: &self.namespace, until: self.until, most };
+        let (namespace, until, noted) = (&self.namespace, self.until, &*self.noted);
+        let removing = Removing { namespace, until, most, noted, policy };
         let gone = expire(slice.ledger, &context, removing, slice.enough)?;
         self.last.set(gone);
         let is_last = settled < most && slice.ledger.tx.ended(self.ns, self.until, 1)?.is_empty();
@@ -170,6 +178,17 @@ pub(crate) struct Removing<'n> {
     pub(crate) until: Time,
     /// So many of them, those that were over first.
     pub(crate) most: usize,
+    /// Uses that no commit has counted: one before the end moves the end, so the memory is not over.
+    pub(crate) noted: &'n Accesses,
+    /// What a use moves the end by.
+    pub(crate) policy: &'n Policy,
+}
+
+impl Removing<'_> {
+    /// The end of a memory after a use that waits to be counted; none where no use moves it.
+    fn moved_end(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Option<Time> {
+        slid(vitals, &self.noted.of(ns, id)?, self.policy)
+    }
 }
 
 /// Removes memories whose life is over, and asks `enough` after each of them whether the slice is long enough. What
@@ -195,7 +214,9 @@ pub(crate) fn expire(
     let horizons = (row.horizon_known_ms, row.horizon_valid_ms);
     for (_, id) in ended {
         let vitals = sound(ledger.tx.vitals(ns, id))?.flatten();
-        match vitals.filter(|vitals| is_over(vitals, removing.until)) {
+        let vitals = vitals.filter(|vitals| is_over(vitals, removing.until));
+        match vitals {
+            Some(vitals) if move_end(ledger, context, &removing, id, &vitals)? => {}
             Some(vitals) if waits(ledger, context, id, &vitals)? => {
                 let (reason, replaced_by) = (TombstoneReason::Expired, None);
                 let change = Change::Retire { id, reason, replaced_by };
@@ -216,6 +237,21 @@ pub(crate) fn expire(
         ledger.tx.put_namespace(name, &row)?;
     }
     Ok(gone)
+}
+
+/// Moves the end of a memory that was used before it, if no commit has counted the use yet. It is counted later.
+fn move_end(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    removing: &Removing<'_>,
+    id: MemoryId,
+    vitals: &Vitals,
+) -> Result<bool> {
+    let Some(end) = removing.moved_end(context.ns, id, vitals) else { return Ok(false) };
+    let Some(access) = sound(ledger.tx.access(context.ns, id))? else { return Ok(false) };
+    let rows = vec![Folded { id, access, expires_at: Some(end), confidence: None }];
+    ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Fold), Change::Fold { rows }))?;
+    Ok(true)
 }
 
 /// Whether a memory goes to limbo. Lost parts keep a memory from coming back, but not from being erased.

@@ -149,18 +149,19 @@ fn folded(id: MemoryId, vitals: &Vitals, mut access: Access, noted: &Noted, poli
     noted.count_in(&mut access);
     let (mut expires_at, mut confidence) = (None, None);
     if vitals.times.superseded.is_none() && vitals.times.removed_at.is_none() {
-        // A search finds no expired row. So the access came before the end, whenever it is counted, and moves the end.
-        let life = vitals.life();
-        if life.end.is_some_and(|end| noted.last < end) {
-            expires_at = life
-                .slid(noted.last, tier_ttl(vitals.tier, &policy.ttl))
-                .end
-                .filter(|end| life.end != Some(*end));
-        }
+        expires_at = slid(vitals, noted, policy);
         confidence = grown(vitals.confidence, access.confidence_grown_at, noted.last, policy);
         if confidence.is_some() {
             access.confidence_grown_at = Some(noted.last);
         }
     }
     Folded { id, access, expires_at, confidence }
+}
+
+/// The end of a memory after its accesses; none where they do not move it. A search finds no expired row. So an access came
+/// before the end, whenever it is counted, and moves the end.
+pub(super) fn slid(vitals: &Vitals, noted: &Noted, policy: &Policy) -> Option<Time> {
+    let life = vitals.life();
+    life.end.filter(|end| noted.last < *end)?;
+    life.slid(noted.last, tier_ttl(vitals.tier, &policy.ttl)).end.filter(|end| life.end != Some(*end))
 }

@@ -172,3 +172,55 @@ fn the_end_of_a_handle_counts_and_a_reader_notes_nothing() {
     db.flush_access().unwrap();
     assert_eq!(count(&db), 2);
 }
+
+/// A writer pays for a few of the searches before it. What waits has its turn, and a flush counts all.
+#[test]
+fn each_write_counts_a_few_memories() {
+    let world = World::new();
+    let ids: Vec<MemoryId> = (0..20)
+        .map(|number| {
+            let angle = number as f32 / 10.0;
+            world.add(text(&format!("memory {number}")).vector([angle.cos(), angle.sin(), 0.0, 0.0])).id
+        })
+        .collect();
+    world.ns.search(Query::vector([1.0, 0.0, 0.0, 0.0]).k(20).track(true)).unwrap();
+    let counted = || ids.iter().filter(|id| row(&world, **id).retrieval_count == 1).count();
+    for expected in [8, 16, 20] {
+        world.ns.add(format!("a write, {expected}")).unwrap();
+        assert_eq!(counted(), expected);
+    }
+    world.ns.search(Query::vector([1.0, 0.0, 0.0, 0.0]).k(20).track(true)).unwrap();
+    world.db.flush_access().unwrap();
+    assert!(ids.iter().all(|id| row(&world, *id).retrieval_count == 2));
+}
+
+/// LIFE-3: what a write removes on its way is not what was used in time, however many uses wait to be counted.
+#[test]
+fn a_write_removes_no_memory_whose_use_waits() {
+    for by_pass in [false, true] {
+        let world = World::new();
+        let working = |number: usize| {
+            let angle = number as f32 / 10.0;
+            let draft = text(&format!("memory {number}")).vector([angle.cos(), angle.sin(), 0.0, 0.0]);
+            world.add(draft.tier(Tier::Working)).id
+        };
+        let ids: Vec<MemoryId> = (0..20).map(working).collect();
+        world.clock.advance(span("71h"));
+        let query = Query::vector([1.0, 0.0, 0.0, 0.0]).k(19).track(true);
+        assert_eq!(world.ns.search(query).unwrap().hits.len(), 19);
+        world.clock.advance(span("2h"));
+        for number in 0..4 {
+            match by_pass {
+                true => {
+                    let expire = MaintainOptions::live().passes([Pass::Expire]);
+                    drop(world.db.maintain_with(&expire).unwrap());
+                }
+                false => drop(world.ns.add(format!("a write, {number}")).unwrap()),
+            }
+        }
+        assert!(ids[..19].iter().all(|id| world.is_live(*id)) && !world.is_live(ids[19]));
+        world.db.flush_access().unwrap();
+        assert!(ids[..19].iter().all(|id| row(&world, *id).retrieval_count == 1));
+        world.check();
+    }
+}
