@@ -13,7 +13,8 @@ use crate::model::{MemoryId, RecallGuard, Refusal, RunId, Tombstone};
 use crate::recall::{Got, Reader};
 use crate::store::GroupRow;
 use crate::summary::{
-    Expected, Extractive, InputPack, Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
+    Accepted, Expected, Extractive, Fault, InputPack, Summarizer, SummaryDocument, TimeSpan, accept,
+    token_estimate,
 };
 
 /// Plans that one call makes at most.
@@ -159,8 +160,9 @@ impl Namespace {
         given_up: &mut Vec<(RunId, String, String)>,
     ) -> Result<()> {
         let pack = self.gc_pack(plan.plan_id, &group.group_id)?;
-        let answer = match summarizer.summarize(&pack) {
-            Ok(answer) => answer,
+        let attempts = self.db.inner.in_force().policy.gc.repair_attempts;
+        let answer = match answered(summarizer, &pack, attempts) {
+            Ok((answer, _)) => answer,
             Err(why) => {
                 let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
                 given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
@@ -206,7 +208,10 @@ impl Namespace {
                 taken.extend(group.sources.iter().map(|stamp| stamp.id));
                 report.groups += 1;
                 let pack = self.gc_read(|rows, ns, _| pack(rows, ns, group, &gc))?;
-                match pack.ok_or(Error::Closed).and_then(|pack| rehearsed(summarizer, &pack)) {
+                match pack
+                    .ok_or(Error::Closed)
+                    .and_then(|pack| rehearsed(summarizer, &pack, gc.repair_attempts))
+                {
                     Ok(document) => {
                         let guard = self.gc_rehearse(&document, group, &options.plan.probes)?;
                         if guard.is_below(gc.recall_floor) {
@@ -286,16 +291,41 @@ impl Namespace {
     }
 }
 
-/// The summary of a pack, as it would be stored.
-fn rehearsed(summarizer: &dyn Summarizer, pack: &InputPack) -> Result<SummaryDocument> {
-    let answer = summarizer.summarize(pack)?;
+/// The answer of a summarizer for a pack, and what became of it. One that is no summary is given back with what is wrong
+/// with it, so often, until it is one.
+///
+/// # Errors
+/// When there is no answer at all.
+fn answered(
+    summarizer: &dyn Summarizer,
+    pack: &InputPack,
+    attempts: u32,
+) -> Result<(String, std::result::Result<Accepted, Vec<Fault>>)> {
     let expected = Expected {
         committing: pack.sources.iter().map(|source| source.id.clone()).collect(),
         observed: pack.aggregates.iter().map(|aggregate| aggregate.dup_count).collect(),
         span: TimeSpan { start: i64::MIN, end: i64::MAX },
         limits: pack.limits,
     };
-    let accepted = accept(&answer, &expected).map_err(|faults| Error::Refused {
+    let mut answer = summarizer.summarize(pack)?;
+    for _ in 0..attempts {
+        let Err(faults) = accept(&answer, &expected) else { break };
+        match summarizer.repair(pack, &answer, &faults) {
+            Ok(Some(better)) => answer = better,
+            Ok(None) => break,
+            Err(why) => {
+                tracing::warn!(%why, "a summary could not be repaired");
+                break;
+            }
+        }
+    }
+    let accepted = accept(&answer, &expected);
+    Ok((answer, accepted))
+}
+
+/// The summary of a pack, as it would be stored.
+fn rehearsed(summarizer: &dyn Summarizer, pack: &InputPack, attempts: u32) -> Result<SummaryDocument> {
+    let accepted = answered(summarizer, pack, attempts)?.1.map_err(|faults| Error::Refused {
         code: crate::model::Refusal::InvalidSummary.as_str(),
         why: faults.first().map(|fault| fault.what.clone()).unwrap_or_default(),
         pointers: faults.into_iter().map(|fault| fault.pointer).collect(),

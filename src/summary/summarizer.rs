@@ -1,5 +1,6 @@
 //! Whoever writes summaries.
 
+use super::document::Fault;
 use super::pack::InputPack;
 use crate::error::Result;
 
@@ -30,4 +31,42 @@ pub trait Summarizer: Send + Sync {
     /// # Errors
     /// When there is no summary. The group then stays as it is.
     fn summarize(&self, pack: &InputPack) -> Result<String>;
+
+    /// Another answer, after `answer` was found to be no summary for these reasons. It is asked for at most
+    /// `gc.repair_attempts` times. None, as here, when there is no better answer: the first one is refused then.
+    ///
+    /// ```
+    /// use oubliette::gc::{Fault, GcRunOptions, InputPack, Summarizer};
+    /// use oubliette::{Database, Draft, Kind, Result};
+    ///
+    /// /// Forgets the topic, until it is told.
+    /// struct Hasty;
+    ///
+    /// impl Summarizer for Hasty {
+    ///     fn summarize(&self, _: &InputPack) -> Result<String> {
+    ///         Ok(r#"{"time_range": {"start": 0, "end": 0}, "summary": ["The boiler broke"]}"#.into())
+    ///     }
+    ///
+    ///     fn repair(&self, _: &InputPack, answer: &str, faults: &[Fault]) -> Result<Option<String>> {
+    ///         assert_eq!(faults[0].pointer, "/topic");
+    ///         Ok(Some(answer.replacen('{', r#"{"topic": "home", "#, 1)))
+    ///     }
+    /// }
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    ///     let old = "2025-01-02T10:00:00Z".parse()?;
+    ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
+    /// }
+    /// assert_eq!(team.gc_run(&Hasty, &GcRunOptions::default(), |_| ())?.committed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is none. The first answer is refused then.
+    fn repair(&self, pack: &InputPack, answer: &str, faults: &[Fault]) -> Result<Option<String>> {
+        // The writer that knows no way to repair needs none of them.
+        let _ = (pack, answer, faults);
+        Ok(None)
+    }
 }

@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use oubliette::gc::{GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer};
+use oubliette::gc::{
+    Fault, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
+};
 use oubliette::maintain::RunId;
 use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
 use serde_json::{Map, Value, json};
@@ -235,16 +237,15 @@ impl Commanded {
     fn error(why: impl Into<String>) -> Error {
         Error::Conflict { what: "the summarizer".to_owned(), why: why.into() }
     }
-}
 
-impl Summarizer for Commanded {
-    fn summarize(&self, pack: &InputPack) -> Result<String> {
+    /// What the command prints when it is given a document.
+    fn answer(&self, given: &Value) -> Result<String> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.command).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child =
             command.spawn().map_err(|why| Commanded::error(format!("it can't be started: {why}")))?;
         let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let given = json!(pack).to_string();
+        let given = given.to_string();
         // Neither pipe may keep the other from moving. A command that reads nothing breaks its own pipe.
         std::thread::spawn(move || stdin.as_mut().map(|stdin| stdin.write_all(given.as_bytes())));
         let (send, answer) = mpsc::channel();
@@ -269,6 +270,23 @@ impl Summarizer for Commanded {
         }
         let bytes = bytes.ok().and_then(std::result::Result::ok).unwrap_or_default();
         String::from_utf8(bytes).map_err(|_| Commanded::error("it wrote what is no UTF-8"))
+    }
+}
+
+impl Summarizer for Commanded {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        self.answer(&json!(pack))
+    }
+
+    /// The command is given the pack once more, with the answer and its faults under `repair`.
+    fn repair(&self, pack: &InputPack, answer: &str, faults: &[Fault]) -> Result<Option<String>> {
+        let faults = faults.iter().map(|fault| json!({ "pointer": fault.pointer, "what": fault.what }));
+        let mut given = json!(pack);
+        if let Value::Object(members) = &mut given {
+            let asked = json!({ "answer": answer, "faults": faults.collect::<Vec<_>>() });
+            members.insert("repair".to_owned(), asked);
+        }
+        self.answer(&given).map(Some)
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
     /// Who writes the summaries: builtin, which copies sentences, or a command that reads the pack as JSON from standard
-    /// input and prints JSON of the form json_v1
+    /// input and prints JSON of the form json_v1. An answer that is no summary is given back under "repair"
     #[arg(long, value_name = "builtin|CMD", default_value = "builtin")]
     pub(crate) summarizer: String,
     /// How long a command may take for one summary

@@ -50,6 +50,8 @@ group! {
         auto_probes: u32 = 3, count(0, 100);
         /// Number of hits among which a question must find the summary.
         probe_k: u32 = 10, count(1, 100);
+        /// How often the writer of a summary is asked again when the answer is no summary.
+        repair_attempts: u32 = 1, count(0, 10);
         /// Least share of the questions that found a source and must find the summary; below it the commit is refused. 0: only
         /// report.
         recall_floor: f64 = 0.0, within(0.0, 1.0);

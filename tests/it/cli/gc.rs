@@ -127,6 +127,37 @@ fn a_bad_command_changes_nothing() {
     }
 }
 
+/// A command is asked again with its answer and the faults (GC-23), once unless the policy says otherwise.
+#[cfg(unix)]
+#[test]
+fn a_command_is_told_what_was_wrong() {
+    let bad = r#"{"time_range": {"start": 0, "end": 0}, "summary": ["all went"]}"#;
+    let good = bad.replacen('{', r#"{"topic": "boxes", "#, 1);
+    // It answers well only when it is given its own answer back, with the place of the fault.
+    let told = r#""pointer":"/topic""#;
+    let command = format!("given=$(cat); case $given in *'{told}'*) echo '{good}';; *) echo '{bad}';; esac");
+    let sandbox = old();
+    let dry = sandbox.document(&["gc", "run", "--dry-run", "--summarizer", &command]);
+    assert_eq!((dry["committed"].clone(), live(&sandbox)), (json!(1), 3));
+    let done = sandbox.document(&["gc", "run", "--summarizer", &command]);
+    assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1), "{done}");
+
+    // Each attempt is one call; a repair that fails leaves the answer as it was.
+    for (attempts, repair) in [(0, ""), (1, ""), (3, ""), (1, "exit 3;")] {
+        let sandbox = old();
+        sandbox.write("p.toml", format!("gc.repair_attempts = {attempts}"));
+        sandbox.document(&["policy", "set", "p.toml"]);
+        let calls = tempfile::NamedTempFile::new().unwrap();
+        let command = format!(
+            "given=$(cat); echo call >> '{}'; case $given in *'\"repair\"'*) {repair} ;; esac; echo '{bad}'",
+            calls.path().display()
+        );
+        let done = sandbox.document(&["gc", "run", "--summarizer", &command]);
+        assert_eq!((done["refused"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
+        assert_eq!(std::fs::read_to_string(calls.path()).unwrap().lines().count(), 1 + attempts);
+    }
+}
+
 #[test]
 fn a_plan_is_given_up() {
     let sandbox = old();
