@@ -1,6 +1,7 @@
 //! `eval`: what the index finds against an exact scan of the same snapshot.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Instant;
 
 use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
@@ -18,6 +19,8 @@ use crate::search::Queries;
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
+/// Queries that are asked one after the other before their answers are compared.
+const BATCH: usize = 64;
 /// Two sums of the same products in another order differ by less.
 const ROUNDING: f32 = 1e-5;
 /// Products that are summed apart.
@@ -109,6 +112,53 @@ fn unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|number| (f64::from(*number) / length) as f32).collect()
 }
 
+/// What the queries came to.
+#[derive(Default)]
+struct Asked {
+    /// The vectors that a query may find, by its scope and filter.
+    exact: HashMap<String, Exact>,
+    recall: f64,
+    took: Vec<u64>,
+    exact_took: Vec<u64>,
+    walked: u64,
+    scanned: u64,
+    ef: u64,
+}
+
+impl Asked {
+    /// Asks some queries, and then compares the answers. A scan of all vectors leaves nothing else in the cache of the processor, so
+    /// no scan stands between two searches.
+    fn ask(&mut self, batch: &[(u64, Namespace<Snapshot>, Query)]) -> Result<()> {
+        let same = |namespace: &Namespace<Snapshot>, query: &Query| {
+            format!("{namespace:?} {:?} {:?}", query.scope, query.filter)
+        };
+        for (number, namespace, query) in batch {
+            if let Entry::Vacant(entry) = self.exact.entry(same(namespace, query)) {
+                // The first search of a partition loads it; that is no latency of a query.
+                namespace.search(query).map_err(|error| error.at_line(*number))?;
+                entry.insert(Exact::load(namespace, &query.scope, query.filter.as_ref())?);
+            }
+        }
+        let mut found = Vec::with_capacity(batch.len());
+        for (number, namespace, query) in batch {
+            let begun = Instant::now();
+            found.push(namespace.search(query).map_err(|error| error.at_line(*number))?);
+            self.took.push(micros(begun));
+        }
+        for ((_, namespace, query), found) in batch.iter().zip(found) {
+            let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
+            let Some(exact) = self.exact.get(&same(namespace, query)) else { continue };
+            let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);
+            self.recall += share;
+            self.walked += found.plan.walked;
+            self.scanned += found.plan.scanned;
+            self.ef = self.ef.max(found.plan.ef);
+            self.exact_took.push(exact_us);
+        }
+        Ok(())
+    }
+}
+
 /// `eval`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
     if options.gc.gc {
@@ -128,33 +178,23 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     let mut queries = Queries::open(&options.queries, Some(vectors))?;
     let database = place.open(Access::Read)?;
     let snapshot = database.snapshot()?;
-    let mut exact: HashMap<String, Exact> = HashMap::new();
-    let (mut recall, mut took, mut exact_took) = (0.0, Vec::new(), Vec::new());
-    let (mut walked, mut scanned, mut ef) = (0_u64, 0_u64, 0_u64);
+    let mut asked = Asked::default();
     let progress = Progress::new(output, None);
-    while let Some((number, namespace, query)) = queries.next(&defaults)? {
-        let namespace = snapshot.namespace(namespace)?;
-        let same = format!("{namespace:?} {:?} {:?}", query.scope, query.filter);
-        let exact = match exact.entry(same) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                // The first search of a partition loads it; that is no latency of a query.
-                namespace.search(&query).map_err(|error| error.at_line(number))?;
-                entry.insert(Exact::load(&namespace, &query.scope, query.filter.as_ref())?)
-            }
-        };
-        let begun = Instant::now();
-        let found = namespace.search(&query).map_err(|error| error.at_line(number))?;
-        took.push(micros(begun));
-        let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
-        let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);
-        recall += share;
-        (walked, scanned) = (walked + found.plan.walked, scanned + found.plan.scanned);
-        ef = ef.max(found.plan.ef);
-        exact_took.push(exact_us);
-        progress.set(took.len() as u64);
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH
+            && let Some((number, namespace, query)) = queries.next(&defaults)?
+        {
+            batch.push((number, snapshot.namespace(namespace)?, query));
+        }
+        if batch.is_empty() {
+            break;
+        }
+        asked.ask(&batch)?;
+        progress.set(asked.took.len() as u64);
     }
     drop(progress);
+    let Asked { recall, mut took, mut exact_took, walked, scanned, ef, .. } = asked;
     took.sort_unstable();
     exact_took.sort_unstable();
     let vectors = database.namespace(&defaults.0)?.stats()?.vectors;
