@@ -135,6 +135,12 @@ pub const BLOCK_PAGE_BYTES: usize = 8 << 10;
 /// What of such a page belongs to the key-value store: a header, two offsets and the key.
 pub const BLOCK_PAGE_OVERHEAD: usize = 40;
 
+/// Slots from which on an index has one-bit codes. A scan of the codes of fewer slots is as fast, and certain.
+pub const BITS_SLOTS_MIN: u32 = 4_096;
+/// Dimensions from which on an index has one-bit codes. Errors of fewer dimensions are few, so that their sum is not
+/// normal, and codes of so few bytes are soon read.
+pub const BITS_DIM_MIN: usize = 64;
+
 /// Links of a node of the vector graph on each level from 1 on (`M` of Malkov and Yashunin, 2018).
 pub const GRAPH_M: usize = 16;
 /// Links of a node of the vector graph on level 0 (`M_max0` of the same: twice `M`).

@@ -12,6 +12,7 @@
     clippy::print_stderr
 )]
 
+mod costs;
 mod counting;
 mod memory;
 #[path = "../figures/sample.rs"]
@@ -51,11 +52,12 @@ fn main() {
     {
         return resident(path);
     }
-    let all: [(&str, fn()); 12] = [
+    let all: [(&str, fn()); 13] = [
         ("scan", scan::scan),
+        ("costs", costs::costs),
         ("churn", churn),
         ("repeats", repeats),
-        ("unseen", unseen),
+        ("unseen", scan::unseen),
         ("filters", filters),
         ("upkeep", upkeep),
         ("delete", delete),
@@ -266,40 +268,6 @@ fn repeats() {
     run(&db, Pass::Repair);
     recall("after the first of each was forgotten and `maintain repair`");
     assert!(db.check(&oubliette::report::CheckOptions { deep: true, erased: vec![] }).unwrap().ok);
-}
-
-/// A search where one row in a thousand is visible, against a scan of these.
-fn unseen() {
-    for rows in [12_000, 48_000] {
-        let sample = sample::Sample::new(rows, 17);
-        let clock = oubliette::clock::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
-        let folder = tempfile::tempdir().unwrap();
-        let (ns, path) = (NamespaceName::default(), folder.path().join("a"));
-        let db = builder(FORCED).clock(clock.clone()).open(path).unwrap();
-        for part in (0..rows).collect::<Vec<_>>().chunks(1_000) {
-            let drafts = part.iter().map(|&at| {
-                let mut draft = draft(at, &sample.vectors[at]);
-                if at % 1_000 != 0 {
-                    draft.expiry = Some(oubliette::memory::Expiry::After("1d".parse().unwrap()));
-                }
-                draft
-            });
-            let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            db.namespace(&ns).unwrap().add_all(drafts.collect(), &how).unwrap();
-        }
-        run(&db, Pass::Index);
-        clock.advance("2d".parse().unwrap());
-        let took = |effort| {
-            let query = Query::vector(sample.vectors[7].clone()).effort(effort);
-            percentile(
-                (0..51).map(|_| time(|| db.namespace(&ns).unwrap().search(&query).unwrap()).1).collect(),
-                0.5,
-            )
-        };
-        let (ours, floor) = (took(Effort::default()), took(Effort::Exact));
-        let what = format!("a search of {rows} × 384 where 0.1 % are visible, against a scan of these");
-        row(&what, us(ours), us(floor), ours / floor, "≤ 2");
-    }
 }
 
 fn choose(from: &[usize], count: usize, rng: &mut Rng) -> Vec<usize> {

@@ -1,12 +1,16 @@
 //! Searches without a graph: by one-bit codes against all codes, with the recall that they keep.
 
-use oubliette::{Effort, NamespaceName, Query};
+use oubliette::memory::Expiry;
+use oubliette::{Database, Effort, NamespaceName, Query, WriteOptions};
 
 use crate::sample::Rng;
-use crate::{EXACT, add, builder, percentile, row, time, us, vectors};
+use crate::{EXACT, add, builder, draft, forget, percentile, row, time, us, vectors};
+
+/// One row in so many is left by [`unseen`].
+const SEEN: usize = 100;
 
 /// Real vectors, and then blends of two of them, which lie nowhere near a cluster.
-fn blends(of: &[Vec<f32>], count: usize) -> Vec<Vec<f32>> {
+pub fn blends(of: &[Vec<f32>], count: usize) -> Vec<Vec<f32>> {
     let mut rng = Rng(21);
     let mut pick = || &of[rng.next() as usize % of.len()];
     (0..count)
@@ -22,7 +26,7 @@ fn blends(of: &[Vec<f32>], count: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-/// Searches at three sizes; then where one slot in a hundred is left.
+/// Searches at three sizes.
 pub fn scan() {
     let (mut vectors, real) = vectors::rows(20_500);
     let queries = vectors.split_off(20_000);
@@ -63,4 +67,62 @@ pub fn scan() {
         );
         row(&what, us(found), us(exact), found / exact, "recall ≥ 0.999");
     }
+}
+
+/// Searches where all rows but one in a hundred have ended, or were forgotten, against those of a database with these rows
+/// alone.
+pub fn unseen() {
+    let (mut real, _) = vectors::rows(20_500);
+    let queries = real.split_off(20_000);
+    for rows in [20_000, 200_000] {
+        let vectors = blends(&real, rows);
+        let alone: Vec<Vec<f32>> = vectors.iter().step_by(SEEN).cloned().collect();
+        let (db, _folder) = with(&alone, |_| false);
+        let alone = |effort| median(&db, &queries, effort);
+        let ways: [(&str, fn(usize) -> bool); 2] =
+            [("ended", |at| at % SEEN != 0), ("were forgotten", |_| false)];
+        for (what, ends) in ways {
+            let (db, _folder) = with(&vectors, ends);
+            if what == "were forgotten" {
+                let doomed: Vec<usize> = (0..rows).filter(|at| at % SEEN != 0).collect();
+                forget(&db, &NamespaceName::default(), &doomed);
+            }
+            for (how, effort) in [("default effort", Effort::default()), ("`--exact`", Effort::Exact)] {
+                let (ours, floor) = (median(&db, &queries, effort), alone(effort));
+                let what =
+                    format!("search of {rows} × 384 where 99 % {what}, {how}, against one of the rest alone");
+                row(&what, us(ours), us(floor), ours / floor, "≤ 1.2");
+            }
+        }
+    }
+}
+
+/// A database of rows, some of which have ended when it is asked.
+fn with(vectors: &[Vec<f32>], ends: impl Fn(usize) -> bool) -> (Database, tempfile::TempDir) {
+    let clock = oubliette::clock::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let db = builder(EXACT).clock(clock.clone()).open(folder.path().join("a")).unwrap();
+    let expiry = Expiry::After("1d".parse().unwrap());
+    for part in (0..vectors.len()).collect::<Vec<_>>().chunks(1_000) {
+        let drafts = part.iter().map(|&at| {
+            let mut draft = draft(at, &vectors[at]);
+            draft.expiry = ends(at).then_some(expiry);
+            draft
+        });
+        let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        db.namespace("default").unwrap().add_all(drafts.collect(), &how).unwrap();
+    }
+    clock.advance("2d".parse().unwrap());
+    (db, folder)
+}
+
+/// The median of searches whose f32 vectors lie in the cache of pages, in seconds.
+fn median(db: &Database, queries: &[Vec<f32>], effort: Effort) -> f64 {
+    let team = db.namespace("default").unwrap();
+    let asked = queries.iter().take(101).map(|query| {
+        let ask = || team.search(Query::vector(query.clone()).effort(effort)).unwrap();
+        let _ = [ask(), ask()];
+        time(ask).1
+    });
+    percentile(asked.collect(), 0.5)
 }

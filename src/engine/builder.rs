@@ -166,8 +166,8 @@ impl Builder {
         self
     }
 
-    /// Memory for images of partitions in bytes; 1 GiB by default. A partition that does not fit has no graph and is searched
-    /// without being kept.
+    /// Memory for images of partitions in bytes; 1 GiB by default. A partition that does not fit has no graph. Its one-bit codes
+    /// are kept, a seventh of the memory, and the codes of candidates are read from the file.
     ///
     /// ```
     /// use oubliette::Database;

@@ -81,7 +81,7 @@ impl Inner {
             self.store.outdate();
         }
         self.catch_up();
-        let StagedBlocks { spilled, slots, docs } = &written.staged;
+        let StagedBlocks { spilled, slots, docs, bits: _ } = &written.staged;
         let mut indexes = spilled.clone();
         indexes.extend(slots.keys().map(|(index, _)| *index));
         indexes.extend(docs.keys().map(|(text, _)| text.index()));

@@ -6,6 +6,7 @@
 //!
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
 
+mod bits;
 mod contexts;
 mod counts;
 mod events;
@@ -66,6 +67,7 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     check.finish_meta()?;
     check.finish_graphs()?;
     check.finish_slots();
+    check.finish_bits()?;
     check.finish_texts();
     check.finish_counters();
     locate(snapshot, &mut check.report.findings)?;
@@ -122,6 +124,8 @@ impl Check<'_> {
             Table::Graph => self.graph_block(key, value),
             Table::GraphHead => self.graph_head(key, value),
             Table::SlotDead => self.slot_dead(key),
+            Table::Bits => self.bits(key, value),
+            Table::BitsHead => self.bits_head(key, value),
             Table::Vector => self.vector_block(key, value),
             Table::Vitals => self.vitals(key, value),
             Table::Memory | Table::Access => {

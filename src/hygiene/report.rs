@@ -221,6 +221,8 @@ codes! {
     SlotHead = "slot_head";
     /// A code that is not that of its vector, or what is left in a free slot.
     SlotValue = "slot_code";
+    /// One-bit codes that are not those of the codes beside them, or are missing.
+    Bits = "bits";
     /// A slot from a commit that is not yet, or one that has ended.
     SlotBorn = "slot_born";
     /// The list of dead slots contradicts the slots.

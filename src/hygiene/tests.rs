@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod bed;
+mod bits;
 mod chains;
 mod collapse;
 mod cut;

@@ -1,39 +1,71 @@
-//! The one-bit codes of a view, made from its codes.
+//! The one-bit codes of a view, as the rows on disk have them.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::index::chunk::{CHUNK_SLOTS, Chunk};
-use crate::vector::{BIT_SLOTS, BitBlock, BitBlocks, BitFrame, BitQuery, SignBatch};
-
-/// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and
-/// certain.
-pub(super) const BITS_SLOTS_MIN: usize = 4_096;
-/// The number of dimensions from which on a view has one-bit codes. Errors of fewer dimensions are few, so that their sum is
-/// not normal, and codes of so few bytes are soon read.
-const BITS_DIM_MIN: usize = 64;
-/// The number of slots whose mean is the center.
-const SAMPLE: usize = 4_096;
-/// When a view has grown by this factor, its codes get a new center. So the work for a slot is constant.
-const GROWTH: usize = 4;
+use crate::error::{Result, sound};
+use crate::index::bit_rows::frame_of;
+use crate::index::chunk::CHUNK_SLOTS;
+use crate::limits::BITS_SLOTS_MIN;
+use crate::record::{BIT_ROW_SLOTS, BitRow};
+use crate::store::{BitRows, IndexId, Snapshot};
+use crate::vector::{BIT_SLOTS, BitBlock, BitBlocks, BitFrame, BitNumbers, BitQuery, SignBatch};
 
 /// The blocks that lie side by side in memory. A scan reads them in one sweep, and a write copies them.
 const RUN_BLOCKS: usize = 16;
 
 const _: () = assert!(BIT_SLOTS == CHUNK_SLOTS, "a block of one-bit codes is that of a chunk");
 
+/// Calls `visit` with each row of one-bit codes of an index with `len` slots, in their order. Returns their frame and the
+/// number of their center; none if the index has no such codes, and if a row is damaged, missing or of another center.
+pub(super) fn read_rows(
+    snapshot: &Snapshot,
+    index: IndexId,
+    dim: usize,
+    len: u32,
+    mut visit: impl FnMut(&Arc<BitFrame>, BitRow),
+) -> Result<Option<(Arc<BitFrame>, u32)>> {
+    let Some(head) = sound(snapshot.bits_head(index))? else { return Ok(unsound(index, "their center")) };
+    let Some(head) = head else { return Ok(None) };
+    let Some(frame) = sound(frame_of(index, &head, dim))? else { return Ok(unsound(index, "their center")) };
+    let (mut next, mut is_sound) = (0, true);
+    snapshot.bit_rows(index, dim, &mut |number, row| {
+        match row.filter(|row| number == next && row.center == head.center) {
+            Some(row) => visit(&frame, row),
+            None => is_sound = false,
+        }
+        next += 1;
+        Ok(if is_sound { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    match is_sound && next == len.div_ceil(BIT_ROW_SLOTS as u32) {
+        true => Ok(Some((frame, head.center))),
+        false => Ok(unsound(index, "a row")),
+    }
+}
+
+/// Logs that one-bit codes can't be used; none.
+fn unsound<T>(index: IndexId, what: &str) -> Option<T> {
+    tracing::warn!(
+        ?index,
+        what,
+        "one-bit codes are damaged: all codes are scanned until a write or `reindex` mends them"
+    );
+    None
+}
+
 /// The one-bit codes of all slots, chunk by chunk.
 #[derive(Clone, Debug)]
 pub(super) struct Bits {
     frame: Arc<BitFrame>,
+    /// The number of the center.
+    center: u32,
     runs: Vec<Arc<BitBlocks>>,
-    /// The number of chunks when the center was chosen.
-    centered_on: usize,
 }
 
 impl Bits {
     /// Bytes in memory for this many slots.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        match slots < BITS_SLOTS_MIN {
+        match slots < BITS_SLOTS_MIN as usize {
             true => 0,
             false => {
                 let run = BitBlocks::bytes(dim, RUN_BLOCKS) + size_of::<Arc<BitBlocks>>();
@@ -42,38 +74,34 @@ impl Bits {
         }
     }
 
-    /// The codes of all slots; none for a small view, and for few dimensions.
-    pub(super) fn new(chunks: &[Arc<Chunk>], dim: usize) -> Option<Self> {
-        if !has_bits(chunks.len() * CHUNK_SLOTS, dim) {
-            return None;
-        }
-        let frame = Arc::new(BitFrame::around(center(chunks, dim)));
-        let mut room = Vec::new();
-        let runs = chunks.chunks(RUN_BLOCKS).map(|chunks| {
-            let mut run = BitBlocks::vacant(&frame, RUN_BLOCKS);
-            for (number, chunk) in chunks.iter().enumerate() {
-                (0..chunk.len()).for_each(|at| write(&mut run, &frame, chunk, number, at, &mut room));
+    /// The codes of all slots of an index; none for an index without such codes, or with damaged ones.
+    pub(super) fn load(snapshot: &Snapshot, index: IndexId, dim: usize, len: u32) -> Result<Option<Self>> {
+        let mut runs: Vec<BitBlocks> = Vec::new();
+        let mut number = 0;
+        let read = read_rows(snapshot, index, dim, len, |frame, row| {
+            if number % RUN_BLOCKS == 0 {
+                runs.push(BitBlocks::vacant(frame, RUN_BLOCKS));
             }
-            Arc::new(run)
-        });
-        let runs = runs.collect();
-        Some(Bits { frame, runs, centered_on: chunks.len() })
+            runs.last_mut().into_iter().for_each(|run| put(run, number % RUN_BLOCKS, &row));
+            number += 1;
+        })?;
+        Ok(read.map(|(frame, center)| Bits { frame, center, runs: runs.into_iter().map(Arc::new).collect() }))
     }
 
-    /// The codes after these slots, each by its chunk and its place there, were written.
-    pub(super) fn with(&self, chunks: &[Arc<Chunk>], dim: usize, written: &[(usize, usize)]) -> Option<Self> {
-        if chunks.len() >= GROWTH * self.centered_on {
-            return Bits::new(chunks, dim);
-        }
+    /// The codes after a commit that wrote these rows; none if they are of another center.
+    pub(super) fn with(&self, written: &[(u32, &BitRow)]) -> Option<Self> {
         let mut next = self.clone();
-        let vacant = || Arc::new(BitBlocks::vacant(&self.frame, RUN_BLOCKS));
-        next.runs.resize_with(chunks.len().div_ceil(RUN_BLOCKS), vacant);
-        let mut room = Vec::new();
-        for (number, at) in written {
-            if let (Some(run), Some(chunk)) = (next.runs.get_mut(number / RUN_BLOCKS), chunks.get(*number)) {
-                // Readers of the earlier state keep their run, because a shared run is copied before its first change.
-                write(Arc::make_mut(run), &next.frame, chunk, number % RUN_BLOCKS, *at, &mut room);
+        for (number, row) in written {
+            let (run, at) = (*number as usize / RUN_BLOCKS, *number as usize % RUN_BLOCKS);
+            let vacant = || Arc::new(BitBlocks::vacant(&self.frame, RUN_BLOCKS));
+            if next.runs.len() <= run {
+                next.runs.resize_with(run + 1, vacant);
             }
+            if row.center != self.center {
+                return None;
+            }
+            // Readers of the earlier state keep their run, because a shared run is copied before its first change.
+            next.runs.get_mut(run).into_iter().for_each(|run| put(Arc::make_mut(run), at, row));
         }
         Some(next)
     }
@@ -94,38 +122,11 @@ impl Bits {
     }
 }
 
-fn has_bits(slots: usize, dim: usize) -> bool {
-    slots >= BITS_SLOTS_MIN && dim >= BITS_DIM_MIN
+/// The numbers of a row, as the scan takes them.
+pub(super) fn numbers_of(row: &BitRow) -> BitNumbers {
+    BitNumbers::new(&row.ones, &row.factors, &row.errors, &row.offsets)
 }
 
-/// Writes a slot of the chunk with this number in the run.
-fn write(
-    run: &mut BitBlocks,
-    frame: &BitFrame,
-    chunk: &Chunk,
-    number: usize,
-    at: usize,
-    room: &mut Vec<f32>,
-) {
-    if let Some((code, scale)) = chunk.code(at, frame.dim()) {
-        run.set(number * BIT_SLOTS + at, frame, code, scale, room);
-    }
-}
-
-/// The mean of a sample that is spread over all slots.
-fn center(chunks: &[Arc<Chunk>], dim: usize) -> Box<[f32]> {
-    let step = (chunks.len() * CHUNK_SLOTS).div_ceil(SAMPLE);
-    let mut sums = vec![0.0_f64; dim];
-    let mut count = 0_u32;
-    for slot in (0..chunks.len() * CHUNK_SLOTS).step_by(step) {
-        let chunk = chunks.get(slot / CHUNK_SLOTS);
-        let Some((code, scale)) = chunk.and_then(|chunk| chunk.code(slot % CHUNK_SLOTS, dim)) else {
-            continue;
-        };
-        count += 1;
-        for (sum, value) in sums.iter_mut().zip(code) {
-            *sum += f64::from(scale * f32::from(*value));
-        }
-    }
-    sums.into_iter().map(|sum| (sum / f64::from(count.max(1))) as f32).collect()
+fn put(run: &mut BitBlocks, at: usize, row: &BitRow) {
+    run.put(at, &row.words, &numbers_of(row));
 }

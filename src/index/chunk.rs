@@ -45,6 +45,38 @@ impl Window {
         // Only a vacant slot begins at the end of time.
         (from <= self.latest && self.now < until && from < until) || (self.all && from < i64::MAX)
     }
+
+    /// The instant of the window.
+    pub(super) fn now(self) -> i64 {
+        self.now
+    }
+
+    /// Whether this is the window of a live read.
+    pub(super) fn is_live(self) -> bool {
+        !self.all && self.latest == self.now
+    }
+
+    /// Whether this is the window of rows that are current.
+    pub(super) fn is_current(self) -> bool {
+        !self.all && self.latest == i64::MAX
+    }
+
+    /// The part of `span` in which windows like this one agree with it about a slot that is visible from `from` to
+    /// `until`. The instant of the window lies in it.
+    #[inline]
+    pub(super) fn same_near(self, (mut first, mut end): Span, from: i64, until: i64) -> Span {
+        let mut turn = |at: i64| match at <= self.now {
+            true => first = first.max(at),
+            false => end = end.min(at),
+        };
+        if from < until && !self.all {
+            turn(until);
+            if self.latest < i64::MAX {
+                turn(from);
+            }
+        }
+        (first, end)
+    }
 }
 
 /// Which slots of a chunk are visible at an instant.
@@ -57,6 +89,15 @@ pub(super) enum Visible {
 }
 
 impl Visible {
+    /// The slots of a word of bits, of which `len` stand for slots; none if no bit is set.
+    pub(super) fn of_word(word: u64, len: usize) -> Option<Self> {
+        match word.count_ones() as usize {
+            0 => None,
+            count if count == len => Some(Visible::All),
+            _ => Some(Visible::Some(vec![word])),
+        }
+    }
+
     /// The words of bits, as the scan of codes takes them.
     pub(super) fn words(&self) -> Option<&[u64]> {
         match self {
@@ -187,6 +228,13 @@ impl Chunk {
         Codes::new(dim, &self.codes, &self.scales, &self.residuals)
     }
 
+    /// The codes of the slots from `first` on.
+    pub(super) fn codes_from(&self, first: usize, dim: usize) -> Codes<'_> {
+        let from = |list| <[f32]>::get(list, first..).unwrap_or_default();
+        let codes = self.codes.get(first * dim..).unwrap_or_default();
+        Codes::new(dim, codes, from(&self.scales), from(&self.residuals))
+    }
+
     /// The slots that lie in a window.
     pub(super) fn visible(&self, window: Window) -> Visible {
         if window.holds(self.all_from, self.all_until) {
@@ -210,16 +258,9 @@ impl Chunk {
         if self.len() == CHUNK_SLOTS { (self.all_from, self.all_until) } else { (i64::MAX, i64::MIN) }
     }
 
-    /// The slots that lie in a window, a bit for each.
-    pub(super) fn visible_bits(&self, window: Window) -> u64 {
-        let pairs = self.from.iter().zip(&self.until).take(CHUNK_SLOTS).enumerate();
-        pairs.fold(0, |word, (bit, (from, until))| word | (u64::from(window.holds(*from, *until)) << bit))
-    }
-
-    /// The code of a slot and its scale; none for a slot without a code.
-    pub(super) fn code(&self, at: usize, dim: usize) -> Option<(&[i8], f32)> {
-        let scale = self.scales.get(at).copied().filter(|scale| *scale > 0.0)?;
-        Some((self.codes.get(at * dim..(at + 1) * dim)?, scale))
+    /// When each slot is visible. A vacant slot never is.
+    pub(super) fn spans(&self) -> impl Iterator<Item = Span> {
+        self.from.iter().copied().zip(self.until.iter().copied())
     }
 
     /// A bit for each slot that holds a memory.

@@ -16,10 +16,12 @@
 //! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.
 
 mod adjacency;
+pub(crate) mod bit_rows;
 mod bits;
 mod calibrate;
 mod chunk;
 mod cosines;
+mod cost;
 mod edit;
 mod filter;
 mod names;
@@ -29,6 +31,8 @@ mod rank;
 mod rebuild;
 mod search;
 mod sift;
+mod sight;
+mod sketch;
 pub(crate) mod slots;
 mod source;
 mod staged;

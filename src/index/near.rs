@@ -87,7 +87,7 @@ pub(crate) fn near_many(
                 signs.likely(codes, &mut likely);
                 for (at, (of_one, likely)) in candidates.iter_mut().zip(&likely).enumerate() {
                     if likely & visible != 0 {
-                        of_one.push_slots(seen.first, seen.codes, likely & visible);
+                        of_one.push_rows(seen.codes.rows(seen.first, likely & visible));
                         signs.set_floor(at, of_one.floor());
                     }
                 }
@@ -117,5 +117,5 @@ fn source(published: &Published, index: IndexId, dim: usize, window: Window) -> 
         loaded => loaded,
     };
     let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
-    Ok(Source { base: 0, index, used: head.used, len: head.len, view, seen })
+    Ok(Source { base: 0, index, used: head.used, len: head.len, view, sketch: None, seen })
 }

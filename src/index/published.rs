@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result, sound};
 use crate::index::adjacency::Linked;
+use crate::index::sketch::Sketch;
 use crate::index::stop::Stop;
 use crate::index::text::TextView;
 use crate::index::view::View;
+use crate::limits::BITS_SLOTS_MIN;
 use crate::model::Time;
-use crate::record::{DocBlock, SlotBlock};
+use crate::record::{BitRow, DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};
 use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId, TextRows};
 
@@ -97,6 +99,8 @@ pub(crate) struct Changes<'c> {
 enum Image {
     /// Codes and links of vectors.
     Codes(Arc<View>),
+    /// One-bit codes of vectors.
+    Sketch(Arc<Sketch>),
     /// Documents of texts.
     Texts(Arc<TextView>),
 }
@@ -105,6 +109,7 @@ impl Image {
     fn bytes(&self) -> usize {
         match self {
             Image::Codes(view) => view.bytes(),
+            Image::Sketch(sketch) => sketch.bytes(),
             Image::Texts(view) => view.bytes(),
         }
     }
@@ -112,6 +117,7 @@ impl Image {
     fn used(&self) -> &AtomicU64 {
         match self {
             Image::Codes(view) => &view.used,
+            Image::Sketch(sketch) => &sketch.used,
             Image::Texts(view) => &view.used,
         }
     }
@@ -119,13 +125,20 @@ impl Image {
     fn codes(&self) -> Option<Arc<View>> {
         match self {
             Image::Codes(view) => Some(Arc::clone(view)),
-            Image::Texts(_) => None,
+            Image::Sketch(_) | Image::Texts(_) => None,
+        }
+    }
+
+    fn sketch(&self) -> Option<Arc<Sketch>> {
+        match self {
+            Image::Sketch(sketch) => Some(Arc::clone(sketch)),
+            Image::Codes(_) | Image::Texts(_) => None,
         }
     }
 
     fn texts(&self) -> Option<Arc<TextView>> {
         match self {
-            Image::Codes(_) => None,
+            Image::Codes(_) | Image::Sketch(_) => None,
             Image::Texts(view) => Some(Arc::clone(view)),
         }
     }
@@ -186,7 +199,7 @@ impl<L: Locks> PublishedIn<L> {
     /// The state of the next commit, which made these changes. A view that can't be brought forward is loaded again
     /// when it is next needed.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
-        let Changes { blocks: StagedBlocks { spilled, slots, docs }, dropped, linked, reset } = changes;
+        let Changes { blocks: StagedBlocks { spilled, slots, bits, docs }, dropped, linked, reset } = changes;
         let is_void = |index: &IndexId| reset.contains(index) || spilled.contains(index);
         let images = &self.images;
         // Both are read under the lock of the sum. A reader that adds a view meanwhile is in both or in neither, so the
@@ -208,6 +221,11 @@ impl<L: Locks> PublishedIn<L> {
         for ((index, block), value) in slots {
             blocks.entry(*index).or_default().push((*block, value));
         }
+        let mut rows: BTreeMap<IndexId, Vec<(u32, &BitRow)>> = BTreeMap::new();
+        for ((index, row), value) in bits {
+            rows.entry(*index).or_default().push((*row, value));
+            blocks.entry(*index).or_default();
+        }
         // An index without a kept block is visited too: its image takes the new graph, or is dropped.
         for index in linked.keys().chain(*reset).chain(spilled) {
             blocks.entry(*index).or_default();
@@ -215,10 +233,13 @@ impl<L: Locks> PublishedIn<L> {
         for (index, blocks) in blocks {
             let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
             let Some(old) = shard.get(&index).cloned() else { continue };
-            let next = match (old.codes(), snapshot.slot_head(index)) {
-                (Some(old), Ok(head)) if !is_void(&index) => {
-                    Some(Image::Codes(Arc::new(old.with(&blocks, head.len, linked.get(&index)))))
+            let rows = rows.remove(&index).unwrap_or_default();
+            let next = match (&old, snapshot.slot_head(index)) {
+                _ if is_void(&index) => None,
+                (Image::Codes(old), Ok(head)) => {
+                    Some(Image::Codes(Arc::new(old.with(&blocks, &rows, head.len, linked.get(&index)))))
                 }
+                (Image::Sketch(old), _) => old.with(&rows).map(|next| Image::Sketch(Arc::new(next))),
                 _ => None,
             };
             replace(shard, index, &old, next, &mut kept);
@@ -287,8 +308,9 @@ impl<L: Locks> PublishedIn<L> {
         View::bytes_of(head.len as usize, dim) <= self.images.budget.bytes_max
     }
 
-    /// Whether this is the first search of a large index without a graph. Such a search reads the blocks of the index
-    /// and keeps none. That costs a part of loading a view, and a process that searches once needs no view.
+    /// Whether this is the first search of a large index without a graph. Such a search reads the one-bit codes of the
+    /// index, or its blocks, of which it keeps none. That costs a part of loading a view, and a process that searches
+    /// once needs no view.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -311,6 +333,25 @@ impl<L: Locks> PublishedIn<L> {
         self.images.image(index)?.codes()
     }
 
+    /// The one-bit codes of an index, read from the snapshot of this state if they are not in memory. They stay there for
+    /// other readers and for later states until a view takes their place, unless they are larger than the whole budget. None
+    /// for an index without one-bit codes.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn sketch(&self, index: IndexId, head: &SlotHead) -> Result<Option<Arc<Sketch>>> {
+        if head.len < BITS_SLOTS_MIN {
+            return Ok(None);
+        }
+        let dim = self.dim(index.space)?;
+        let expected = Sketch::bytes_of(head.len as usize, dim);
+        // A view has the one-bit codes too, but whoever asks for a sketch had no room for a view.
+        self.images.keep(index, expected, Image::sketch, || {
+            let sketch = Sketch::load(&self.snapshot, index, dim, head.len)?;
+            Ok(sketch.map(|sketch| Image::Sketch(Arc::new(sketch))))
+        })
+    }
+
     /// The image of a full-text index, if it is in memory.
     pub(crate) fn loaded_text(&self, text: TextId) -> Option<Arc<TextView>> {
         self.images.image(text.index())?.texts()
@@ -326,10 +367,9 @@ impl<L: Locks> PublishedIn<L> {
             return Ok(Some(view));
         }
         let Some(head) = self.snapshot.readable_text_head(text)? else { return Ok(None) };
-        let loaded = self.images.keep(text.index(), TextView::bytes_of(head.len), || {
+        self.images.keep(text.index(), TextView::bytes_of(head.len), Image::texts, || {
             Ok(TextView::load(&self.snapshot, text)?.map(|view| Image::Texts(Arc::new(view))))
-        })?;
-        Ok(loaded.and_then(|image| image.texts()))
+        })
     }
 
     /// Like [`PublishedIn::text_view`], with the tail. The image stays in memory only if there is room for it beside
@@ -360,10 +400,10 @@ impl<L: Locks> PublishedIn<L> {
         }
         let dim = self.dim(index.space)?;
         let expected = View::bytes_of(self.snapshot.readable_slot_head(index)?.len as usize, dim);
-        let image = self.images.keep(index, expected, || {
+        let view = self.images.keep(index, expected, Image::codes, || {
             Ok(Some(Image::Codes(Arc::new(View::load(&self.snapshot, index, dim)?))))
         })?;
-        image.and_then(|image| image.codes()).ok_or_else(|| {
+        view.ok_or_else(|| {
             Error::corrupted(Table::Slot.name(), &[], "an index of vectors under the number of texts")
         })
     }
@@ -397,16 +437,18 @@ impl<L: Locks> ImagesIn<L> {
         Some(image)
     }
 
-    /// Loads an image of about `expected` bytes, and keeps it if there is room.
-    fn keep(
+    /// The image of an index of the sort that `of` takes. One of about `expected` bytes is loaded where there is none, and kept
+    /// if there is room, in place of an image of another sort.
+    fn keep<T>(
         &self,
         index: IndexId,
         expected: usize,
+        of: impl Fn(&Image) -> Option<T>,
         load: impl FnOnce() -> Result<Option<Image>>,
-    ) -> Result<Option<Image>> {
-        self.one_by_one(index, || match self.image(index) {
+    ) -> Result<Option<T>> {
+        self.one_by_one(index, || match self.image(index).and_then(|present| of(&present)) {
             Some(present) => Ok(Some(present)),
-            None => self.load(index, expected, load),
+            None => Ok(self.load(index, expected, load)?.and_then(|image| of(&image))),
         })
     }
 
@@ -460,13 +502,16 @@ impl<L: Locks> ImagesIn<L> {
         }
         Ok(Some(self.kept_bytes.write(|kept| {
             // `keep_beside` passes no gate and may have been first. The sum counts each index once.
-            if let Some(present) = self.image(index) {
+            if let Some(present) = self.image(index)
+                && std::mem::discriminant(&present) == std::mem::discriminant(&image)
+            {
                 return present;
             }
             self.evict(kept, bytes);
             if let Some(shard) = self.shard(index) {
-                shard.write(|shard| Arc::make_mut(shard).insert(index, image.clone()));
+                let before = shard.write(|shard| Arc::make_mut(shard).insert(index, image.clone()));
                 *kept += bytes;
+                *kept -= before.map_or(0, |before| before.bytes());
             }
             image
         })))

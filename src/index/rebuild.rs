@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
+use crate::index::bit_rows;
 use crate::index::slots::{place, vector_at};
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotBlock, SlotMeta, slots_per_block, vectors_per_block};
@@ -88,6 +89,9 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
     }
     let used = u32::try_from(rows.len()).unwrap_or(u32::MAX);
     tx.put_slot_head(index, &SlotHead { len, used })?;
+    if bit_rows::is_due(len, dim) {
+        bit_rows::make(tx, index, dim, len)?;
+    }
     Ok(used)
 }
 

@@ -9,7 +9,8 @@ use crate::error::{Error, Result, sound};
 use crate::hnsw::{Probe, Scratch, Verdict};
 use crate::index::adjacency::Linked;
 use crate::index::calibrate::ef_for;
-use crate::index::chunk::{Chunk, Visible, Window, read_block};
+use crate::index::chunk::{CHUNK_SLOTS, Chunk, Visible, Window, read_block};
+use crate::index::cost::{Cost, FEW_FOR_CODES};
 use crate::index::published::Published;
 use crate::index::rank::{Accept, Ranker};
 use crate::index::source::Source;
@@ -18,7 +19,7 @@ use crate::index::view::{View, worth_a_view};
 use crate::model::{Effort, MemoryId, Ranked, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
-use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
+use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, Table, Walk, keys};
 use crate::vector::{BitBlock, Candidate, Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
 
 /// More candidates than this many times k are ranked block by block.
@@ -27,12 +28,6 @@ const CANDIDATES_PER_HIT_MAX: usize = 64;
 /// everything in between.
 const SLOTS_PER_CANDIDATE_MAX: usize = 8;
 
-/// If a search sees no more than this share of an index, the index may be scanned although it has a graph.
-const RARELY_SEEN: f64 = 0.25;
-/// The number of codes that a walk scores for each entry of its list, if all slots are visible.
-const SCORED_PER_ENTRY: f64 = 16.0;
-/// The number of codes that a walk scores for each node that it passes through.
-const SCORED_PER_PASS: f64 = 8.0;
 /// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
 
@@ -177,7 +172,13 @@ pub(super) fn check_dim(published: &Published, target: Target, query: &UnitVecto
 }
 
 /// The indexes of a target, each with its view if a view is worth its memory.
-fn sources(published: &Published, target: Target, dim: usize, window: Window) -> Result<Vec<Source>> {
+fn sources(
+    published: &Published,
+    target: Target,
+    dim: usize,
+    window: Window,
+    effort: Effort,
+) -> Result<Vec<Source>> {
     let heads: Vec<(IndexId, SlotHead)> = match target {
         Target::Index(index) => vec![(index, published.snapshot().readable_slot_head(index)?)],
         Target::Namespace(ns, space) => {
@@ -198,11 +199,16 @@ fn sources(published: &Published, target: Target, dim: usize, window: Window) ->
             }
             loaded => loaded,
         };
+        // A search that must be certain reads all codes, and one with a list of a given length has no recall to keep.
+        let sketch = match (&view, effort) {
+            (None, Effort::Recall(_)) => published.sketch(index, &head)?,
+            _ => None,
+        };
         let SlotHead { len, used } = head;
         // Blocks are whole, so the last block may reach past the length.
         let room = len.checked_next_multiple_of(slots_per_block(dim) as u32);
         let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
-        all.push(Source { base, index, used, len, view, seen });
+        all.push(Source { base, index, used, len, view, sketch, seen });
         base = room.and_then(|room| base.checked_add(room)).ok_or_else(|| Error::Conflict {
             what: "search".to_owned(),
             why: "a scope holds at most 4,294,967,295 vectors".to_owned(),
@@ -268,7 +274,7 @@ impl<'p> Search<'p> {
     pub(super) fn open(published: &'p Published, target: Target, ask: Ask<'p>) -> Result<Self> {
         let dim = check_dim(published, target, ask.query)?;
         let window = ask.slots.window();
-        let sources = sources(published, target, dim, window)?.into();
+        let sources = sources(published, target, dim, window, ask.effort)?.into();
         Ok(Search::over(published, sources, ask, window))
     }
 
@@ -287,27 +293,21 @@ impl<'p> Search<'p> {
     fn graph_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Linked)> {
         let view = source.view.as_deref().filter(|_| self.ask.effort != Effort::Exact)?;
         let linked = view.linked()?;
-        let walk = self.walk_cost(source, linked);
-        let by_bits = self.bits_of(source).is_some();
-        ((source.seen > RARELY_SEEN && !by_bits) || walk < self.scan_cost(source)).then_some((view, linked))
+        self.cost(source).walks(self.ef(linked, source.used)).then_some((view, linked))
     }
 
-    /// The cost of scanning the visible slots of a source, in codes that a walk scores.
-    fn scan_cost(&self, source: &Source) -> f64 {
-        source.scan_cost(self.bits_of(source).is_some())
-    }
-
-    /// The cost of a walk, in codes that it scores.
-    fn walk_cost(&self, source: &Source, linked: &Linked) -> f64 {
-        let ef = self.ef(linked, source.used) as f64;
-        (ef * SCORED_PER_ENTRY / source.seen.max(f64::MIN_POSITIVE)).min(f64::from(source.len))
+    /// What the search of a source costs.
+    fn cost(&self, source: &Source) -> Cost {
+        Cost { slots: source.len, seen: source.seen, by_bits: self.recall_by_bits(source).is_some() }
     }
 
     /// Whether a scan of every source costs no more than the walks of this search. The walks could then only
     /// find less.
     pub(super) fn scans_as_cheaply(&self) -> bool {
-        let walk = |source: &Source| self.graph_of(source).map(|(_, linked)| self.walk_cost(source, linked));
-        self.sources.iter().all(|source| walk(source).is_none_or(|walk| self.scan_cost(source) <= walk))
+        self.sources.iter().all(|source| {
+            let (graph, cost) = (self.graph_of(source), self.cost(source));
+            graph.is_none_or(|(_, linked)| cost.scan() <= cost.walk(self.ef(linked, source.used)))
+        })
     }
 
     /// Whether any source is walked.
@@ -333,7 +333,7 @@ impl<'p> Search<'p> {
     /// Walks every graph. `judge` decides about slots that a live read sees. A walk that meets too many other slots is
     /// given up.
     pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
-        self.walk_each(judge, |source, ef| (4 * ef).max((self.scan_cost(source) / SCORED_PER_PASS) as usize))
+        self.walk_each(judge, |source, ef| self.cost(source).passes(ef))
     }
 
     /// The same, but no walk is given up.
@@ -407,10 +407,17 @@ impl<'p> Search<'p> {
         let mut candidates = Candidates::new(&self.code, self.ask.k);
         let scope = Scope { among, given_up: &walked.given_up };
         // What the one-bit codes find lets the scan of other codes drop more.
-        let sifted = self.sift(scope, &mut candidates);
-        let scanned = self.scan(scope, &|source| self.bits_of(source).is_none(), &mut |seen| {
-            candidates.push_chunk(seen.first, seen.codes, seen.visible.words());
-        })?;
+        let sifted = self.sift(scope, &mut candidates)?;
+        let scanned =
+            self.scan(scope, &|source| self.recall_by_bits(source).is_none(), &mut |seen| match seen
+                .visible
+                .words()
+            {
+                Some(&[word]) if word.count_ones() <= FEW_FOR_CODES => {
+                    candidates.push_rows(seen.codes.rows(seen.first, word));
+                }
+                words => candidates.push_chunk(seen.first, seen.codes, words),
+            })?;
         let found = self.rank(candidates.finish(), sifted + scanned, walked, f32::NEG_INFINITY)?;
         let regime = if sifted > 0 && found.regime == "codes" { "bits" } else { found.regime };
         Ok(Found { regime, ..found })
@@ -474,6 +481,11 @@ impl<'p> Search<'p> {
         Ok(Some(Found { walked: walked.scored, ef: walked.ef, ..self.found(ranker, scanned, regime) }))
     }
 
+    /// The rows of the commit that is searched.
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        self.published.snapshot()
+    }
+
     fn ranker(&self) -> Ranker<'_> {
         let Ask { query, k, sure, .. } = self.ask;
         Ranker::new(self.published.snapshot(), &self.sources, query, k, sure)
@@ -500,52 +512,56 @@ impl<'p> Search<'p> {
     ) -> Result<u64> {
         let mut scanned = 0;
         let mut at = 0;
-        for run in self.sources.chunk_by(|a, b| a.view.is_none() && b.view.is_none()) {
+        let is_streamed = |source: &Source| source.view.is_none() && wanted(source);
+        for run in self.sources.chunk_by(|a, b| is_streamed(a) && is_streamed(b)) {
             let among = scope.among.and_then(|among| among.get(at..at + run.len()));
             at += run.len();
             match run {
                 [source @ Source { base, view: Some(view), .. }] => {
+                    let sight = view.sight(self.window);
+                    let seen = |number: usize, mask: u64| {
+                        let (chunk, word) = (view.chunk(number)?, sight.words().get(number)? & mask);
+                        Some((chunk, Visible::of_word(word, chunk.len())?))
+                    };
                     if self.is_walked(source, scope) {
-                        for (first, chunk, mask) in view.tail() {
-                            scanned += self.scan_chunk(base + first, chunk, None, Some(&[mask]), visit);
+                        for (number, mask) in view.tail() {
+                            let Some((chunk, visible)) = seen(number, mask) else { continue };
+                            let first = base + (number * CHUNK_SLOTS) as u32;
+                            scanned += self.scan_chunk(first, chunk, None, &visible, visit);
                         }
                     } else if wanted(source) {
-                        let mut words = among.and_then(|among| among.first()).map(|words| words.chunks(1));
-                        for (number, (first, chunk)) in view.chunks().enumerate() {
-                            let mask = words.as_mut().map(|words| words.next().unwrap_or_default());
+                        let words = among.and_then(|among| among.first());
+                        for number in 0..sight.words().len() {
+                            let mask =
+                                words.map_or(u64::MAX, |words| words.get(number).copied().unwrap_or(0));
+                            let Some((chunk, visible)) = seen(number, mask) else { continue };
                             let bits = view.bits().and_then(|bits| bits.block(number));
-                            scanned += self.scan_chunk(base + first, chunk, bits, mask, visit);
+                            let first = base + (number * CHUNK_SLOTS) as u32;
+                            scanned += self.scan_chunk(first, chunk, bits, &visible, visit);
                         }
                     }
                 }
+                [source] if !wanted(source) => {}
                 streamed => scanned += self.stream(streamed, among, visit)?,
             }
         }
         Ok(scanned)
     }
 
-    /// Calls `visit` with a chunk and its slots that are visible and in `mask`, if there are any.
+    /// Calls `visit` with a chunk of which something is visible. Returns the number of its visible slots.
     fn scan_chunk(
         &self,
         first: u32,
         chunk: &Chunk,
         bits: Option<BitBlock<'_>>,
-        mask: Option<&[u64]>,
+        visible: &Visible,
         visit: VisitChunk<'_>,
     ) -> u64 {
         if self.ask.stop.is_over() {
             return 0;
         }
-        let visible = match mask {
-            Some(mask) if mask.iter().all(|word| *word == 0) => return 0,
-            Some(mask) => chunk.visible(self.window).within(mask),
-            None => chunk.visible(self.window),
-        };
-        let count = visible.count(chunk.len());
-        if count > 0 {
-            visit(Seen { first, codes: chunk.codes(self.dim), visible: &visible, bits });
-        }
-        count
+        visit(Seen { first, codes: chunk.codes(self.dim), visible, bits });
+        visible.count(chunk.len())
     }
 
     /// Reads the blocks of neighbouring indexes in one pass and keeps none of them.
@@ -585,7 +601,11 @@ impl<'p> Search<'p> {
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));
             let mask = words.map(|words| bits_from(words, first as usize, per));
-            scanned += self.scan_chunk(source.base + first, &scratch, None, mask.as_deref(), visit);
+            let visible = scratch.visible(self.window);
+            let visible = mask.map_or(visible.clone(), |mask| visible.within(&mask));
+            if visible.count(scratch.len()) > 0 {
+                scanned += self.scan_chunk(source.base + first, &scratch, None, &visible, visit);
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {

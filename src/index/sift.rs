@@ -7,12 +7,25 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::error::{Result, sound};
 use crate::index::bits::Bits;
+use crate::index::chunk::{Chunk, read_block};
+use crate::index::cost::FEW_FOR_BITS;
 use crate::index::search::{Scope, Search};
+use crate::index::sketch::Sketch;
 use crate::index::source::Source;
 use crate::index::view::View;
 use crate::model::Effort;
-use crate::vector::{BIT_SLOTS, BitQuery, Candidates};
+use crate::record::{At, SlotBlockRef, slots_per_block};
+use crate::store::{Read, Table, keys};
+use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Codes};
+
+/// The visible slots of a chunk in memory, and its codes.
+struct Few<'s> {
+    first: u32,
+    visible: u64,
+    codes: Codes<'s>,
+}
 
 /// A chunk, ordered by the best that one of its slots promises.
 struct Promising<'s> {
@@ -22,67 +35,172 @@ struct Promising<'s> {
     of: &'s Sifted<'s>,
 }
 
+/// Where the one-bit codes of a source are.
+enum Held<'s> {
+    /// Beside its codes.
+    View(&'s View, &'s Bits),
+    /// Alone: codes are read from the file.
+    Sketch(&'s Sketch),
+}
+
 /// A source that is scanned by its one-bit codes.
 struct Sifted<'s> {
-    base: u32,
-    view: &'s View,
-    bits: &'s Bits,
+    source: &'s Source,
+    held: Held<'s>,
     query: BitQuery,
     /// If given, only these slots count.
     among: Option<&'s [u64]>,
 }
 
 impl Search<'_> {
-    /// The one-bit codes by which a source is scanned. A search that must be certain reads all codes, and so does one
-    /// with a list of a given length, which has no recall to keep.
-    pub(super) fn bits_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Bits, f32)> {
+    /// The recall with which a source is scanned by its one-bit codes; none if it is not. A search that must be certain
+    /// reads all codes, and so does one with a list of a given length, which has no recall to keep.
+    pub(super) fn recall_by_bits(&self, source: &Source) -> Option<f32> {
         let Effort::Recall(recall) = self.ask.effort else { return None };
-        let view = source.view.as_deref()?;
-        Some((view, view.bits()?, recall))
+        let by_view = source.view.as_ref().is_some_and(|view| view.bits().is_some());
+        (by_view || source.sketch.is_some()).then_some(recall)
     }
 
     /// Offers `candidates` the slots that are likely among the best, from every source in `scope` that is scanned and
     /// has one-bit codes. Returns the number of slots whose one-bit codes were read.
-    pub(super) fn sift(&self, scope: Scope<'_>, candidates: &mut Candidates<'_>) -> u64 {
+    pub(super) fn sift(&self, scope: Scope<'_>, candidates: &mut Candidates<'_>) -> Result<u64> {
         let sifted = self.sources.iter().enumerate().filter_map(|(number, source)| {
-            let (view, bits, recall) = self.bits_of(source).filter(|_| !self.is_walked(source, scope))?;
-            let query = bits.query(self.ask.query.as_slice(), recall);
+            let recall = self.recall_by_bits(source).filter(|_| !self.is_walked(source, scope))?;
+            let query = self.ask.query.as_slice();
+            let (held, query) = match (&source.view, &source.sketch) {
+                (Some(view), _) => (Held::View(view, view.bits()?), view.bits()?.query(query, recall)),
+                (None, sketch) => (Held::Sketch(sketch.as_deref()?), sketch.as_ref()?.query(query, recall)),
+            };
             let among = scope.among.and_then(|among| among.get(number)).map(Vec::as_slice);
-            Some(Sifted { base: source.base, view, bits, query, among })
+            Some(Sifted { source, held, query, among })
         });
         let sifted: Vec<_> = sifted.collect();
-        let all: Vec<_> = sifted.iter().flat_map(|of| self.promising(of)).collect();
-        let scanned = all.iter().map(|chunk| u64::from(chunk.visible.count_ones())).sum();
+        let (mut all, mut few) = (Vec::new(), Vec::new());
+        sifted.iter().for_each(|of| self.promising(of, &mut all, &mut few));
+        let counts = all.iter().map(|chunk| chunk.visible).chain(few.iter().map(|few| few.visible));
+        let scanned = counts.map(|visible| u64::from(visible.count_ones())).sum();
+        candidates
+            .push_rows(few.into_iter().flat_map(|Few { first, visible, codes }| codes.rows(first, visible)));
         let mut all = BinaryHeap::from(all);
+        let mut read = Chunk::with_room(slots_per_block(self.dim), self.dim);
         // The most promising chunk comes first, so all chunks behind the first one below the floor are below it too.
-        while let Some(Promising { number, visible, of, .. }) =
-            all.pop().filter(|next| next.best >= candidates.floor())
-        {
-            let (Some(chunk), Some(block)) = (of.view.chunk(number), of.bits.block(number)) else { continue };
-            let likely = of.query.likely_above(block, visible, candidates.floor());
-            candidates.push_slots(of.base + (number * BIT_SLOTS) as u32, chunk.codes(self.dim), likely);
+        while let Some(next) = all.pop().filter(|next| next.best >= candidates.floor()) {
+            self.push_likely(&next, candidates, &mut read)?;
         }
-        scanned
+        Ok(scanned)
     }
 
-    /// What each chunk with a visible slot promises, until the search must stop.
-    fn promising<'s>(&self, of: &'s Sifted<'s>) -> impl Iterator<Item = Promising<'s>> {
-        let visible = of.view.visible(self.window).enumerate().map(|(number, visible)| {
+    /// What each chunk with a visible slot promises, until the search must stop; and the chunks of which so few slots
+    /// are visible that their codes cost less than a look at the one-bit codes.
+    fn promising<'s>(&self, of: &'s Sifted<'s>, all: &mut Vec<Promising<'s>>, few: &mut Vec<Few<'s>>) {
+        let mut visit = |number: usize, visible: u64| {
             let among = of.among.map_or(u64::MAX, |words| words.get(number).copied().unwrap_or(0));
-            (number, visible & among)
-        });
-        visible.filter(|(_, visible)| *visible != 0).map_while(move |(number, visible)| {
-            let block = of.bits.block(number).filter(|_| !self.ask.stop.is_over())?;
-            let best = of.query.likely_uppers(block, visible, &mut [0.0; BIT_SLOTS]);
-            Some(Promising { best, number, visible, of })
-        })
+            let visible = visible & among;
+            if let Held::View(view, _) = of.held
+                && (1..=FEW_FOR_BITS).contains(&visible.count_ones())
+            {
+                let codes = view.chunk(number)?.codes(self.dim);
+                few.push(Few { first: of.source.base + (number * BIT_SLOTS) as u32, visible, codes });
+            } else if visible != 0 {
+                let best = of.best(number, visible).filter(|_| !self.ask.stop.is_over())?;
+                all.push(Promising { best, number, visible, of });
+            }
+            Some(())
+        };
+        // A chunk without codes ends the scan, and so does the stop.
+        match of.held {
+            Held::View(view, _) => {
+                let sight = view.sight(self.window);
+                sight.words().iter().enumerate().try_for_each(|(number, visible)| visit(number, *visible))
+            }
+            Held::Sketch(sketch) => sketch
+                .visible(self.window)
+                .enumerate()
+                .try_for_each(|(number, visible)| visit(number, visible)),
+        };
+    }
+
+    /// Offers `candidates` the slots of a chunk that are likely among the best.
+    fn push_likely(
+        &self,
+        next: &Promising<'_>,
+        candidates: &mut Candidates<'_>,
+        read: &mut Chunk,
+    ) -> Result<()> {
+        let Promising { number, visible, of, .. } = *next;
+        let first = (number * BIT_SLOTS) as u32;
+        match of.held {
+            Held::View(view, bits) => {
+                let (Some(chunk), Some(block)) = (view.chunk(number), bits.block(number)) else {
+                    return Ok(());
+                };
+                let likely = of.query.likely_above(block, visible, candidates.floor());
+                candidates.push_rows(chunk.codes(self.dim).rows(of.source.base + first, likely));
+            }
+            Held::Sketch(sketch) => {
+                let likely = sketch.likely_above(&of.query, number, visible, candidates.floor());
+                self.push_from_file(of.source, first, likely, candidates, read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers `candidates` slots of 64 from `first` on, whose codes are read from the file. Those of a block that is damaged
+    /// or gone are left out.
+    fn push_from_file(
+        &self,
+        source: &Source,
+        first: u32,
+        mut likely: u64,
+        candidates: &mut Candidates<'_>,
+        read: &mut Chunk,
+    ) -> Result<()> {
+        let per = slots_per_block(self.dim) as u32;
+        while likely != 0 {
+            let block = (first + likely.trailing_zeros()) / per;
+            // The slots of the block, by their places in it: those from `first` on, as far as the 64 bits go.
+            let start = block * per;
+            let of_block = (start.max(first)..(start + per).min(first + BIT_SLOTS as u32))
+                .filter(|slot| likely >> (slot - first) & 1 == 1)
+                .collect::<Vec<_>>();
+            of_block.iter().for_each(|slot| likely &= !(1 << (slot - first)));
+            let key = keys::block(source.index, block);
+            read.clear();
+            self.snapshot().look(Table::Slot, &key, &mut |bytes| {
+                let at = At::new(Table::Slot.name(), &key);
+                if let Some(slots) = sound(SlotBlockRef::open(at, self.dim, bytes))? {
+                    read_block(read, &slots, self.dim);
+                }
+                Ok(())
+            })?;
+            // Blocks of few dimensions have more than 64 slots.
+            for group in of_block.chunk_by(|a, b| (a - start) / 64 == (b - start) / 64) {
+                let Some(at) = group.first().map(|slot| (slot - start) / 64 * 64) else { continue };
+                let wanted = group.iter().filter(|slot| ((*slot - start) as usize) < read.len());
+                let wanted = wanted.fold(0_u64, |bits, slot| bits | 1 << (slot - start - at));
+                let codes = read.codes_from(at as usize, self.dim);
+                candidates.push_rows(codes.rows(source.base + start + at, wanted));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sifted<'_> {
+    /// The best that a slot of a chunk promises; none for a chunk without one-bit codes.
+    fn best(&self, number: usize, visible: u64) -> Option<f32> {
+        let room = &mut [0.0; BIT_SLOTS];
+        match self.held {
+            Held::View(_, bits) => Some(self.query.likely_uppers(bits.block(number)?, visible, room)),
+            Held::Sketch(sketch) => sketch.likely_uppers(&self.query, number, visible, room),
+        }
     }
 }
 
 impl Promising<'_> {
     /// Where the chunk stands among those of the search.
     fn place(&self) -> (u32, usize) {
-        (self.of.base, self.number)
+        (self.of.source.base, self.number)
     }
 }
 

@@ -2,6 +2,7 @@
 //! their memory.
 
 use crate::error::{Error, Result};
+use crate::index::bit_rows;
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::GraphHead;
@@ -77,7 +78,7 @@ fn fill(
     tx.slot_block_mut(index, block, dim)?.put(at, meta, &code);
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.put(at, vector.as_slice());
-    Ok(())
+    bit_rows::put(tx, index, slot, &meta, &code)
 }
 
 /// The vector in a slot, as the transaction sees it; none for a slot without a memory.
@@ -103,8 +104,9 @@ pub(crate) fn set_times(
     let codes = tx.slot_block_mut(index, block, dim)?;
     match codes.meta(at) {
         Some(meta) if !meta.is_vacant() => {
-            codes.set_times(at, times.from().as_millis(), times.until().as_millis());
-            Ok(())
+            let span = (times.from().as_millis(), times.until().as_millis());
+            codes.set_times(at, span.0, span.1);
+            bit_rows::set_times(tx, index, dim, slot, span)
         }
         _ => Err(missing(index, slot)),
     }
@@ -177,6 +179,7 @@ pub(crate) fn release(
     }
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.erase(at);
+    bit_rows::erase(tx, index, dim, slot)?;
     let mut head = tx.slot_head(index)?;
     // A wrong count in the head must not keep a memory from being forgotten.
     head.used = head.used.saturating_sub(1);

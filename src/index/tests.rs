@@ -474,7 +474,10 @@ fn dropping_and_compacting_lose_their_views() {
 }
 
 mod bits;
+mod cost;
 mod near;
+mod sight;
+mod sketch;
 mod steps;
 mod texts;
 

@@ -9,8 +9,9 @@ use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::{Linked, read_graph};
 use crate::index::bits::Bits;
 use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window};
+use crate::index::sight::{Sight, Sights};
 use crate::model::MemoryId;
-use crate::record::{At, SlotBlock, SlotBlockRef, slots_per_block};
+use crate::record::{At, BitRow, SlotBlock, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{QueryCode, dot_i8_many};
@@ -23,6 +24,7 @@ pub(crate) struct View {
     chunks: Vec<Arc<Chunk>>,
     /// When all slots of a chunk are visible, by chunk. They lie together, so that a scan need not look into every chunk.
     spans: Vec<Span>,
+    sights: Sights,
     /// The one-bit codes; none for a small index.
     bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
@@ -92,8 +94,9 @@ impl View {
         let mut view = View {
             dim,
             len: head.len,
-            bits: Bits::new(&chunks, dim),
+            bits: Bits::load(snapshot, index, dim, head.len)?,
             spans: chunks.iter().map(|chunk| chunk.span()).collect(),
+            sights: Sights::default(),
             chunks,
             linked: None,
             fault: None,
@@ -129,14 +132,15 @@ impl View {
     /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space
     /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        let codes = slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES));
-        codes.saturating_add(Bits::bytes_of(slots, dim))
+        let beside = Chunk::META_BYTES + Graph::SLOT_BYTES + Sights::SLOT_BYTES;
+        slots.saturating_mul(dim.saturating_add(beside)).saturating_add(Bits::bytes_of(slots, dim))
     }
 
     fn weigh(&mut self) {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
             + self.spans.capacity() * size_of::<Span>()
+            + Sights::bytes_of(self.chunks.len())
             + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
             + self.linked.as_ref().map_or(0, Linked::bytes)
@@ -148,12 +152,13 @@ impl View {
     pub(crate) fn with(
         &self,
         changed: &[(u32, &SlotBlock)],
+        bits: &[(u32, &BitRow)],
         len: u32,
         linked: Option<&Option<Linked>>,
     ) -> View {
         let (dim, per) = (self.dim, slots_per_block(self.dim));
         let (mut chunks, mut spans) = (self.chunks.clone(), self.spans.clone());
-        let (mut touched, mut written) = (Vec::new(), Vec::new());
+        let mut touched = Vec::new();
         for (number, block) in changed {
             for (at, slot) in (0..block.len()).zip(*number as usize * per..) {
                 let (Some(meta), Some(code)) = (block.meta(at), block.code(at)) else { continue };
@@ -165,9 +170,6 @@ impl View {
                     chunks.push(Arc::new(Chunk::with_room(CHUNK_SLOTS, dim)));
                 }
                 if let Some(place) = chunks.get_mut(chunk) {
-                    if place.code(at, dim) != Some((code, meta.scale)) {
-                        written.push((chunk, at));
-                    }
                     Arc::make_mut(place).set(at, meta, code, |value| value);
                     touched.push(chunk);
                 }
@@ -181,14 +183,11 @@ impl View {
                 *span = chunk.span();
             }
         }
-        let bits = match &self.bits {
-            Some(bits) => bits.with(&chunks, dim, &written),
-            None => Bits::new(&chunks, dim),
-        };
         let mut view = View {
             dim,
             len,
-            bits,
+            bits: self.bits.as_ref().and_then(|held| held.with(bits)),
+            sights: self.sights.with(&touched, &spans, &chunks),
             chunks,
             spans,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
@@ -289,19 +288,14 @@ impl View {
         self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, window))
     }
 
-    /// The share of the slots that lie in a window, by a sample of chunks; 1 without a graph, where nobody
-    /// asks for it.
+    /// The slots that lie in a window.
+    pub(super) fn sight(&self, window: Window) -> Arc<Sight> {
+        self.sights.get(window, &self.spans, &self.chunks)
+    }
+
+    /// The share of the slots that lie in a window; 0 of no slots.
     pub(super) fn share_seen(&self, window: Window) -> f64 {
-        if self.linked.is_none() {
-            return 1.0;
-        }
-        let step = self.chunks.len().div_ceil(SAMPLED_CHUNKS).max(1);
-        let (mut seen, mut slots) = (0, 0);
-        for chunk in self.chunks.iter().step_by(step) {
-            seen += chunk.visible(window).count(chunk.len());
-            slots += chunk.len();
-        }
-        seen as f64 / slots.max(1) as f64
+        self.sight(window).seen() as f64 / f64::from(self.len.max(1))
     }
 
     /// The norm of the rounding residual of the code of a slot.
@@ -321,26 +315,15 @@ impl View {
         self.chunks.get(number).map(Arc::as_ref)
     }
 
-    /// The slots of each chunk that lie in a window, a bit for each.
-    pub(super) fn visible(&self, window: Window) -> impl Iterator<Item = u64> {
-        self.spans.iter().zip(&self.chunks).map(move |(&(from, until), chunk)| {
-            if window.holds(from, until) { u64::MAX } else { chunk.visible_bits(window) }
-        })
-    }
-
     /// The codes and the reciprocals of their lengths, chunk by chunk, each with the number of its first
     /// slot.
     pub(super) fn rows(&self) -> impl Iterator<Item = (u32, &[i8], &[f32])> {
         self.chunks().map(|(first, chunk)| (first, chunk.codes.as_slice(), chunk.units.as_slice()))
     }
 
-    /// The chunks with slots that hold a memory and are not nodes, each with the number of its first slot and the bits
-    /// of these slots.
-    pub(super) fn tail(&self) -> impl Iterator<Item = (u32, &Chunk, u64)> {
-        let chunk = |number: u32| self.chunks.get(number as usize).map(Arc::as_ref);
-        self.tail
-            .iter()
-            .filter_map(move |(number, mask)| Some((number * CHUNK_SLOTS as u32, chunk(*number)?, *mask)))
+    /// The numbers of the chunks with slots that hold a memory and are not nodes, each with the bits of these slots.
+    pub(super) fn tail(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.tail.iter().map(|&(number, mask)| (number as usize, mask))
     }
 
     /// The slots of the tail, ascending.
@@ -369,8 +352,6 @@ impl Points for View {
     }
 }
 
-/// The number of chunks in which visible slots are counted.
-const SAMPLED_CHUNKS: usize = 128;
 /// The number of chunks for which memory is allocated before any was read.
 const LOAD_CHUNKS_MAX: usize = 1 << 16;
 

@@ -32,6 +32,8 @@ pub(crate) mod tag {
     pub(crate) const POSTING_BLOCK: u8 = 11;
     /// [`Payload`](crate::model::Payload).
     pub(crate) const PAYLOAD: u8 = 12;
+    /// [`BitRow`](crate::record::BitRow).
+    pub(crate) const BIT_ROW: u8 = 13;
 
     /// First tag of the small metadata rows ([`encode_meta`](crate::record::encode_meta)), which the table list of `store`
     /// gives out; below lie the records.

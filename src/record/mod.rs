@@ -12,6 +12,7 @@
 //! It alone names postcard, and gives no type of `model` to it but numbers and texts.
 
 mod access;
+mod bit_row;
 mod content;
 mod doc_block;
 mod fields;
@@ -35,6 +36,7 @@ use crate::error::Result;
 use frame::tag;
 
 pub(crate) use access::{decode_access, encode_access};
+pub(crate) use bit_row::{BIT_GROUP_SLOTS, BIT_ROW_SLOTS, BitCode, BitRow};
 pub(crate) use content::{decode_content, decode_text, encode_content};
 pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
 pub(crate) use frame::{At, check_sum};
@@ -74,6 +76,7 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
         tag::JOURNAL => decode_journal(at, bytes).map(drop),
         tag::TOMBSTONE => decode_tombstone(at, bytes).map(drop),
         tag::SLOT_BLOCK => SlotBlock::decode(at, dim, bytes).map(drop),
+        tag::BIT_ROW => BitRow::decode(at, dim, bytes).map(drop),
         tag::VECTOR_BLOCK => VectorBlock::decode(at, dim, bytes)
             .and_then(|_| read_vector(at, bytes, dim, 0, &mut Vec::new()))
             .map(drop),

@@ -1,6 +1,7 @@
 //! Round trips of any value, every damage found, the bytes of one record of each sort, sizes.
 
 mod arbitrary;
+mod bits;
 mod golden;
 mod layout;
 mod texts;
@@ -225,6 +226,7 @@ fn samples() -> Vec<(u8, Vec<u8>)> {
         (tag::DOC_BLOCK, encoded(DocBlock::encode, &texts::docs())),
         (tag::POSTING_BLOCK, encoded(Postings::encode, &texts::postings())),
         (tag::PAYLOAD, encoded(encode_payload, &Payload::Json(json!({ "n": 7 })))),
+        (tag::BIT_ROW, encoded(BitRow::encode, &bits::bits())),
         (19, encoded(meta, &(300, "name".to_owned(), vec![1, 2]))),
     ]
 }

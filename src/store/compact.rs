@@ -8,6 +8,7 @@
 //! value that can't be read is copied as it stands, rows behind a damaged page are read from the other end, and
 //! what was met is told; a copy that has damage is mended before it gets its name.
 
+mod bits;
 mod copy;
 mod graph;
 mod indexes;
@@ -188,7 +189,7 @@ impl Store {
                 Table::Slot => copy.indexes()?,
                 // Written by `indexes`; a fresh copy has no free slots.
                 Table::SlotHead | Table::Vector | Table::Graph | Table::GraphHead | Table::SlotDead => {}
-                Table::SlotFree => {}
+                Table::SlotFree | Table::Bits | Table::BitsHead => {}
                 _ => copy.plain(*table, &Walk::all())?,
             }
         }

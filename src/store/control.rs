@@ -256,6 +256,17 @@ pub(crate) struct TextHead {
     pub(crate) waiting_bytes: u64,
 }
 
+/// The center of the one-bit codes of an index.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BitsHead {
+    /// The number of the center, which the rows of codes name.
+    pub(crate) center: u32,
+    /// Slots given out when the center was chosen.
+    pub(crate) made_at: u32,
+    /// A value for each dimension.
+    pub(crate) values: Vec<f32>,
+}
+
 /// The graph of an index as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphHead {

@@ -8,6 +8,7 @@
 //!
 //! This room alone names redb. It knows nothing of memories beyond their rows: no rule, no clock, no index.
 
+mod bits;
 mod commit;
 mod compact;
 mod contexts;
@@ -40,6 +41,7 @@ mod truth;
 mod tx;
 mod write;
 
+pub(crate) use bits::BitRows;
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use contexts::{ContextPlace, ContextRows};
 pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};

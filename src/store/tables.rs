@@ -14,8 +14,8 @@ use crate::record::{
     decode_tombstone, decode_vitals,
 };
 use crate::store::control::{
-    AggregateRow, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity,
-    JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
+    AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead,
+    Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
     UnfinishedRow,
 };
 use crate::store::part::{
@@ -363,6 +363,10 @@ tables! {
         GcPlan = "gc_plan", Control, row!(60, PlanRow), fn gc_plan(ns: NsId, plan: RunId);
         /// The groups of a plan.
         GcGroup = "gc_group", Control, row!(61, GroupRow), fn gc_group(ns: NsId, plan: RunId, group: u32);
+        /// One-bit codes of slots, in rows of 64.
+        Bits = "bits", Derived, Codec::Block, like Slot;
+        /// The center that the one-bit codes of an index are made with.
+        BitsHead = "bits_head", Derived, row!(62, BitsHead), like SlotHead;
     }
 }
 

@@ -57,7 +57,9 @@ impl<'t> DerefMut for Truth<'_, 't> {
 }
 
 /// The tables of the indexes of a partition.
-const PARTED: [Table; 11] = [
+const PARTED: [Table; 13] = [
+    Table::Bits,
+    Table::BitsHead,
     Table::Slot,
     Table::SlotHead,
     Table::SlotFree,

@@ -3,20 +3,21 @@
 //! redb ends in a panic where a page of the file is damaged; every call into it is fenced here, so that damage comes
 //! out as `Corrupted` and a broken disk as `Retry`.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, FILE_CUT, Result};
 use crate::limits::{SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use crate::record::{
-    self, At, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block, vectors_per_block,
+    self, At, BitRow, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block,
+    vectors_per_block,
 };
-use crate::store::control::{Nonce, TextHead};
+use crate::store::control::{BitsHead, Nonce, TextHead};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::tables::Table;
@@ -317,6 +318,8 @@ pub(crate) struct Staged {
     pub(crate) spilled: BTreeSet<IndexId>,
     /// Codes.
     pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    /// One-bit codes.
+    pub(crate) bits: BTreeMap<(IndexId, u32), BitRow>,
     /// Documents of full-text indexes.
     pub(crate) docs: BTreeMap<(TextId, u32), DocBlock>,
 }
@@ -331,6 +334,9 @@ pub(crate) struct WriteTx<'t> {
     tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
     slots: BTreeMap<(IndexId, u32), SlotBlock>,
     vectors: BTreeMap<(IndexId, u32), VectorBlock>,
+    pub(super) bits: BTreeMap<(IndexId, u32), BitRow>,
+    /// The centers of one-bit codes that were read, so that each is read once.
+    pub(super) centers: RefCell<BTreeMap<IndexId, Option<Arc<BitsHead>>>>,
     pub(super) text_heads: BTreeMap<TextId, TextHead>,
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
@@ -340,7 +346,7 @@ pub(crate) struct WriteTx<'t> {
     /// Bytes that the blocks take that are kept decoded.
     staged_bytes: usize,
     /// Indexes of which blocks were written to make room for others.
-    spilled: BTreeSet<IndexId>,
+    pub(super) spilled: BTreeSet<IndexId>,
     /// Bytes of the block of links that is being encoded.
     pub(super) scratch: Vec<u8>,
     /// Bytes of keys and values that came, less those that went.
@@ -359,6 +365,8 @@ impl<'t> WriteTx<'t> {
             tables,
             slots: BTreeMap::new(),
             vectors: BTreeMap::new(),
+            bits: BTreeMap::new(),
+            centers: RefCell::default(),
             text_heads: BTreeMap::new(),
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
@@ -509,6 +517,7 @@ impl<'t> WriteTx<'t> {
         for table in [Table::Slot, Table::SlotFree, Table::SlotDead, Table::Graph] {
             self.delete_walk(table, &prefix, usize::MAX)?;
         }
+        self.delete_bits(index)?;
         for table in [Table::SlotHead, Table::GraphHead] {
             self.delete(table, &keys::index(index))?;
         }
@@ -519,6 +528,8 @@ impl<'t> WriteTx<'t> {
     pub(crate) fn drop_staged(&mut self, ns: NsId) {
         self.slots.retain(|(index, _), _| index.ns != ns);
         self.vectors.retain(|(index, _), _| index.ns != ns);
+        self.bits.retain(|(index, _), _| index.ns != ns);
+        self.centers.get_mut().clear();
         self.text_heads.retain(|text, _| text.ns != ns);
         self.docs.retain(|(text, _), _| text.ns != ns);
         self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
@@ -528,6 +539,8 @@ impl<'t> WriteTx<'t> {
     pub(crate) fn drop_staged_of(&mut self, ns: NsId, part: PartId) {
         self.slots.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
         self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
+        self.bits.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
+        self.centers.get_mut().clear();
         let stays = |text: &TextId| (text.ns, text.part) != (ns, part);
         self.text_heads.retain(|text, _| stays(text));
         self.docs.retain(|(text, _), _| stays(text));
@@ -538,9 +551,9 @@ impl<'t> WriteTx<'t> {
     /// a transaction takes of memory does not go by what it changes.
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
         if self.staged_bytes + bytes > STAGED_BYTES_MAX {
-            let (slots, docs) = (self.flush_vectors()?, self.flush_texts()?);
+            let (slots, bits, docs) = (self.flush_vectors()?, self.flush_bits()?, self.flush_texts()?);
             // These blocks do not reach the images of readers, so their indexes are named instead.
-            self.spilled.extend(slots.into_keys().map(|(index, _)| index));
+            self.spilled.extend(slots.into_keys().chain(bits.into_keys()).map(|(index, _)| index));
             self.spilled.extend(docs.into_keys().map(|(text, _)| text.index()));
             self.staged_bytes = 0;
         }
@@ -551,9 +564,9 @@ impl<'t> WriteTx<'t> {
 
     /// Writes what is staged and gives the blocks of codes and of documents to whoever keeps images of them.
     pub(crate) fn flush(&mut self) -> Result<Staged> {
-        let (slots, docs) = (self.flush_vectors()?, self.flush_texts()?);
+        let (slots, bits, docs) = (self.flush_vectors()?, self.flush_bits()?, self.flush_texts()?);
         self.flush_heads()?;
-        Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, docs })
+        Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, bits, docs })
     }
 
     fn flush_vectors(&mut self) -> Result<BTreeMap<(IndexId, u32), SlotBlock>> {

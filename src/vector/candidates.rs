@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::scan::{Block, Bound, Codes, QueryCode};
+use super::scan::{Block, Bound, Codes, QueryCode, Row};
 use super::top::TopK;
 
 /// The number of kept slots at which slots are first dropped again.
@@ -93,16 +93,12 @@ impl<'q> Candidates<'q> {
         });
     }
 
-    /// Reads the codes of single slots among the first 64 of a chunk: those whose bit is set in `wanted`.
-    ///
-    /// # Panics
-    ///
-    /// When a bit stands for a slot that the chunk does not have.
-    pub fn push_slots(&mut self, first_slot: u32, codes: Codes<'_>, wanted: u64) {
+    /// Reads the codes of single slots, of one chunk or of many.
+    pub fn push_rows<'c>(&mut self, rows: impl IntoIterator<Item = Row<'c>>) {
         let query = self.query;
-        query.read(codes, wanted, |row, bound| {
+        query.read(rows, |slot, bound| {
             if bound.upper() >= self.floor() {
-                self.push(first_slot + row, bound);
+                self.push(slot, bound);
             }
         });
         self.prune_if_long();

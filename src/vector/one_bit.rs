@@ -23,6 +23,8 @@ use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SlotNumbe
 const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
 /// Rounds of the rotation.
 const ROUNDS: usize = 4;
+/// The slots whose words lie together in a block.
+pub const BIT_GROUP: usize = SLOTS_SIDE_BY_SIDE;
 /// The seed of the flips: the digits of π after the point, in hexadecimal.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 /// The relative error of the f32 sums in a code and in an estimate, generously.
@@ -53,6 +55,11 @@ impl BitFrame {
     /// Dimensions of the vectors.
     pub fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// The center.
+    pub fn center(&self) -> &[f32] {
+        &self.center
     }
 
     /// Words of the signs of a slot.
@@ -141,6 +148,43 @@ pub struct BitBlock<'b> {
     pub(super) numbers: &'b SlotNumbers,
 }
 
+/// The numbers of a one-bit code beside its signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SlotCode {
+    /// The number of positive signs.
+    pub ones: u32,
+    /// What the inner product of signs and query is multiplied with.
+    pub factor: f32,
+    /// The standard deviation of the estimate for a query at distance 1 from the center.
+    pub error: f32,
+    /// The inner product with the center.
+    pub offset: f32,
+}
+
+/// The numbers of the one-bit codes of a block of [`BIT_SLOTS`] slots.
+#[derive(Clone, Debug)]
+pub struct BitNumbers(SlotNumbers);
+
+impl BitNumbers {
+    /// The numbers of [`SlotCode`] of all slots, each sort in a list of its own.
+    pub fn new(
+        ones: &[u16; BIT_SLOTS],
+        factors: &[f32; BIT_SLOTS],
+        errors: &[f32; BIT_SLOTS],
+        offsets: &[f32; BIT_SLOTS],
+    ) -> Self {
+        let (factors, errors, offsets) = (*factors, *errors, *offsets);
+        BitNumbers(SlotNumbers { ones: ones.map(f32::from), factors, errors, offsets })
+    }
+}
+
+impl<'b> BitBlock<'b> {
+    /// A block whose words lie as in [`BitBlocks`].
+    pub fn new(words: &'b [u64], numbers: &'b BitNumbers) -> Self {
+        BitBlock { words, numbers: &numbers.0 }
+    }
+}
+
 impl BitBlocks {
     /// So many blocks of vacant slots.
     pub fn vacant(frame: &BitFrame, blocks: usize) -> Self {
@@ -168,15 +212,50 @@ impl BitBlocks {
     /// # Panics
     ///
     /// When there is no such slot, or the code does not have the dimensions of the frame.
+    #[cfg(any(test, feature = "faults"))]
     pub fn set(&mut self, slot: usize, frame: &BitFrame, code: &[i8], scale: f32, room: &mut Vec<f32>) {
         let (block, at) = (slot / BIT_SLOTS, slot % BIT_SLOTS);
-        assert!(
-            block < self.numbers.len() && code.len() == frame.dim,
-            "a slot of the blocks, a code of the frame"
-        );
+        assert!(block < self.numbers.len(), "a slot of the blocks");
+        let mut words = Vec::new();
+        let SlotCode { ones: positive, factor, error, offset } = frame.code(code, scale, room, &mut words);
+        for (word, bits) in words.iter().enumerate() {
+            let place = (slot / BIT_GROUP * frame.words() + word) * BIT_GROUP + slot % BIT_GROUP;
+            self.words.get_mut(place).into_iter().for_each(|word| *word = *bits);
+        }
+        if let Some(SlotNumbers { ones, factors, errors, offsets }) = self.numbers.get_mut(block) {
+            let lists = [ones, factors, errors, offsets];
+            for (list, value) in lists.into_iter().zip([positive as f32, factor, error, offset]) {
+                list.get_mut(at).into_iter().for_each(|place| *place = value);
+            }
+        }
+    }
+
+    /// Writes a block. Its words lie as in these blocks: for each [`BIT_GROUP`] slots and each word, the words of
+    /// these slots.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such block, or it has another number of words.
+    pub fn put(&mut self, at: usize, words: &[u64], numbers: &BitNumbers) {
+        assert!(at < self.numbers.len(), "a block of the run");
+        let place = self.words.get_mut(at * words.len()..(at + 1) * words.len());
+        place.into_iter().for_each(|place| place.copy_from_slice(words));
+        self.numbers.get_mut(at).into_iter().for_each(|place| *place = numbers.0.clone());
+    }
+}
+
+impl BitFrame {
+    /// The one-bit code of a vector whose values are `scale · code`. The signs are written to `words`; `room` is
+    /// memory to use again.
+    ///
+    /// # Panics
+    ///
+    /// When the code does not have the dimensions of the frame.
+    pub fn code(&self, code: &[i8], scale: f32, room: &mut Vec<f32>, words: &mut Vec<u64>) -> SlotCode {
+        assert_eq!(code.len(), self.dim, "a code of the frame");
         let values = code.iter().map(|&value| scale * f32::from(value));
-        let offset: f32 = values.clone().zip(&frame.center).map(|(value, center)| value * center).sum();
-        frame.place(values, room);
+        let offset: f32 = values.clone().zip(&self.center).map(|(value, center)| value * center).sum();
+        self.place(values, room);
         let (length, sum) =
             room.iter().fold((0.0, 0.0), |(length, sum), value| (length + value * value, sum + value.abs()));
         let length = f32::sqrt(length);
@@ -189,21 +268,13 @@ impl BitBlocks {
         } else {
             (0.0, 0.0)
         };
-        let mut ones = 0;
-        for (word, values) in room.chunks_exact(64).enumerate() {
+        words.clear();
+        words.extend(room.chunks_exact(64).map(|values| {
             let bits = values.iter().enumerate();
-            let bits = bits.fold(0_u64, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit));
-            ones += bits.count_ones();
-            let group = slot / SLOTS_SIDE_BY_SIDE;
-            let place = (group * frame.words() + word) * SLOTS_SIDE_BY_SIDE + slot % SLOTS_SIDE_BY_SIDE;
-            self.words.get_mut(place).into_iter().for_each(|word| *word = bits);
-        }
-        if let Some(SlotNumbers { ones: counts, factors, errors, offsets }) = self.numbers.get_mut(block) {
-            let lists = [counts, factors, errors, offsets];
-            for (list, value) in lists.into_iter().zip([ones as f32, factor, error, offset]) {
-                list.get_mut(at).into_iter().for_each(|place| *place = value);
-            }
-        }
+            bits.fold(0_u64, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit))
+        }));
+        let ones = words.iter().map(|word| word.count_ones()).sum();
+        SlotCode { ones, factor, error, offset }
     }
 }
 

@@ -87,28 +87,31 @@ impl QueryCode {
         score + certain * part.min(1.0)
     }
 
-    /// Calls `visit` with each row of `codes` whose bit is set in `wanted`, and with the interval of its score.
-    pub(super) fn read(&self, codes: Codes<'_>, wanted: u64, mut visit: impl FnMut(u32, Bound)) {
-        assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
-        let mut left = wanted;
-        while left != 0 {
-            let (mut rows, mut numbers, mut dots) =
-                ([&[][..]; READ_AT_ONCE], [0_u32; READ_AT_ONCE], [0; READ_AT_ONCE]);
+    /// Calls `visit` with the number and the bound of every row. The rows of several chunks are fetched from memory at once.
+    pub(super) fn read<'c>(
+        &self,
+        rows: impl IntoIterator<Item = Row<'c>>,
+        mut visit: impl FnMut(u32, Bound),
+    ) {
+        let mut rows = rows.into_iter();
+        loop {
+            let (mut codes, mut params, mut dots) =
+                ([&[][..]; READ_AT_ONCE], [(0_u32, 0.0, 0.0); READ_AT_ONCE], [0; READ_AT_ONCE]);
             let mut count = 0;
-            for (row, number) in rows.iter_mut().zip(&mut numbers) {
-                if left == 0 {
-                    break;
-                }
-                *number = left.trailing_zeros();
-                *row = codes.code(*number as usize);
-                left &= left - 1;
+            for ((code, params), row) in
+                codes.iter_mut().zip(&mut params).zip(rows.by_ref().take(READ_AT_ONCE))
+            {
+                *code = row.code;
+                *params = (row.slot, row.scale, row.residual);
                 count += 1;
             }
-            let ((rows, _), (dots, _)) = (rows.split_at(count), dots.split_at_mut(count));
-            dot_i8_gather(&self.code, rows, dots);
-            for (number, dot) in numbers.into_iter().zip(dots) {
-                let (scale, residual) = codes.params(number as usize);
-                visit(number, self.bound(*dot, scale, residual));
+            let ((codes, _), (dots, _)) = (codes.split_at(count), dots.split_at_mut(count));
+            dot_i8_gather(&self.code, codes, dots);
+            for ((slot, scale, residual), dot) in params.into_iter().zip(dots.iter()) {
+                visit(slot, self.bound(*dot, scale, residual));
+            }
+            if count < READ_AT_ONCE {
+                break;
             }
         }
     }
@@ -196,16 +199,31 @@ impl<'a> Codes<'a> {
         self.scales.len()
     }
 
-    #[expect(clippy::expect_used, reason = "documented at the callers: a wanted slot is one of the chunk")]
-    fn code(self, row: usize) -> &'a [i8] {
-        self.codes.get(row * self.dim..(row + 1) * self.dim).expect("a wanted slot is one of the chunk")
+    /// The first 64 slots whose bit is set in `wanted`. The first slot of the chunk has the number `first`.
+    ///
+    /// # Panics
+    ///
+    /// When a bit stands for a slot that the chunk does not have.
+    #[expect(clippy::expect_used, reason = "the caller takes bits from a word of the same chunk")]
+    pub fn rows(self, first: u32, mut wanted: u64) -> impl Iterator<Item = Row<'a>> {
+        std::iter::from_fn(move || {
+            let at = (wanted != 0).then(|| wanted.trailing_zeros())?;
+            wanted &= wanted - 1;
+            let row = at as usize;
+            let code = self.codes.get(row * self.dim..(row + 1) * self.dim).expect("a slot of the chunk");
+            let of = |list: &[f32]| list.get(row).copied().unwrap_or_default();
+            Some(Row { slot: first + at, code, scale: of(self.scales), residual: of(self.residuals) })
+        })
     }
+}
 
-    /// The scale and the residual of a slot.
-    fn params(self, row: usize) -> (f32, f32) {
-        let at = |list: &[f32]| list.get(row).copied().unwrap_or_default();
-        (at(self.scales), at(self.residuals))
-    }
+/// The code of one slot.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    slot: u32,
+    code: &'a [i8],
+    scale: f32,
+    residual: f32,
 }
 
 /// The interval of a score: within `half_width` of `estimate`.

@@ -208,7 +208,7 @@ impl Check<'_> {
     }
 
     /// Index, number and dimensions of a block; none in a space that is not there, which is a finding already.
-    fn block_of(&self, key: &[u8]) -> Option<(IndexId, u32, usize)> {
+    pub(super) fn block_of(&self, key: &[u8]) -> Option<(IndexId, u32, usize)> {
         let keys::Slot { index, block } = keys::Slot::parse(key)?;
         let dim = self.spaces.get(&index.space).copied().filter(|dim| *dim > 0)?;
         Some((index, block, dim))

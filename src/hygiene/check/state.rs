@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::hygiene::check::tallies::{Counts, LastInThread, Mesh, Tally, TextTally};
+use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Mesh, Tally, TextTally};
 use crate::hygiene::report::{CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, GraphHead, SlotHead};
@@ -41,6 +41,8 @@ pub(super) struct Check<'s> {
     /// The indexes with a graph; its head is none where it is damaged.
     pub(super) graphs: BTreeMap<IndexId, Option<GraphHead>>,
     pub(super) meshes: BTreeMap<IndexId, Mesh>,
+    /// The centers of the one-bit codes.
+    pub(super) centers: BTreeMap<IndexId, Center>,
     pub(super) texts: BTreeMap<TextId, TextTally>,
     /// The thread that is being walked, its last document and what that says of the next.
     pub(super) thread_at: Option<LastInThread>,
@@ -88,6 +90,7 @@ impl<'s> Check<'s> {
             slots: BTreeMap::new(),
             graphs: BTreeMap::new(),
             meshes: BTreeMap::new(),
+            centers: BTreeMap::new(),
             texts: BTreeMap::new(),
             thread_at: None,
             counts: Counts::default(),

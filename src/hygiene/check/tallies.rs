@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::index::bit_rows::Coder;
 use crate::ledger::derived::counted_in;
 use crate::model::{Content, Tier, Vitals};
 use crate::record::NODES_PER_BLOCK;
@@ -10,6 +11,17 @@ use crate::store::{NsId, PartId};
 
 /// Rows with an equal fingerprint stand under this.
 type Equal = (NsId, PartId, Tier, [u8; 16]);
+
+/// What a check knows of the one-bit codes of an index.
+#[derive(Default)]
+pub(super) struct Center {
+    /// The number of the center, and the maker of codes; none where the head is missing or damaged.
+    pub(super) known: Option<(u32, Coder)>,
+    /// Whether there is a head at all.
+    pub(super) there: bool,
+    /// The number of rows that were met.
+    pub(super) rows: u32,
+}
 
 /// What the rows count up to.
 #[derive(Default)]

@@ -30,6 +30,7 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(holders());
     all.extend(slots());
     all.extend(graph());
+    all.extend(super::bits::cases());
     all.extend(dead());
     all.extend(past());
     all.extend(messages());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::bit_rows::make as make_bits;
 use crate::index::text::upkeep::post;
 use crate::index::{Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
@@ -220,7 +221,9 @@ fn graph_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_dead_slot(SHARED, commit, 3)?;
     tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })?;
     tx.put_graph_head(SHARED, &graph_head())?;
-    put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![]])
+    put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![]])?;
+    // An index of four slots needs no one-bit codes, but may have some.
+    make_bits(tx, SHARED, DIM, 4)
 }
 
 pub(super) fn graph_head() -> GraphHead {

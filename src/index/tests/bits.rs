@@ -1,15 +1,15 @@
 //! A scan by one-bit codes keeps the recall that was asked for, sees what is visible, and follows every change.
 
 use super::*;
-use crate::index::bits::BITS_SLOTS_MIN;
+use crate::limits::BITS_SLOTS_MIN;
 
 /// Enough slots for one-bit codes, in crowds around a few centers, some with an end.
-fn crowded(dim: usize, seed: u64) -> (World, Published) {
+pub(super) fn crowded(dim: usize, seed: u64) -> (World, Published) {
     let mut world = World::new(dim, seed);
     let centers: Vec<UnitVector> = (0..40).map(|_| world.vector(None)).collect();
     let mut published = world.first(usize::MAX);
     for part in 0..5 {
-        let rows = (0..BITS_SLOTS_MIN as u32 / 4).map(|at| {
+        let rows = (0..BITS_SLOTS_MIN / 4).map(|at| {
             let center = &centers[world.pick(40) as usize];
             let noise = world.vector(None);
             let values = center.as_slice().iter().zip(noise.as_slice()).map(|(center, noise)| center + noise);

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::record::{SlotMeta, slots_per_block, vectors_per_block};
+use crate::store::compact::bits::CopiedBits;
 use crate::store::compact::copy::{Copy, SLICE_BYTES, torn};
 use crate::store::compact::graph::Graph;
 use crate::store::compact::numbers::Numbers;
@@ -15,7 +16,7 @@ use crate::store::tables::Table;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx};
 
 /// The tables of an index of vectors.
-const OF_INDEXES: [Table; 7] = [
+const OF_INDEXES: [Table; 9] = [
     Table::Slot,
     Table::SlotHead,
     Table::SlotFree,
@@ -23,6 +24,8 @@ const OF_INDEXES: [Table; 7] = [
     Table::Vector,
     Table::Graph,
     Table::GraphHead,
+    Table::Bits,
+    Table::BitsHead,
 ];
 /// Bytes of a slot that is being copied, beside its code and its vector, which lie in memory twice.
 const SLOT_BYTES: usize = 256;
@@ -89,6 +92,7 @@ impl Copy<'_> {
     /// Copies the codes and vectors of an index; the dead slots only where the copy has the graph that needs them.
     fn codes(&mut self, index: IndexId, head: SlotHead, dim: usize, numbers: &Numbers) -> Result<()> {
         let per = slots_per_block(dim) as u32;
+        let mut bits = self.bits(index, head, dim, numbers)?;
         let (mut copied, mut kept) = (SlotHead::default(), Vec::new());
         // A dimension takes one byte in a code and four in a vector.
         let most = SLICE_BYTES / (SLOT_BYTES + 2 * 5 * dim);
@@ -102,19 +106,29 @@ impl Copy<'_> {
                 kept.push(CopiedSlot { old: slot, new, meta: *meta, code: code.to_vec() });
             }
             if kept.len() >= most || block + 1 == head.len.div_ceil(per) {
-                self.put_slots(index, dim, &kept, &copied)?;
+                self.put_slots(index, dim, &kept, &copied, bits.as_mut())?;
                 kept.clear();
             }
         }
         Ok(())
     }
 
-    fn put_slots(&mut self, index: IndexId, dim: usize, kept: &[CopiedSlot], head: &SlotHead) -> Result<()> {
+    fn put_slots(
+        &mut self,
+        index: IndexId,
+        dim: usize,
+        kept: &[CopiedSlot],
+        head: &SlotHead,
+        mut bits: Option<&mut CopiedBits>,
+    ) -> Result<()> {
         let mut lost = Vec::new();
         let from = self.from;
         self.commit(|tx| {
             let mut vector = Vec::with_capacity(dim);
             for slot in kept {
+                if let Some(bits) = &mut bits {
+                    bits.put(tx, from, index, slot.old, slot.new)?;
+                }
                 if let Err(why) = put_slot(tx, from, index, slot, &mut vector, dim)? {
                     lost.push((keys::memory(index.ns, slot.meta.id), why));
                 }

@@ -56,6 +56,12 @@ impl Numbers {
         Ok(Numbers::Anew(words))
     }
 
+    /// How many slots of an index with `len` slots are kept.
+    pub(super) fn kept(&self, len: u32) -> u32 {
+        let Numbers::Anew(words) = self else { return len };
+        words.last().map_or(0, |(bits, before)| before + bits.count_ones())
+    }
+
     /// The new number of a slot; none for one that is not kept.
     pub(super) fn of(&self, slot: u32) -> Option<u32> {
         let Numbers::Anew(words) = self else { return Some(slot) };
