@@ -50,9 +50,15 @@ impl Ledger<'_, '_> {
             cut += usize::from(!(way.comes)(end) && self.tx.has_row(ns, end)?);
         }
         for holder in &mut holders {
-            let links = holder.links.len();
-            holder.links.retain(|link| (way.comes)(link.to));
-            cut += links - holder.links.len();
+            let mut links = Vec::with_capacity(holder.links.len());
+            for link in std::mem::take(&mut holder.links) {
+                // A row in limbo may have a link to a memory that is gone, and loses such a link when it returns.
+                match (way.comes)(link.to) || (row.is_some() && !self.tx.has_row(ns, link.to)?) {
+                    true => links.push(link),
+                    false => cut += 1,
+                }
+            }
+            holder.links = links;
             if holder.key.as_ref().is_some_and(|key| way.lost.contains(key)) {
                 holder.key = None;
             }
