@@ -61,7 +61,7 @@ fn damaged_one_bit_codes_hide_nothing_and_are_made_again() {
         for (way_number, way) in WAYS.into_iter().enumerate() {
             let rows = &rows[table];
             let at = rows.len() / 2;
-            // A table with one row has no other row to take; and the ways alternate, for each case writes the store three times.
+            // The ways alternate between the tables, because each case writes the store three times.
             if way_number % 2 != number {
                 continue;
             }
