@@ -1,7 +1,7 @@
 //! The figures of the vector index in `docs/benchmarks.md`: what forgetting costs, and what it leaves.
 //!
-//! `cargo bench --bench index` takes all of them; names as arguments take some: `scan churn repeats unseen filters
-//! upkeep delete repair import memory reopen growth`. `growth` takes minutes; a number behind it is the largest size. Vectors are real
+//! `cargo bench --bench index` takes all of them; names as arguments take some: `scan regimes costs churn repeats unseen filters
+//! upkeep delete repair import memory reopen growth`. `regimes` and `growth` take minutes; a number behind it is the largest size. Vectors are real
 //! (`../shared/data`, or the folder in `OUBLIETTE_DATA`) where there are enough, and synthetic otherwise.
 
 #![allow(
@@ -15,6 +15,10 @@
 mod costs;
 mod counting;
 mod memory;
+#[path = "../plot.rs"]
+#[allow(dead_code, reason = "the other bench uses the rest")]
+mod plot;
+mod regimes;
 #[path = "../figures/sample.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
 mod sample;
@@ -52,8 +56,9 @@ fn main() {
     {
         return resident(path);
     }
-    let all: [(&str, fn()); 13] = [
+    let all: [(&str, fn()); 14] = [
         ("scan", scan::scan),
+        ("regimes", regimes::regimes),
         ("costs", costs::costs),
         ("churn", churn),
         ("repeats", repeats),

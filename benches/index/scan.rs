@@ -79,11 +79,10 @@ pub fn unseen() {
         let alone: Vec<Vec<f32>> = vectors.iter().step_by(SEEN).cloned().collect();
         let (db, _folder) = with(&alone, |_| false);
         let alone = |effort| median(&db, &queries, effort);
-        let ways: [(&str, fn(usize) -> bool); 2] =
-            [("ended", |at| at % SEEN != 0), ("were forgotten", |_| false)];
-        for (what, ends) in ways {
-            let (db, _folder) = with(&vectors, ends);
-            if what == "were forgotten" {
+        for what in ["ended", "were forgotten"] {
+            let forgets = what == "were forgotten";
+            let (db, _folder) = with(&vectors, |at| !forgets && at % SEEN != 0);
+            if forgets {
                 let doomed: Vec<usize> = (0..rows).filter(|at| at % SEEN != 0).collect();
                 forget(&db, &NamespaceName::default(), &doomed);
             }

@@ -2,13 +2,14 @@
 
     python3 -m venv venv && venv/bin/pip install numpy hnswlib faiss-cpu
     cargo build --release --features cli
-    venv/bin/python benches/peers/peers.py import search [--rows 20000 200000] [--data DIR] [--cli PATH]
+    venv/bin/python benches/peers/peers.py import search bits [--rows 20000 200000] [--data DIR] [--cli PATH]
 
 `import` measures `oubliette import` of texts and vectors, with the default policy and with `--no-dedup`, against the time in
 which hnswlib builds its graph (M 16, efConstruction 200) from the vectors alone; and the file against its live bytes.
 `search` measures the ten nearest, the median of single searches: `oubliette eval` with the default policy and effort, hnswlib up to
 the shortest list that keeps the recall, and FAISS's scan of one bit a dimension (`IndexRaBitQFastScan`) alone and with 200 candidates
-ranked on their f32 vectors. Up to the number of real vectors rows are real; beyond, they are blends of two. `--side-by-side 4` puts
+ranked on their f32 vectors. `bits` tells of how many vectors a second stage must read more than the code, after codes of one bit and of two
+bits a dimension. Up to the number of real vectors rows are real; beyond, they are blends of two. `--side-by-side 4` puts
 four vectors into one, so that it has 1,536 dimensions.
 """
 
@@ -146,8 +147,38 @@ def part_search(asked, folder):
         print(f"| {count} | FAISS, one bit, 200 ranked | {took:.0f} | {recall(found, exact):.4f} |", flush=True)
 
 
+def code(x, bits):
+    """Codes of unit vectors, and the cosine of each code and its vector: signs, or four levels with the best of some steps."""
+    best, codes = np.full(len(x), -1.0), np.zeros_like(x)
+    for step in [1.0] if bits == 1 else np.array([0.8, 0.9, 1.0, 1.1, 1.2]) / np.sqrt(x.shape[1]):
+        levels = np.clip(np.floor(x / step) + 0.5, 0.5 - 2 ** (bits - 1), 2 ** (bits - 1) - 0.5)
+        cosine = (levels * x).sum(1) / np.linalg.norm(levels, axis=1)
+        codes[cosine > best], best = levels[cosine > best], np.maximum(best, cosine)
+    return codes, best
+
+
+def part_bits(asked, folder):
+    print("| rows | bits a dimension | cosine of code and vector | vectors within 3.7 deviations of the tenth: median | p90 |\n|---|---|---|---|---|")
+    for count in asked.rows:
+        rows, queries = vectors(asked, count, 100)
+        center = rows[:4096].mean(0)
+        turn, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((rows.shape[1],) * 2).astype(np.float32))
+        length = np.linalg.norm(rows - center, axis=1)
+        turned = ((rows - center) / length[:, None]) @ turn
+        for bits in [1, 2]:
+            codes, cosine = code(turned, bits)
+            factor = length / (cosine * np.linalg.norm(codes, axis=1))
+            error = length * np.sqrt((1 - cosine**2) / cosine**2 / (rows.shape[1] - 1))
+            within = []
+            for query in queries - center:
+                tenth = np.sort((rows - center) @ query)[-K]
+                likely = factor * (codes @ (query @ turn)) + 3.7 * error * np.linalg.norm(query)
+                within.append(np.count_nonzero(likely >= tenth))
+            print(f"| {count} | {bits} | {cosine.mean():.3f} | {np.median(within):.0f} | {np.percentile(within, 90):.0f} |", flush=True)
+
+
 def main():
-    parts = {"import": part_import, "search": part_search}
+    parts = {"import": part_import, "search": part_search, "bits": part_bits}
     asks = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asks.add_argument("parts", nargs="+", choices=parts)
     asks.add_argument("--rows", nargs="+", type=int, default=[20_000, 200_000])

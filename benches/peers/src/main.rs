@@ -17,6 +17,8 @@ mod heap;
 mod ours;
 mod parts;
 mod peers;
+#[path = "../../plot.rs"]
+#[allow(dead_code, reason = "the other bench uses the rest")]
 mod plot;
 mod words;
 

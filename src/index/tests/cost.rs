@@ -66,7 +66,7 @@ fn searches_count_what_the_model_says() {
         world.add(all);
         let mut published = world.first(usize::MAX);
         link_all(&mut world, &mut published, at, 1_000);
-        let is_doomed = |slot: u32| slot % 2 == 0 && (slot + 1) % one_in != 0;
+        let is_doomed = |slot: u32| slot.is_multiple_of(2) && !(slot + 1).is_multiple_of(one_in);
         let doomed = world.rows.keys().copied().filter(|(_, slot)| is_doomed(*slot)).collect::<Vec<_>>();
         world.linked.clear();
         world.release(&doomed);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// One line of a plot of curves: recall and queries a second, by growing `ef`; one point for an exact library.
+/// One line of a plot. Of curves: recall and queries a second, by growing `ef`; one point for an exact library.
 pub struct Series {
     pub name: String,
     pub points: Vec<(f64, f64)>,
@@ -110,46 +110,87 @@ fn grouped(number: f64) -> String {
     out
 }
 
-/// Recall to the right, on a scale that widens towards 1; queries a second upwards, on a logarithmic one.
-pub fn curves(title: &str, series: &[Series]) -> String {
-    let all = || series.iter().flat_map(|series| &series.points);
-    let least = all().map(|(recall, _)| *recall).fold(0.9, f64::min).max(0.5);
-    let slowest = all().map(|(_, speed)| *speed).fold(f64::INFINITY, f64::min) / 1.3;
-    let fastest = all().map(|(_, speed)| *speed).fold(0.0, f64::max) * 1.3;
-    let (from, to) = (place(least), place(1.0));
-    let x = |recall: f64| LEFT + (place(recall.max(least)) - from) / (to - from) * (RIGHT - LEFT);
-    let y = |speed: f64| BOTTOM - (speed / slowest).ln() / (fastest / slowest).ln() * (BOTTOM - TOP);
-    let height = BOTTOM + 66.0 + 22.0 * series.len().div_ceil(3) as f64;
+/// An axis: what it measures, and the places of its ticks with their texts.
+struct Axis<'a> {
+    label: &'a str,
+    ticks: Vec<(f64, String)>,
+}
+
+/// Lines whose points are places of the page, over two axes. The first line is ours and is drawn above the others.
+fn chart(title: &str, across: Axis<'_>, up: Axis<'_>, lines: &[(&str, Vec<(f64, f64)>)]) -> String {
+    let height = BOTTOM + 66.0 + 22.0 * lines.len().div_ceil(3) as f64;
     let mut svg = opening(title, height);
-    for tick in ticks(slowest, fastest) {
-        line(&mut svg, "grid", (LEFT, y(tick)), (RIGHT, y(tick)));
-        text(&mut svg, "soft", (LEFT - 8.0, y(tick) + 4.0), "end", &grouped(tick));
+    for (y, tick) in up.ticks {
+        line(&mut svg, "grid", (LEFT, y), (RIGHT, y));
+        text(&mut svg, "soft", (LEFT - 8.0, y + 4.0), "end", &tick);
     }
-    for tick in [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999] {
-        if tick >= least {
-            line(&mut svg, "grid", (x(tick), TOP), (x(tick), BOTTOM));
-            text(&mut svg, "soft", (x(tick), BOTTOM + 18.0), "middle", &tick.to_string());
-        }
+    for (x, tick) in across.ticks {
+        line(&mut svg, "grid", (x, TOP), (x, BOTTOM));
+        text(&mut svg, "soft", (x, BOTTOM + 18.0), "middle", &tick);
     }
-    text(&mut svg, "soft", (RIGHT, BOTTOM + 18.0), "middle", "1");
     line(&mut svg, "axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
     line(&mut svg, "axis", (LEFT, TOP), (LEFT, BOTTOM));
-    text(&mut svg, "", ((LEFT + RIGHT) / 2.0, BOTTOM + 38.0), "middle", "recall@10, by distance");
+    text(&mut svg, "", ((LEFT + RIGHT) / 2.0, BOTTOM + 38.0), "middle", across.label);
     let turned = format!("<g transform=\"translate(18 {:.1}) rotate(-90)\">", (TOP + BOTTOM) / 2.0);
     svg.push_str(&turned);
-    text(&mut svg, "", (0.0, 0.0), "middle", "queries per second (1 / p50)");
+    text(&mut svg, "", (0.0, 0.0), "middle", up.label);
     svg.push_str("</g>\n");
-    // Ours is drawn last, above the others.
-    for (number, series) in series.iter().enumerate().rev() {
-        let points = visible(&series.points).iter().map(|(recall, speed)| (x(*recall), y(*speed)));
-        curve(&mut svg, number, &points.collect::<Vec<_>>());
+    for (number, (_, points)) in lines.iter().enumerate().rev() {
+        curve(&mut svg, number, points);
     }
-    for (number, series) in series.iter().enumerate() {
+    for (number, (name, _)) in lines.iter().enumerate() {
         let at = (LEFT + (number % 3) as f64 * 258.0, BOTTOM + 64.0 + 22.0 * (number / 3) as f64);
-        legend(&mut svg, number, at, &series.name);
+        legend(&mut svg, number, at, name);
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// A logarithmic scale from `low` to `high`, and its ticks.
+fn logarithmic(low: f64, high: f64, from: f64, to: f64) -> (impl Fn(f64) -> f64, Vec<(f64, String)>) {
+    let place = move |value: f64| from + (value / low).ln() / (high / low).ln() * (to - from);
+    let ticks = ticks(low, high).into_iter().map(|tick| (place(tick), grouped(tick)));
+    (place, ticks.collect())
+}
+
+/// The least and the largest of one coordinate of all points.
+fn ends(series: &[Series], of: impl Fn(&(f64, f64)) -> f64) -> (f64, f64) {
+    let all = series.iter().flat_map(|series| &series.points).map(of);
+    all.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)))
+}
+
+/// Recall to the right, on a scale that widens towards 1; queries a second upwards, on a logarithmic one.
+pub fn curves(title: &str, series: &[Series]) -> String {
+    let least = ends(series, |(recall, _)| *recall).0.clamp(0.5, 0.9);
+    let (slowest, fastest) = ends(series, |(_, speed)| *speed);
+    let (from, to) = (place(least), place(1.0));
+    let x = |recall: f64| LEFT + (place(recall.max(least)) - from) / (to - from) * (RIGHT - LEFT);
+    let (y, up) = logarithmic(slowest / 1.3, fastest * 1.3, BOTTOM, TOP);
+    let recalls = [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0];
+    let across = recalls.into_iter().filter(|tick| *tick >= least).map(|tick| (x(tick), tick.to_string()));
+    let lines = series.iter().map(|series| {
+        let points = visible(&series.points).iter().map(|(recall, speed)| (x(*recall), y(*speed)));
+        (series.name.as_str(), points.collect())
+    });
+    chart(
+        title,
+        Axis { label: "recall@10, by distance", ticks: across.collect() },
+        Axis { label: "queries per second (1 / p50)", ticks: up },
+        &lines.collect::<Vec<_>>(),
+    )
+}
+
+/// What grows: both scales are logarithmic.
+pub fn growth(title: &str, across: &str, up: &str, series: &[Series]) -> String {
+    let (few, many) = ends(series, |(x, _)| *x);
+    let (low, high) = ends(series, |(_, y)| *y);
+    let (x, x_ticks) = logarithmic(few / 1.1, many * 1.1, LEFT, RIGHT);
+    let (y, y_ticks) = logarithmic(low / 1.3, high * 1.3, BOTTOM, TOP);
+    let lines = series.iter().map(|series| {
+        (series.name.as_str(), series.points.iter().map(|(of, value)| (x(*of), y(*value))).collect())
+    });
+    let (across, up) = (Axis { label: across, ticks: x_ticks }, Axis { label: up, ticks: y_ticks });
+    chart(title, across, up, &lines.collect::<Vec<_>>())
 }
 
 /// The points up to the first that is complete: what follows is only slower.
