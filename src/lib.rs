@@ -24,6 +24,7 @@ mod text;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod tokio;
+pub mod tools;
 mod vector;
 
 pub use engine::{Batch, Builder, Database, Forget, Namespace, Snapshot, WriteOptions};

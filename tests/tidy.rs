@@ -50,6 +50,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("exchange", &["json", "model", "engine"]),
+    ("tools", &["json", "model", "summary", "recall", "hygiene", "engine", "exchange"]),
     ("tokio", &["model", "recall", "engine"]),
 ];
 

@@ -72,6 +72,7 @@ mod spec_lifecycle;
 mod spec_messages;
 mod spec_model;
 mod spec_rules;
+mod spec_tools;
 mod spec_vector_dedup;
 mod sweeper;
 mod text;

@@ -5,6 +5,7 @@ mod context_log;
 mod contradict;
 mod member;
 mod renamespace;
+mod tool;
 mod upkeep;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
+pub(crate) use self::tool::ToolOptions;
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
 use crate::past::PastOptions;
@@ -175,6 +177,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Answer the calls of a language model: an envelope a line on standard input, an answer a line on standard output
+    Tool(ToolOptions),
     /// Show the main job, end to end, on real text that ships with the program
     Demo,
     /// Print a completion script for a shell

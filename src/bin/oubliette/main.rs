@@ -28,6 +28,7 @@ mod renamespace;
 mod runs;
 mod search;
 mod told;
+mod tool;
 mod upkeep;
 mod write;
 
@@ -141,6 +142,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Policy { command: PolicyCommand::Set { file } } => {
             maintain::set_policy(&file, place, output)
         }
+        Command::Tool(options) => tool::run(&options, place),
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(shell),
     }
