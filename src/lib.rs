@@ -14,6 +14,9 @@ mod ingest;
 mod json;
 mod ledger;
 pub mod limits;
+#[cfg(feature = "mcp")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+pub mod mcp;
 mod model;
 pub mod policy;
 mod recall;

@@ -49,6 +49,8 @@ mod kill;
 #[cfg(all(unix, feature = "cli"))]
 mod kill_passes;
 mod maintain;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;

@@ -234,7 +234,7 @@ fn gc_31_arguments_of_another_type_or_bound_are_refused_with_each_pointer() {
         (
             "memory.context_log_write",
             log(json!([item(json!(5_000_000_000_u64))])),
-            vec!["/args/memory_ids_with_token_costs"],
+            vec!["/args/memory_ids_with_token_costs/0/tokens"],
         ),
         ("memory.summarize", json!({ "source_ids": [id, id] }), vec!["/args/source_ids/1"]),
         ("memory.summarize", json!({ "source_ids": ["ann:drink"] }), vec!["/args/source_ids/0"]),

@@ -18,7 +18,9 @@ pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
-pub(crate) use self::tool::ToolOptions;
+#[cfg(feature = "mcp")]
+pub(crate) use self::tool::ServeOptions;
+pub(crate) use self::tool::{ToolOptions, WriterOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
 use crate::past::PastOptions;
@@ -179,6 +181,9 @@ pub(crate) enum Command {
     },
     /// Answer the calls of a language model: an envelope a line on standard input, an answer a line on standard output
     Tool(ToolOptions),
+    /// Hand the tools to a client of the Model Context Protocol, over standard input and output
+    #[cfg(feature = "mcp")]
+    Serve(ServeOptions),
     /// Show the main job, end to end, on real text that ships with the program
     Demo,
     /// Print a completion script for a shell

@@ -8,7 +8,7 @@ use oubliette::memory::Actor;
 use oubliette::tools::{ToolError, Toolbox};
 use serde_json::json;
 
-use crate::arguments::ToolOptions;
+use crate::arguments::{ToolOptions, WriterOptions};
 use crate::gc;
 use crate::output::{self, Done, Failure};
 use crate::place::{Access, Place};
@@ -16,7 +16,7 @@ use crate::place::{Access, Place};
 /// `tool`.
 pub(crate) fn run(options: &ToolOptions, place: &Place) -> Done {
     let database = place.open_with(Access::Write, |builder| builder.actor(Actor::Tool))?;
-    let tools = toolbox(options, database.namespace(place.namespace()?)?)?;
+    let tools = toolbox(&options.writer, database.namespace(place.namespace()?)?)?;
     if options.schemas {
         let schemas = json!({ "envelope": tools.envelope_schema(), "tools": tools.schemas() });
         return output::line(&schemas.to_string());
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &ToolOptions, place: &Place) -> Done {
 
 /// The tools of a namespace, with whoever was asked to write summaries.
 pub(crate) fn toolbox(
-    options: &ToolOptions,
+    options: &WriterOptions,
     namespace: oubliette::Namespace,
 ) -> std::result::Result<Toolbox, Failure> {
     let summarizer = options.summarizer.as_deref();
