@@ -24,8 +24,9 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusa
         // Only a refusal pays for the place: noting it takes a copy of each name.
         let again = &mut serde_json::Deserializer::from_str(text);
         let told = error.is_data().then(|| serde_path_to_error::deserialize::<_, T>(again).err()).flatten();
+        let pointer = told.as_ref().map(|told| pointer(told.path())).unwrap_or_default();
         let place = told.map(|told| place(told.path())).unwrap_or_default();
-        Refusal { place, why: clean(&error), at: (error.line(), error.column()) }
+        Refusal { place, pointer, why: clean(&error), at: (error.line(), error.column()) }
     })
 }
 
@@ -35,8 +36,8 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusa
 /// As [`read`].
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let place = place(error.path());
-        Refusal { place, why: clean(&error.into_inner()), at: (0, 0) }
+        let (place, pointer) = (place(error.path()), pointer(error.path()));
+        Refusal { place, pointer, why: clean(&error.into_inner()), at: (0, 0) }
     })
 }
 
@@ -45,6 +46,8 @@ pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
 pub(crate) struct Refusal {
     /// The value that is wrong, as names and positions between dots; empty for the document as a whole.
     pub(crate) place: String,
+    /// The same value as a JSON pointer (RFC 6901).
+    pub(crate) pointer: String,
     /// What is wrong with the value.
     pub(crate) why: String,
     /// Line and column of the place; zeros where they say nothing.
@@ -54,7 +57,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// The refusal of the document as a whole.
     pub(crate) fn whole(why: String) -> Self {
-        Refusal { place: String::new(), why, at: (0, 0) }
+        Refusal { place: String::new(), pointer: String::new(), why, at: (0, 0) }
     }
 }
 
@@ -66,6 +69,22 @@ fn place(path: &Path) -> String {
         Segment::Unknown => "?".to_owned(),
     });
     steps.collect::<Vec<_>>().join(".")
+}
+
+fn pointer(path: &Path) -> String {
+    let steps = path.iter().map(|segment| match segment {
+        Segment::Seq { index } => format!("/{index}"),
+        Segment::Map { key } => step(key),
+        Segment::Enum { variant } => step(variant),
+        Segment::Unknown => String::new(),
+    });
+    steps.collect()
+}
+
+/// One step of a JSON pointer: the name of a member, at most 40 characters of it.
+pub(crate) fn step(name: &str) -> String {
+    let name: String = name.chars().take(40).collect();
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The message of an error without line and column: the document is often one value of a line.

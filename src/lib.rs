@@ -14,6 +14,9 @@ mod ingest;
 mod json;
 mod ledger;
 pub mod limits;
+#[cfg(feature = "mcp")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+pub mod mcp;
 mod model;
 pub mod policy;
 mod recall;
@@ -24,6 +27,7 @@ mod text;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod tokio;
+pub mod tools;
 mod vector;
 
 pub use engine::{Batch, Builder, Database, Forget, Namespace, Snapshot, WriteOptions};

@@ -50,6 +50,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("exchange", &["json", "model", "engine"]),
+    ("tools", &["json", "model", "summary", "recall", "hygiene", "engine", "exchange"]),
+    ("mcp", &["json", "model", "tools"]),
     ("tokio", &["model", "recall", "engine"]),
 ];
 

@@ -174,10 +174,41 @@ impl Namespace {
     pub fn gc_pack(&self, plan: RunId, group: &str) -> Result<InputPack> {
         let gc = &self.db.inner.in_force().policy.gc;
         let found = self.gc_read(|rows, ns, _| match group_of(rows, ns, plan, number(group)?)? {
-            Some((_, group)) => pack(rows, ns, &group, gc).map(Some),
+            Some((_, group)) => pack(rows, ns, group.sources.iter().map(|stamp| stamp.id), gc).map(Some),
             None => Ok(None),
         })?;
         found.flatten().ok_or_else(|| no_group(plan, group))
+    }
+
+    /// What the writer of a summary of these memories is given, whether a plan has them or not. Nothing changes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.gc_pack_of(&[tea])?.sources[0].text, "Ann prefers tea");
+    /// team.forget(tea)?;
+    /// assert!(team.gc_pack_of(&[tea]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` for a memory that is not visible; `Corrupted`, `Closed`.
+    pub fn gc_pack_of(&self, sources: &[MemoryId]) -> Result<InputPack> {
+        let unknown = |id: &MemoryId| Error::NotFound { what: "memory", name: id.to_string() };
+        let gc = &self.db.inner.in_force().policy.gc;
+        let found = self.gc_read(|rows, ns, now| {
+            for id in sources {
+                let vitals = rows.vitals(ns, *id)?.filter(|vitals| vitals.times.visible_live(now));
+                vitals.ok_or_else(|| unknown(id))?;
+            }
+            pack(rows, ns, sources.iter().copied(), gc)
+        })?;
+        match (found, sources) {
+            (Some(pack), _) => Ok(pack),
+            (None, [id, ..]) => Err(unknown(id)),
+            (None, []) => Ok(InputPack::new(Vec::new(), Vec::new(), pack_limits(gc))),
+        }
     }
 
     /// Puts a summary in the place of a group, in one transaction: the summary is stored with text and vector, and its

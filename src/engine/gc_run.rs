@@ -9,7 +9,7 @@ use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack};
 use crate::ingest::prepare;
-use crate::model::{MemoryId, RecallGuard, Refusal, RunId, Tombstone};
+use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Tombstone};
 use crate::recall::{Got, Reader};
 use crate::store::GroupRow;
 use crate::summary::{
@@ -135,6 +135,69 @@ impl Namespace {
         Ok(report)
     }
 
+    /// Commits a summary for each group of a plan that waits for one. A group without a summary is given up, and the
+    /// others go on. `each` is called after each group.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, GcOptions};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    ///     let old = "2025-01-02T10:00:00Z".parse()?;
+    ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
+    /// }
+    /// let plan = team.gc_plan(&GcOptions::default())?.plan_id;
+    /// assert_eq!(team.gc_run_plan(&Extractive::default(), plan, |_| ())?.committed, 1);
+    /// assert!(team.gc_run_plan(&Extractive::default(), plan, |_| ()).is_err()); // The plan is over.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` for a plan that is over; those of a write that are not about one group.
+    pub fn gc_run_plan(
+        &self,
+        summarizer: &dyn Summarizer,
+        plan: RunId,
+        mut each: impl FnMut(&GcRunReport),
+    ) -> Result<GcRunReport> {
+        let plan = self.gc_show(plan)?;
+        if plan.state != PlanState::Open {
+            let (code, why) = (Refusal::PlanClosed.as_str(), format!("the plan is {}", plan.state));
+            return Err(Error::Refused { code, why, pointers: Vec::new() });
+        }
+        let (mut report, mut given_up) = (GcRunReport { plans: 1, ..GcRunReport::default() }, Vec::new());
+        let waits = |group: &&GcGroup| matches!(group.state, GroupState::Planned | GroupState::Refused);
+        for group in plan.groups.iter().filter(waits) {
+            report.groups += 1;
+            self.gc_one(summarizer, &plan, group, &mut report, &mut given_up)?;
+            each(&report);
+        }
+        for (plan, group, reason) in given_up {
+            self.gc_abort(plan, Some(&group), &reason)?;
+        }
+        Ok(report)
+    }
+
+    /// The summary that a summarizer writes of a pack, read strictly. An answer that is no summary is given back to the
+    /// summarizer, so often as the policy says (`gc.repair_attempts`). Nothing changes.
+    ///
+    /// ```
+    /// use oubliette::gc::Extractive;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea.")?.id;
+    /// let summary = team.gc_summary_of(&Extractive::default(), &team.gc_pack_of(&[tea])?)?;
+    /// assert_eq!(summary.source_ids, [tea.to_string()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the summarizer; `Refused` where the answer stays no summary.
+    pub fn gc_summary_of(&self, summarizer: &dyn Summarizer, pack: &InputPack) -> Result<SummaryDocument> {
+        rehearsed(summarizer, pack, self.db.inner.in_force().policy.gc.repair_attempts)
+    }
+
     /// The built-in summarizer, with the length that the policy in force gives its summaries.
     ///
     /// ```
@@ -207,7 +270,8 @@ impl Namespace {
                 }
                 taken.extend(group.sources.iter().map(|stamp| stamp.id));
                 report.groups += 1;
-                let pack = self.gc_read(|rows, ns, _| pack(rows, ns, group, &gc))?;
+                let pack = self
+                    .gc_read(|rows, ns, _| pack(rows, ns, group.sources.iter().map(|stamp| stamp.id), &gc))?;
                 match pack
                     .ok_or(Error::Closed)
                     .and_then(|pack| rehearsed(summarizer, &pack, gc.repair_attempts))

@@ -94,7 +94,7 @@ impl Filter {
     pub fn parse(text: &str) -> Result<Self> {
         check_bytes(text.len())?;
         let Strict(value) =
-            json::read(text).map_err(|Refusal { place, why, at }| match place.is_empty() {
+            json::read(text).map_err(|Refusal { place, why, at, .. }| match place.is_empty() {
                 true => {
                     let (line, column) = at;
                     let why = format!("must be a JSON object: {why} at line {line} column {column}");

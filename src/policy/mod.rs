@@ -69,6 +69,8 @@ group! {
         gc: Gc;
         @group /// What a report on summaries and repeated messages tells.
         report: Report;
+        @group /// Tools for language models.
+        tools: Tools;
         @group /// The file.
         storage: Storage;
         @group /// The vector index.

@@ -9,3 +9,4 @@ mod index;
 mod past;
 mod recall;
 mod sandbox;
+mod tool;

@@ -49,6 +49,8 @@ mod kill;
 #[cfg(all(unix, feature = "cli"))]
 mod kill_passes;
 mod maintain;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;
@@ -72,6 +74,7 @@ mod spec_lifecycle;
 mod spec_messages;
 mod spec_model;
 mod spec_rules;
+mod spec_tools;
 mod spec_vector_dedup;
 mod sweeper;
 mod text;

@@ -1,8 +1,8 @@
 //! Answers of the database as JSON.
 
-use oubliette::exchange::{journal_json, write_memory, write_tombstone};
+use oubliette::exchange::{write_memory, write_tombstone};
 use oubliette::memory::Got;
-use oubliette::report::{Explanation, ForgetPlan, Forgotten};
+use oubliette::report::{ForgetPlan, Forgotten};
 use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome};
 use serde_json::{Value, json};
 
@@ -70,23 +70,6 @@ pub(crate) fn effort(effort: Effort) -> Value {
         Effort::Ef(ef) => json!({ "ef": ef }),
         Effort::Exact => json!({ "exact": true }),
     }
-}
-
-/// What is known of a memory.
-pub(crate) fn explanation(story: &Explanation) -> Value {
-    json!({
-        "id": story.id,
-        "state": story.state,
-        "created": story.created,
-        "merged_from": story.merged_from,
-        "replaces": story.replaces,
-        "replaced_by": story.replaced_by,
-        "family": story.family,
-        "removed": story.removed,
-        "source_forgotten": story.source_forgotten,
-        "contexts": story.contexts.items,
-        "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
-    })
 }
 
 /// What a forget did; `tombstones` is a count.

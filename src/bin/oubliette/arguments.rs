@@ -5,6 +5,7 @@ mod context_log;
 mod contradict;
 mod member;
 mod renamespace;
+mod tool;
 mod upkeep;
 
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
+#[cfg(feature = "mcp")]
+pub(crate) use self::tool::ServeOptions;
+pub(crate) use self::tool::{ToolOptions, WriterOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
 use crate::past::PastOptions;
@@ -175,6 +179,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Answer the calls of a language model: an envelope a line on standard input, an answer a line on standard output
+    Tool(ToolOptions),
+    /// Hand the tools to a client of the Model Context Protocol, over standard input and output
+    #[cfg(feature = "mcp")]
+    Serve(ServeOptions),
     /// Show the main job, end to end, on real text that ships with the program
     Demo,
     /// Print a completion script for a shell

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use oubliette::gc::{
@@ -137,15 +137,20 @@ fn read(file: &PathBuf) -> Result<String> {
     Ok(text)
 }
 
-fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Done {
-    let summarizer: Box<dyn Summarizer> = match options.summarizer.as_str() {
-        "builtin" => Box::new(namespace.gc_builtin()?),
+/// Who writes summaries, by the name that was typed.
+pub(crate) fn summarizer(namespace: &Namespace, name: &str, timeout: &str) -> Result<Arc<dyn Summarizer>> {
+    Ok(match name {
+        "builtin" => Arc::new(namespace.gc_builtin()?),
         command => {
-            let timeout: Span = options.timeout.parse()?;
+            let timeout: Span = timeout.parse()?;
             let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
-            Box::new(Commanded { command: command.to_owned(), timeout })
+            Arc::new(Commanded { command: command.to_owned(), timeout })
         }
-    };
+    })
+}
+
+fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Done {
+    let summarizer = summarizer(namespace, &options.summarizer, &options.timeout)?;
     let plan = GcOptions { max_groups: None, ..options.plan.options()? };
     let max_groups = options.plan.max_groups.map(u64::from);
     let wanted = GcRunOptions { plan, max_groups, dry_run: options.dry_run };

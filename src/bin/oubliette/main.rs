@@ -27,7 +27,10 @@ mod read;
 mod renamespace;
 mod runs;
 mod search;
+#[cfg(feature = "mcp")]
+mod serve;
 mod told;
+mod tool;
 mod upkeep;
 mod write;
 
@@ -141,6 +144,9 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Policy { command: PolicyCommand::Set { file } } => {
             maintain::set_policy(&file, place, output)
         }
+        #[cfg(feature = "mcp")]
+        Command::Serve(options) => serve::run(&options, place),
+        Command::Tool(options) => tool::run(&options, place),
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(shell),
     }

@@ -3,6 +3,7 @@
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions};
+use oubliette::tools::explanation_json;
 use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
 
@@ -277,7 +278,7 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
     let story = place.open(Access::Read)?.namespace(place.namespace()?)?.explain(name)?;
-    let mut document = answers::explanation(&story);
+    let mut document = explanation_json(&story);
     if let (false, false, Value::Object(members)) = (output.json, output.verbose, &mut document) {
         members.remove("events");
         members.remove("family");

@@ -3,27 +3,32 @@
 use crate::error::{Result, sound};
 use crate::model::MemoryId;
 use crate::policy::Gc;
-use crate::store::{AggregateRow, GroupRow, MessageRows, NsId};
+use crate::store::{AggregateRow, MessageRows, NsId};
 use crate::summary::{InputPack, PackAggregate, PackLimits, PackSource, TimeSpan};
 
-/// The sources of a group that can still be read, and the numbers of the aggregates among them.
+/// The memories of these that can still be read, and the numbers of the aggregates among them.
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn pack<R: MessageRows>(rows: &R, ns: NsId, group: &GroupRow, gc: &Gc) -> Result<InputPack> {
+pub(crate) fn pack<R: MessageRows>(
+    rows: &R,
+    ns: NsId,
+    ids: impl IntoIterator<Item = MemoryId>,
+    gc: &Gc,
+) -> Result<InputPack> {
     let (mut sources, mut aggregates) = (Vec::new(), Vec::new());
-    for stamp in &group.sources {
-        let vitals = sound(rows.vitals(ns, stamp.id))?.flatten();
-        let content = sound(rows.content(ns, stamp.id))?.flatten();
+    for id in ids {
+        let vitals = sound(rows.vitals(ns, id))?.flatten();
+        let content = sound(rows.content(ns, id))?.flatten();
         let Some((vitals, content)) = vitals.zip(content) else { continue };
-        if let Some(id) = content.aggregate_id
-            && let Some(row) = sound(rows.aggregate(ns, id.as_bytes()))?.flatten()
+        if let Some(aggregate) = content.aggregate_id
+            && let Some(row) = sound(rows.aggregate(ns, aggregate.as_bytes()))?.flatten()
         {
-            aggregates.push(statistics(id, row));
+            aggregates.push(statistics(aggregate, row));
         }
         sources.push(PackSource {
-            id: stamp.id.to_string(),
-            ts: stamp.at_ms,
+            id: id.to_string(),
+            ts: vitals.happened_at.unwrap_or(vitals.created_at).as_millis(),
             kind: content.kind(vitals.kind_code),
             channel: content.channel,
             author_kind: content.author_kind,

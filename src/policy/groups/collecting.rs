@@ -74,6 +74,14 @@ group! {
     }
 }
 
+group! {
+    /// What the tools for language models may do.
+    Tools {
+        /// Whether one tool may write a summary and put it in the place of its sources.
+        allow_combined: bool = false, any;
+    }
+}
+
 /// What makes memories one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,0 +1,161 @@
+//! Messages as lines of JSON, read strictly and written in turn.
+//!
+//! A message whose objects have a name twice is refused: the usual reader would silently keep the last of both. A line that is too
+//! long, or no message, is answered with an error of JSON-RPC, and the next line is read.
+
+use std::io::{Error, ErrorKind, Result};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::json::{self, Strict};
+use crate::limits::LINE_BYTES_MAX;
+
+/// Lines that wait to be written. While there are so many, no message is read.
+const WAITING: usize = 256;
+/// How long the last answers may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// What JSON-RPC calls a line that is no JSON, and a message of another form.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+
+/// Messages from a reader, and to a writer.
+pub(super) struct Lines<R> {
+    read: BufReader<R>,
+    /// What was read of the next line. It stays here when a read is given up half-way.
+    line: Vec<u8>,
+    /// Whether the line is past its bound, and only its end is looked for.
+    too_long: bool,
+    /// None once it is closed.
+    write: Option<mpsc::Sender<String>>,
+    /// The task that writes.
+    writer: Option<JoinHandle<()>>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Begins to write; lines are written one after the other, by a task of the runtime.
+    pub(super) fn new(read: R, mut write: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (sender, mut lines) = mpsc::channel::<String>(WAITING);
+        let writer = tokio::spawn(async move {
+            while let Some(mut line) = lines.recv().await {
+                line.push('\n');
+                // Nobody reads any more where it fails: the channel closes, and with it the transport.
+                if write.write_all(line.as_bytes()).await.is_err() || write.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Lines {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            too_long: false,
+            write: Some(sender),
+            writer: Some(writer),
+        }
+    }
+
+    /// The next line, an error in its place where it is too long; none at the end. A read that is given up loses nothing.
+    async fn next(&mut self) -> Option<std::result::Result<Vec<u8>, String>> {
+        loop {
+            // A read that fails is the end: nothing more can be read.
+            let bytes = self.read.fill_buf().await.ok().filter(|bytes| !bytes.is_empty())?;
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(bytes.len(), |end| end + 1);
+            if self.line.len() + taken > LINE_BYTES_MAX {
+                self.too_long = true;
+                self.line.clear();
+            }
+            if !self.too_long {
+                self.line.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+            }
+            self.read.consume(taken);
+            if end.is_none() {
+                continue;
+            }
+            if std::mem::take(&mut self.too_long) {
+                self.line.clear();
+                return Some(Err(format!("a message has at most {LINE_BYTES_MAX} bytes")));
+            }
+            return Some(Ok(std::mem::take(&mut self.line)));
+        }
+    }
+}
+
+/// The message of a line; none where there is nothing to answer, else the error that answers it.
+fn message(line: &[u8]) -> std::result::Result<Option<RxJsonRpcMessage<RoleServer>>, String> {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Err(refused(PARSE_ERROR, &Value::Null, "a message is UTF-8"));
+    };
+    let Strict(value) = json::read(text).map_err(|why| {
+        // The id is that of the usual reader, so that whoever waits for an answer gets this one.
+        let lax: Value = serde_json::from_str(text).unwrap_or_default();
+        let code = if lax.is_null() { PARSE_ERROR } else { INVALID_REQUEST };
+        refused(code, lax.get("id").unwrap_or(&Value::Null), &format!("{}: {}", why.pointer, why.why))
+    })?;
+    let id = value.get("id").cloned();
+    let is_call = value.get("method").is_some();
+    match serde_json::from_value(value) {
+        Ok(message) => Ok(Some(message)),
+        // A notification of a sort that nobody knows is no news.
+        Err(_) if is_call && id.is_none() => Ok(None),
+        Err(why) => Err(refused(INVALID_REQUEST, &id.unwrap_or_default(), &json::clean(&why))),
+    }
+}
+
+fn refused(code: i32, id: &Value, why: &str) -> String {
+    let id = if id.is_string() || id.is_number() { id } else { &Value::Null };
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": why } }).to_string()
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<()>> + Send + 'static {
+        let sender = self.write.clone();
+        async move {
+            let line = serde_json::to_string(&item)?;
+            let gone = || Error::new(ErrorKind::BrokenPipe, "nobody reads the answers");
+            sender.ok_or_else(gone)?.send(line).await.map_err(|_| gone())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let sender = self.write.clone()?;
+        loop {
+            // Room for an answer, before there is anything to answer.
+            let room = sender.reserve().await.ok()?;
+            let answer = match self.next().await? {
+                Ok(line) => match message(&line) {
+                    Ok(Some(message)) => return Some(message),
+                    Ok(None) => continue,
+                    Err(answer) => answer,
+                },
+                Err(why) => refused(INVALID_REQUEST, &Value::Null, &why),
+            };
+            room.send(answer);
+        }
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.write = None;
+        if let Some(writer) = self.writer.take() {
+            // What is answered is written, as long as somebody reads.
+            let _ = timeout(LAST_WORDS, writer).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Why a call of a tool was refused, as data.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, ErrorKind};
+use crate::summary::Fault;
+use crate::tools::shape::Shape;
+
+/// Characters of the name of a tool that is not known.
+const NAME_CHARS_MAX: usize = 80;
+
+/// Why a call was refused. Nothing has changed, but that a plan notes the refusal of a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolError {
+    /// The tool, if the call said which.
+    pub name: Option<String>,
+    /// The rule that refused: `invalid_json`, `invalid_envelope`, `unknown_tool`, `invalid_args`, the name of a
+    /// [`Refusal`](crate::gc::Refusal), or the kind of the error.
+    pub code: String,
+    /// What is wrong, in words.
+    pub message: String,
+    /// JSON pointers to the wrong values of the call.
+    pub pointers: Vec<String>,
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl ToolError {
+    pub(super) fn new(name: Option<&str>, code: &str, message: impl Into<String>) -> Self {
+        ToolError {
+            name: name.map(|name| name.chars().take(NAME_CHARS_MAX).collect()),
+            code: code.to_owned(),
+            message: message.into(),
+            pointers: Vec::new(),
+        }
+    }
+
+    /// Of values that have another shape.
+    pub(super) fn of_faults(name: Option<&str>, code: &str, faults: &[Fault]) -> Self {
+        let told = faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.what));
+        let message = told.collect::<Vec<_>>().join("; ");
+        let pointers = faults.iter().map(|fault| fault.pointer.clone()).collect();
+        ToolError { pointers, ..ToolError::new(name, code, message) }
+    }
+
+    /// Of an error of the database; a field that is an argument becomes a pointer.
+    pub(super) fn of(name: &str, arguments: &Shape, error: &Error) -> Self {
+        let (code, pointers) = match error {
+            Error::Refused { code, pointers, .. } => ((*code).to_owned(), pointers.clone()),
+            Error::Invalid { field, .. } => {
+                let first = field.split(['/', '.']).next().unwrap_or_default();
+                let pointer = arguments.has(first).then(|| format!("/args/{}", field.replace('.', "/")));
+                ("invalid_args".to_owned(), pointer.into_iter().collect())
+            }
+            Error::NotFound { what, .. } => (format!("{}_not_found", what.replace(' ', "_")), Vec::new()),
+            other => (code_of(other.kind()), Vec::new()),
+        };
+        let message = match error {
+            Error::Refused { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        ToolError { pointers, ..ToolError::new(Some(name), &code, message) }
+    }
+
+    /// The answer to an envelope.
+    ///
+    /// ```
+    /// use oubliette::tools::Toolbox;
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let why = Toolbox::new(team).call("memory.gc_plan", json!({ "limit_tokens": "60000" })).unwrap_err();
+    /// let told = why.to_json();
+    /// assert_eq!((&told["type"], &told["code"]), (&json!("tool_error"), &json!("invalid_args")));
+    /// assert_eq!(told["pointers"], json!(["/args/limit_tokens"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_json(&self) -> Value {
+        json!({
+            "type": "tool_error", "name": self.name, "code": self.code, "message": self.message,
+            "pointers": self.pointers,
+        })
+    }
+}
+
+/// Of a line that is no envelope.
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        ToolError {
+            pointers: vec![String::new()],
+            ..ToolError::new(None, "invalid_envelope", error.to_string())
+        }
+    }
+}
+
+/// The name of a kind in snake case.
+fn code_of(kind: ErrorKind) -> String {
+    let mut code = String::new();
+    for letter in kind.to_string().chars() {
+        if letter.is_ascii_uppercase() && !code.is_empty() {
+            code.push('_');
+        }
+        code.push(letter.to_ascii_lowercase());
+    }
+    code
+}

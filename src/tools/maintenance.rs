@@ -1,0 +1,98 @@
+//! The tool that runs maintenance, in rounds, so that a caller who leaves does not wait for the rest.
+
+use serde_json::{Value, json};
+
+use crate::engine::{MaintainOptions, MaintainReport};
+use crate::error::Result;
+use crate::model::{Pass, Span};
+use crate::tools::arguments::arguments;
+use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, told};
+use crate::tools::shape::{Shape, at_least, integer, set};
+
+/// Milliseconds of a round, after which a caller who has left is noticed.
+const ROUND_MS: i64 = 250;
+/// Rounds of a second.
+const ROUNDS: u64 = 4;
+
+arguments! {
+    /// The arguments of `run_maintenance`.
+    MaintainArguments {
+        passes: Option<Vec<Pass>> = set(Shape::Word(Pass::ALL.iter().map(|pass| pass.as_str()).collect()), 1, Pass::ALL.len())
+            .optional().about("Which passes; by default those that the policy enables.");
+        dry_run: Option<bool> = Shape::Flag.or(true).about("true tells what there is to do; false does it.");
+        max_seconds: Option<u64> = integer(1, 600).or(20).about("How long to work; the next call goes on with the rest.");
+    }
+}
+
+/// A pass over all rounds.
+struct Told {
+    pass: Pass,
+    planned: u64,
+    changed: u64,
+    removed: u64,
+    left: u64,
+    run: Value,
+}
+
+/// `run_maintenance`: until nothing is left to do, the time is over or nobody waits any more.
+pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> Result<Value> {
+    let dry_run = args.dry_run.unwrap_or(true);
+    let options = MaintainOptions {
+        dry_run,
+        budget: (!dry_run).then(|| Span::from_millis(ROUND_MS)),
+        ..MaintainOptions::default().passes(args.passes.unwrap_or_default())
+    };
+    let mut passes: Vec<Told> = Vec::new();
+    for _ in 0..args.max_seconds.unwrap_or(20).saturating_mul(ROUNDS) {
+        let moved = add(&mut passes, &host.namespace.maintain_with(&options)?);
+        let (done, left) =
+            passes.iter().fold((0, 0), |(done, left), pass| (done + pass.changed, left + pass.left));
+        caller.progress(done, Some(done + left));
+        if dry_run || left == 0 || !moved || caller.is_gone() {
+            break;
+        }
+    }
+    let passes = passes.iter().map(|told| {
+        json!({
+            "pass": told.pass, "planned": told.planned, "changed": told.changed, "removed": told.removed,
+            "left": told.left, "run": told.run,
+        })
+    });
+    Ok(json!({ "dry_run": dry_run, "passes": passes.collect::<Vec<_>>() }))
+}
+
+/// Adds a round; tells whether it has changed anything.
+fn add(passes: &mut Vec<Told>, round: &MaintainReport) -> bool {
+    let mut moved = false;
+    for report in &round.passes {
+        let (pass, run) = (report.pass, json!(report.run));
+        let at = passes.iter().position(|told| told.pass == pass).unwrap_or_else(|| {
+            passes.push(Told { pass, planned: 0, changed: 0, removed: 0, left: 0, run: Value::Null });
+            passes.len() - 1
+        });
+        let Some(told) = passes.get_mut(at) else { continue };
+        told.planned = told.planned.max(report.planned);
+        told.changed += report.changed;
+        told.removed += report.tombstoned;
+        told.left = report.left;
+        moved |= report.changed > 0;
+        if !run.is_null() {
+            told.run = run;
+        }
+    }
+    moved
+}
+
+/// What `run_maintenance` answers.
+pub(super) fn answer() -> Shape {
+    let pass = Shape::Open(vec![
+        told().required().named("pass"),
+        at_least(0).required().about("Memories there are to work on.").named("planned"),
+        at_least(0).required().named("changed"),
+        at_least(0).required().named("removed"),
+        at_least(0).required().about("What the next call goes on with.").named("left"),
+        Shape::Any.required().about("The run, for memory_undo.").named("run"),
+    ]);
+    Shape::Open(vec![Shape::Flag.required().named("dry_run"), all(pass).required().named("passes")])
+}

@@ -1,0 +1,30 @@
+//! How does a language model use the memory of its host?
+//!
+//! A [`Toolbox`] has the tools of one namespace. The host binds the namespace; no argument names another. A call is an envelope,
+//! a line of JSON that [`Toolbox::answer`] answers with a line, or a name with arguments ([`Toolbox::call`]).
+//!
+//! Invariants. The schema of a tool and the check of its arguments are made from one description, so a call that the schema
+//! allows is read, and another is refused with a JSON pointer to each wrong value. A call that is refused changes nothing. What
+//! removes memories is told first: a dry run is the default wherever a tool has one.
+//!
+//! This room is a client of the public API, as a user's program is.
+
+mod arguments;
+mod budget;
+mod envelope;
+mod error;
+mod forgetting;
+mod host;
+mod maintenance;
+mod reading;
+mod shape;
+mod summaries;
+mod table;
+mod toolbox;
+mod upkeep;
+mod writing;
+
+pub use error::ToolError;
+pub use host::Caller;
+pub use toolbox::{ToolHints, ToolSchema, Toolbox, tool_schemas};
+pub use upkeep::explanation_json;

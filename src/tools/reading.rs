@@ -1,0 +1,254 @@
+//! The tools that read memories: search, one memory, a list. What they answer is bounded by tokens.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::limits::K_MAX;
+use crate::model::{Filter, Kind, Memory, PageRequest, Query, Time};
+use crate::recall::Got;
+use crate::tools::arguments::arguments;
+use crate::tools::budget::{Budget, position, rest};
+use crate::tools::host::{Caller, Host};
+use crate::tools::shape::{Member, Shape, integer, text};
+
+/// Characters of the name of a memory.
+pub(super) const NAME_CHARS_MAX: usize = 512;
+
+/// The id or the key of a memory.
+pub(super) fn name() -> Shape {
+    text(1, NAME_CHARS_MAX)
+}
+
+fn cursor() -> Member {
+    text(1, 1_024).optional().about("next_cursor of the last answer, to go on with it.")
+}
+
+fn tokens(default: u64) -> Member {
+    integer(16, 64_000).or(default).about("Room for the texts of the answer; a token is four bytes.")
+}
+
+/// A member of an answer that is a text of any length.
+pub(super) fn told() -> Shape {
+    Shape::Text { min: 0, max: None }
+}
+
+arguments! {
+    /// The arguments of `search_memories`.
+    SearchArguments {
+        query: String = text(1, 4_000).required().about("What to find, in words: a question or a topic.");
+        limit: Option<usize> = integer(1, 50).or(8);
+        max_tokens: Option<usize> = tokens(1_500);
+        cursor: Option<String> = cursor();
+        kind: Option<String> = text(1, 64).optional().about("Only memories of this kind, such as knowledge or event.");
+        tag: Option<String> = text(1, 128).optional().about("Only memories with this tag.");
+        as_of: Option<String> = text(1, 40).optional().about("What was known at this time, as 2026-01-31T12:00:00Z.");
+    }
+}
+
+/// `search_memories`. Its hits count as retrieved.
+pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Result<Value> {
+    let offset = args.cursor.as_deref().map_or(Ok(0), position)?;
+    let room = K_MAX.checked_sub(offset).filter(|room| *room > 0).ok_or_else(|| {
+        Error::invalid("cursor", format!("must be below {K_MAX}: nobody reads so many hits"), offset)
+    })?;
+    let limit = args.limit.unwrap_or(8).min(room);
+    let mut query = Query::text(args.query).k(limit).offset(offset).track(true);
+    query.filter = filter(args.kind.as_deref(), args.tag.as_deref())?;
+    if let Some(at) = &args.as_of {
+        query = query.as_of(time("as_of", at)?);
+    }
+    let found = host.namespace.search(query)?.hits;
+    let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
+    let mut hits = Vec::new();
+    for hit in &found {
+        let Some((text, is_whole)) = budget.take(&hit.text) else { break };
+        let memory = host.namespace.get(hit.id)?;
+        let mut one = json!({ "id": hit.id, "text": text, "score": hit.score });
+        if let Value::Object(members) = &mut one {
+            members.extend(hit.key.clone().map(|key| ("key".to_owned(), json!(key))));
+            members.extend((!is_whole).then(|| ("cut".to_owned(), json!(true))));
+            if let Some(memory) = memory {
+                members.insert("kind".to_owned(), json!(memory.kind));
+                members.insert("created_at".to_owned(), json!(memory.created_at));
+                let stands_for = (memory.kind == Kind::Summary).then_some(memory.sources.len());
+                members.extend(stands_for.map(|count| ("stands_for".to_owned(), json!(count))));
+            }
+        }
+        hits.push(one);
+    }
+    let is_last = hits.len() == found.len() && found.len() < limit || offset + hits.len() >= K_MAX;
+    let next = (!is_last).then(|| (offset + hits.len()).to_string());
+    Ok(with_next(json!({ "hits": hits }), next))
+}
+
+/// What `search_memories` answers.
+pub(super) fn search_answer() -> Shape {
+    let hit = Shape::Open(vec![
+        told().required().named("id"),
+        told().required().named("text"),
+        Shape::Any.required().named("score"),
+        told().optional().named("key"),
+        Shape::Flag
+            .optional()
+            .about("Only the beginning of the text is told; get_memory tells all.")
+            .named("cut"),
+        told().optional().named("kind"),
+        told().optional().named("created_at"),
+        integer(0, u64::MAX)
+            .optional()
+            .about("Of a summary: the number of memories in its place.")
+            .named("stands_for"),
+    ]);
+    Shape::Open(vec![all(hit).required().named("hits"), told().optional().named("next_cursor")])
+}
+
+/// A list of any length.
+pub(super) fn all(of: Shape) -> Shape {
+    Shape::List { of: Box::new(of), min: None, max: None, unique: false }
+}
+
+arguments! {
+    /// The arguments of `get_memory`.
+    GetArguments {
+        id: String = name().required().about("The id of the memory, or its key.");
+        max_tokens: Option<usize> = tokens(4_000);
+        cursor: Option<String> = cursor();
+    }
+}
+
+/// `get_memory`: in any state; of one that is gone, what is left of it.
+pub(super) fn get(host: &Host, args: GetArguments, _: &dyn Caller) -> Result<Value> {
+    match host.namespace.look_up(args.id, false)? {
+        Got::Memory(memory) => {
+            let (at, text) = rest(&memory.text, args.cursor.as_deref())?;
+            let taken = Budget::new(args.max_tokens.unwrap_or(4_000)).take(text);
+            let (text, is_whole) = taken.unwrap_or_default();
+            let next = (!is_whole).then(|| (at + text.len()).to_string());
+            Ok(with_next(one(&memory, text), next))
+        }
+        Got::Tombstone(gone) => Ok(json!({
+            "id": gone.id, "state": "tombstoned", "text": "", "reason": gone.reason, "removed_at": gone.deleted_at,
+            "replaced_by": gone.replaced_by,
+        })),
+    }
+}
+
+/// What `get_memory` answers.
+pub(super) fn get_answer() -> Shape {
+    Shape::Open(vec![
+        told().required().named("id"),
+        told().required().named("state"),
+        told().required().named("text"),
+        told().optional().named("next_cursor"),
+    ])
+}
+
+/// A memory with the fields that a language model asks for.
+fn one(memory: &Memory, text: &str) -> Value {
+    let mut members = Map::new();
+    let mut tell = |name: &str, value: Value| {
+        if !(value.is_null() || value == json!([]) || value == json!({}) || value == json!(false)) {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    tell("id", json!(memory.id));
+    tell("state", json!(memory.state));
+    tell("text", json!(text));
+    tell("keys", json!(memory.keys));
+    tell("kind", json!(memory.kind));
+    tell("tier", json!(memory.tier));
+    tell("tags", json!(memory.tags));
+    tell("pinned", json!(memory.pinned));
+    tell("importance", json!(memory.importance));
+    tell("confidence", json!(memory.confidence));
+    tell("metadata", json!(memory.metadata));
+    tell("created_at", json!(memory.created_at));
+    tell("happened_at", json!(memory.happened_at));
+    tell("expires_at", json!(memory.expires_at));
+    tell("replaced_by", json!(memory.superseded.as_ref().map(|superseded| superseded.by)));
+    tell("sources", json!(memory.sources));
+    tell("source_forgotten", json!(Some(memory.source_forgotten).filter(|count| *count > 0)));
+    Value::Object(members)
+}
+
+arguments! {
+    /// The arguments of `list_memories`.
+    ListArguments {
+        limit: Option<usize> = integer(1, 100).or(20);
+        max_tokens: Option<usize> = tokens(1_500);
+        cursor: Option<String> = cursor();
+        kind: Option<String> = text(1, 64).optional().about("Only memories of this kind.");
+        tag: Option<String> = text(1, 128).optional().about("Only memories with this tag.");
+        oldest_first: Option<bool> = Shape::Flag.or(false);
+    }
+}
+
+/// `list_memories`, the newest first.
+pub(super) fn list(host: &Host, args: ListArguments, _: &dyn Caller) -> Result<Value> {
+    let request = PageRequest {
+        filter: filter(args.kind.as_deref(), args.tag.as_deref())?,
+        newest_first: !args.oldest_first.unwrap_or(false),
+        limit: args.limit.unwrap_or(20),
+        cursor: args.cursor,
+        ..PageRequest::default()
+    };
+    let page = host.namespace.list(&request)?;
+    let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
+    let mut items = Vec::new();
+    for memory in &page.items {
+        let Some((text, is_whole)) = budget.take(&memory.text) else { break };
+        let mut item = json!({
+            "id": memory.id, "text": text, "kind": memory.kind, "created_at": memory.created_at,
+        });
+        if let Value::Object(members) = &mut item {
+            members.extend(memory.key().map(|key| ("key".to_owned(), json!(key))));
+            members.extend((!is_whole).then(|| ("cut".to_owned(), json!(true))));
+        }
+        items.push(item);
+    }
+    let next = match items.len() {
+        told if told < page.items.len() => {
+            // The cursor of the listing goes on behind what was told.
+            host.namespace.list(&PageRequest { limit: told, ..request })?.next
+        }
+        _ => page.next,
+    };
+    Ok(with_next(json!({ "items": items }), next))
+}
+
+/// What `list_memories` answers.
+pub(super) fn list_answer() -> Shape {
+    let item = Shape::Open(vec![
+        told().required().named("id"),
+        told().required().named("text"),
+        told().required().named("kind"),
+        told().required().named("created_at"),
+        told().optional().named("key"),
+        Shape::Flag
+            .optional()
+            .about("Only the beginning of the text is told; get_memory tells all.")
+            .named("cut"),
+    ]);
+    Shape::Open(vec![all(item).required().named("items"), told().optional().named("next_cursor")])
+}
+
+fn with_next(mut answer: Value, next: Option<String>) -> Value {
+    if let Value::Object(members) = &mut answer {
+        members.extend(next.map(|next| ("next_cursor".to_owned(), json!(next))));
+    }
+    answer
+}
+
+/// Memories of a kind and with a tag.
+fn filter(kind: Option<&str>, tag: Option<&str>) -> Result<Option<Filter>> {
+    let wanted: Map<String, Value> = [("kind", kind), ("tags", tag)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))))
+        .collect();
+    if wanted.is_empty() { Ok(None) } else { Filter::from_json(&Value::Object(wanted)).map(Some) }
+}
+
+/// An instant.
+fn time(field: &str, text: &str) -> Result<Time> {
+    text.parse().map_err(|_| Error::invalid(field, "must be a time such as 2026-01-31T12:00:00Z", text))
+}

@@ -1,0 +1,131 @@
+//! The list of tools: one row a tool.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::tools::arguments::Arguments;
+use crate::tools::host::{Caller, Host};
+use crate::tools::shape::Shape;
+use crate::tools::{forgetting, maintenance, reading, summaries, upkeep, writing};
+
+/// Which tools a host hands out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// Called by envelopes.
+    Envelope,
+    /// The same, where the policy allows it.
+    Combined,
+    /// Called by name, beside the others.
+    Memory,
+}
+
+/// What a tool does to the memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It changes none.
+    Reads,
+    /// It notes that they were read.
+    Retrieves,
+    /// It adds to them. The same call again changes nothing more.
+    AddsOnce,
+    /// It adds to them.
+    Adds,
+    /// It changes what they say; what they said stays in their history. The same call again changes nothing more.
+    Changes,
+    /// It may remove memories. The same call again removes nothing more.
+    Removes,
+}
+
+/// A tool.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) set: Set,
+    pub(super) effect: Effect,
+    /// What it is for, in a sentence or two for a language model.
+    pub(super) about: &'static str,
+    pub(super) arguments: fn() -> Shape,
+    /// What it answers.
+    pub(super) answer: fn() -> Shape,
+    run: fn(&Host, Value, &dyn Caller) -> Result<Value>,
+}
+
+impl Tool {
+    /// Carries out a call whose arguments have their shape.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub(super) fn run(&self, host: &Host, args: Value, caller: &dyn Caller) -> Result<Value> {
+        (self.run)(host, args, caller)
+    }
+}
+
+/// An answer with these members and others.
+fn with(names: &[&'static str]) -> Shape {
+    Shape::Open(names.iter().map(|name| Shape::Any.required().named(name)).collect())
+}
+
+/// Rows: `Set Effect "name" handler(Arguments) -> answer "about";`.
+macro_rules! tools {
+    ($($set:ident $effect:ident $name:literal $file:ident::$run:ident($arguments:ident) -> $answer:expr; $about:literal;)+) => {
+        /// All tools, in the order in which they are told.
+        pub(super) static TOOLS: &[Tool] = &[$(Tool {
+            name: $name,
+            set: Set::$set,
+            effect: Effect::$effect,
+            about: $about,
+            arguments: <$file::$arguments as Arguments>::shape,
+            answer: $answer,
+            run: |host, args, caller| $file::$run(host, <$file::$arguments as Arguments>::read(args)?, caller),
+        },)+];
+    };
+}
+
+tools! {
+    Memory Adds "add_memory" writing::add(AddArguments) -> writing::written_answer;
+        "Remember one fact. What is known already is not stored twice.";
+    Memory Retrieves "search_memories" reading::search(SearchArguments) -> reading::search_answer;
+        "Find memories by meaning and words. Call it before you answer from memory.";
+    Memory Reads "get_memory" reading::get(GetArguments) -> reading::get_answer;
+        "Read one memory as a whole, by its id or key, whatever became of it.";
+    Memory Reads "list_memories" reading::list(ListArguments) -> reading::list_answer;
+        "Page through the memories, the newest first.";
+    Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
+        "Change the text or the fields of a memory. What is left out stays.";
+    Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
+        "Put what is true now in the place of memories that are no longer true. Searches then find only the new one.";
+    Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;
+        "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
+    Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
+        "Forget many memories for good, by ids, a tag or a filter. By default it only tells what would go; dry_run false forgets.";
+    Memory Reads "memory_stats" upkeep::stats(NoArguments) -> || with(&["local", "mem0", "health"]);
+        "Count the memories by agent, scope and tag.";
+    Memory Removes "run_maintenance" maintenance::run(MaintainArguments) -> maintenance::answer;
+        "Run maintenance: what is over goes, duplicates become one. By default it only tells what there is to do; dry_run false does it.";
+    Envelope AddsOnce "memory.context_log_write" summaries::context_log_write(ContextArguments)
+        -> || with(&["counted", "already", "unknown"]);
+        "Note which memories were put into the context of a language model. Call it once for each context.";
+    Envelope Adds "memory.gc_plan" summaries::gc_plan(PlanArguments) -> || with(&["plan_id", "state", "groups"]);
+        "Plan which old and unused memories become summaries. Nothing is removed.";
+    Envelope Reads "memory.summarize" summaries::summarize(SummarizeArguments) -> || with(&[]);
+        "Get the memories of a group and the instructions to summarize them as JSON. Nothing is removed.";
+    Envelope Removes "memory.compact_commit" summaries::compact_commit(CommitArguments)
+        -> || with(&["summary_memory_id", "deleted_count", "skipped", "recall_guard", "run"]);
+        "Put a summary in the place of its sources, in one step. The sources can be brought back with memory.undo.";
+    Envelope AddsOnce "memory.compact_abort" summaries::compact_abort(AbortArguments)
+        -> || with(&["plan_id", "state", "groups"]);
+        "Give up a plan, or one group of it. Its memories stay as they are.";
+    Envelope Reads "get_memory_stats" upkeep::stats(NoArguments) -> || with(&["local", "mem0", "health"]);
+        "Count the memories by agent, scope and tag, with signs of trouble.";
+    Envelope Removes "memory.hygiene" upkeep::hygiene(HygieneArguments) -> || with(&["dry_run"]);
+        "Run one pass of maintenance. By default it only tells what it would do; dry_run false does it.";
+    Envelope Reads "memory.explain" upkeep::explain(ExplainArguments) -> || with(&["stories"]);
+        "Tell where a memory came from, what happened to it and why it is gone. Give its id, or a question or its text.";
+    Envelope Removes "memory.undo" upkeep::undo(UndoArguments) -> || with(&["dry_run"]);
+        "Take back a run of maintenance, a summary or an import. By default it only tells what is known of the run.";
+    Envelope Reads "memory.gc_report" summaries::gc_report(ReportArguments)
+        -> || with(&["changed", "compacted", "summaries_created", "memories_deleted", "text"]);
+        "Report what happened to repeated messages and summaries since an instant, in milliseconds since 1970.";
+    Combined Removes "memory.summarize_and_compact" summaries::summarize_and_compact(CombinedArguments)
+        -> || with(&["groups", "committed", "aborted", "refused", "sources", "runs"]);
+        "Write a summary for each open group of a plan and put it in the place of its sources.";
+}

@@ -1,0 +1,167 @@
+//! The tools that look after a namespace: statistics, hygiene, stories of memories, taking runs back.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::{MaintainOptions, Namespace};
+use crate::error::{Error, Result};
+use crate::exchange::journal_json;
+use crate::model::{Pass, Query};
+use crate::recall::Explanation;
+use crate::tools::arguments::arguments;
+use crate::tools::host::{Caller, Host};
+use crate::tools::shape::{Shape, at_least, text};
+use crate::tools::summaries::{id, run};
+
+/// Memories that a question leads to at most.
+const STORIES_MAX: usize = 3;
+
+arguments! {
+    /// The arguments of a tool that takes none.
+    NoArguments {}
+}
+
+/// `get_memory_stats`.
+pub(super) fn stats(host: &Host, _: NoArguments, _: &dyn Caller) -> Result<Value> {
+    Ok(json!(host.namespace.memory_stats()?))
+}
+
+/// A pass by the name that the tool gives it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HygienePass {
+    ProfileCollapse,
+    VectorDedup,
+    SnapshotPrune,
+    PurgeExpired,
+    Fsck,
+}
+
+arguments! {
+    /// The arguments of `memory.hygiene`.
+    HygieneArguments {
+        pass: HygienePass = Shape::Word(vec![
+            "profile_collapse", "vector_dedup", "snapshot_prune", "purge_expired", "fsck",
+        ]).required();
+        dry_run: Option<bool> = Shape::Flag.or(true);
+        enable_fuzzy: Option<bool> = Shape::Flag.or(false);
+        max_sample_groups: Option<u32> = at_least(0).or(20);
+        batch_size: Option<u32> = at_least(1).or(500);
+    }
+}
+
+/// `memory.hygiene`: one pass, by default to see what it would do. What is left out is as the policy says.
+pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Result<Value> {
+    let dry_run = args.dry_run.unwrap_or(true);
+    let pass = match args.pass {
+        HygienePass::ProfileCollapse => Pass::Collapse,
+        HygienePass::VectorDedup => Pass::VectorDuplicates,
+        HygienePass::SnapshotPrune => Pass::Snapshots,
+        HygienePass::PurgeExpired => Pass::Expire,
+        HygienePass::Fsck => return fsck(&host.namespace, dry_run),
+    };
+    let options = MaintainOptions {
+        dry_run,
+        fuzzy: args.enable_fuzzy,
+        max_samples: args.max_sample_groups,
+        batch_size: args.batch_size,
+        ..MaintainOptions::default().passes([pass])
+    };
+    let report = host.namespace.maintain_with(&options)?;
+    Ok(json!({ "dry_run": dry_run, "run": report.run, "passes": report.passes }))
+}
+
+/// The audit of the namespace.
+fn fsck(namespace: &Namespace, dry_run: bool) -> Result<Value> {
+    let _ = (namespace, dry_run);
+    Err(Error::Refused {
+        code: "unavailable",
+        why: "this build has no fsck".to_owned(),
+        pointers: Vec::new(),
+    })
+}
+
+arguments! {
+    /// The arguments of `memory.explain`.
+    ExplainArguments {
+        id: Option<String> = id().optional();
+        query: Option<String> = text(1, 4_000).optional();
+    }
+    one of id query;
+}
+
+/// `memory.explain`: the story of a memory, or of those that a question leads to. A text that was remembered word for word leads
+/// to its memory even when that memory is gone.
+pub(super) fn explain(host: &Host, args: ExplainArguments, _: &dyn Caller) -> Result<Value> {
+    let stories = match (args.id, args.query) {
+        (Some(id), _) => vec![host.namespace.explain(id)?],
+        (None, query) => stories(&host.namespace, &query.unwrap_or_default())?,
+    };
+    Ok(json!({ "stories": stories.iter().map(explanation_json).collect::<Vec<_>>() }))
+}
+
+fn stories(namespace: &Namespace, query: &str) -> Result<Vec<Explanation>> {
+    match namespace.explain(query) {
+        Ok(story) => return Ok(vec![story]),
+        Err(Error::NotFound { .. }) => {}
+        Err(other) => return Err(other),
+    }
+    let hits = namespace.search(Query::text(query).k(STORIES_MAX).track(false))?.hits;
+    if hits.is_empty() {
+        return Err(Error::NotFound { what: "memory", name: query.chars().take(80).collect() });
+    }
+    hits.iter().map(|hit| namespace.explain(hit.id)).collect()
+}
+
+arguments! {
+    /// The arguments of `memory.undo`.
+    UndoArguments {
+        run_id: String = id().required();
+        dry_run: Option<bool> = Shape::Flag.or(true);
+    }
+}
+
+/// `memory.undo`; by default what is known of the run, and whether it can be taken back.
+pub(super) fn undo(host: &Host, args: UndoArguments, _: &dyn Caller) -> Result<Value> {
+    let id = run("run_id", &args.run_id)?;
+    if args.dry_run.unwrap_or(true) {
+        let report = host.namespace.run(id)?;
+        let report = report.ok_or_else(|| Error::NotFound { what: "run", name: id.to_string() })?;
+        return Ok(json!({ "dry_run": true, "run": report }));
+    }
+    let undone = host.namespace.undo(id)?;
+    Ok(json!({
+        "dry_run": false,
+        "restored": undone.restored,
+        "removed": undone.removed,
+        "detached": undone.detached,
+        "lost": undone.lost,
+        "already": undone.already,
+    }))
+}
+
+/// What is known of a memory, as one JSON object.
+///
+/// ```
+/// use oubliette::tools::explanation_json;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let tea = team.add("Ann prefers tea")?.id;
+/// assert_eq!(explanation_json(&team.explain(tea)?)["state"], "live");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn explanation_json(story: &Explanation) -> Value {
+    json!({
+        "id": story.id,
+        "state": story.state,
+        "created": story.created,
+        "merged_from": story.merged_from,
+        "replaces": story.replaces,
+        "replaced_by": story.replaced_by,
+        "family": story.family,
+        "removed": story.removed,
+        "source_forgotten": story.source_forgotten,
+        "contexts": story.contexts.items,
+        "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
+    })
+}

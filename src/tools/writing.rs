@@ -1,0 +1,172 @@
+//! The tools that write memories: one that is new, one that changes, one in the place of others.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::exchange::{DraftLine, ParsedLine, parse_line};
+use crate::limits::CONTENT_BYTES_MAX;
+use crate::model::{Decision, Outcome, Patch, SupersedeMode};
+use crate::tools::arguments::arguments;
+use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, name, told};
+use crate::tools::shape::{Member, Shape, list, text};
+
+/// The text of a memory.
+fn content() -> Shape {
+    text(1, CONTENT_BYTES_MAX)
+}
+
+fn tags() -> Member {
+    list(text(1, 128), 0, 64).optional()
+}
+
+fn ttl() -> Member {
+    text(1, 40).optional().about("After how long it ends, such as 30d or 12h.")
+}
+
+fn happened_at() -> Member {
+    text(1, 40).optional().about("When it happened, as 2026-01-31T12:00:00Z.")
+}
+
+arguments! {
+    /// The arguments of `add_memory`.
+    AddArguments {
+        text: String = content().required().about("One fact, in words that can be understood alone.");
+        key: Option<String> = name().optional().about("A name of yours. The same key again replaces what it said.");
+        kind: Option<String> = text(1, 64).optional().about("knowledge (the default), event, profile, behavior, skill or message.");
+        tags: Option<Vec<String>> = tags();
+        pinned: Option<bool> = Shape::Flag.optional().about("Whether maintenance must leave it alone.");
+        ttl: Option<String> = ttl();
+        happened_at: Option<String> = happened_at();
+        metadata: Option<Value> = Shape::Object.optional();
+    }
+}
+
+/// `add_memory`.
+pub(super) fn add(host: &Host, args: AddArguments, _: &dyn Caller) -> Result<Value> {
+    let line = line([
+        ("text", json!(args.text)),
+        ("key", json!(args.key)),
+        ("kind", json!(args.kind)),
+        ("tags", json!(args.tags)),
+        ("pinned", json!(args.pinned)),
+        ("ttl", json!(args.ttl)),
+        ("happened_at", json!(args.happened_at)),
+        ("metadata", json!(args.metadata)),
+    ])?;
+    Ok(written(&host.namespace.add(line.draft)?))
+}
+
+arguments! {
+    /// The arguments of `update_memory`.
+    UpdateArguments {
+        id: String = name().required().about("The id of the memory, or its key.");
+        text: Option<String> = content().optional().about("The new text. The old one stays in the history.");
+        tags: Option<Vec<String>> = tags();
+        pinned: Option<bool> = Shape::Flag.optional();
+        importance: Option<f64> = Shape::Number { min: 0.0, max: Some(1.0) }.optional();
+        ttl: Option<String> = ttl();
+        happened_at: Option<String> = happened_at();
+        metadata: Option<Value> = Shape::Object.optional();
+    }
+}
+
+/// `update_memory`: what is left out stays as it is.
+pub(super) fn update(host: &Host, args: UpdateArguments, _: &dyn Caller) -> Result<Value> {
+    let given = [
+        ("tags", json!(args.tags)),
+        ("pinned", json!(args.pinned)),
+        ("importance", json!(args.importance)),
+        ("ttl", json!(args.ttl)),
+        ("happened_at", json!(args.happened_at)),
+        ("metadata", json!(args.metadata)),
+    ];
+    if args.text.is_none() && given.iter().all(|(_, value)| value.is_null()) {
+        return Err(Error::invalid("text", "must be given, or another field to change", "nothing"));
+    }
+    // A line must have a text; a patch need not.
+    let text = args.text.clone().unwrap_or_else(|| "-".to_owned());
+    let draft = line(given.into_iter().chain([("text", json!(text))]))?.draft;
+    let patch = Patch {
+        text: args.text,
+        fields: draft.fields,
+        expiry: draft.expiry,
+        tags: draft.tags,
+        ..Patch::new()
+    };
+    Ok(written(&host.namespace.update(args.id, patch)?))
+}
+
+arguments! {
+    /// The arguments of `supersede_memory`.
+    SupersedeArguments {
+        old_ids: Vec<String> = list(name(), 1, 50).required().about("Ids or keys of what is no longer true.");
+        text: Option<String> = content().optional().about("What is true instead; it becomes a memory.");
+        new_id: Option<String> = name().optional().about("The memory that is true instead.");
+        mode: Option<SupersedeMode> = Shape::Word(SupersedeMode::ALL.iter().map(|mode| mode.as_str()).collect())
+            .or(SupersedeMode::default().as_str())
+            .about("replaced: it was true until now; correction: it was never true; duplicate: both say the same.");
+    }
+    one of text new_id;
+}
+
+/// `supersede_memory`.
+pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -> Result<Value> {
+    let mode = args.mode.unwrap_or_default();
+    if let Some(new) = args.new_id {
+        host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
+        let id = host.namespace.explain(new.as_str())?.id;
+        return Ok(json!({ "id": id, "decision": "superseded", "superseded": args.old_ids }));
+    }
+    let line = line([
+        ("text", json!(args.text)),
+        ("supersedes", json!(args.old_ids)),
+        ("supersede_mode", json!(mode)),
+    ])?;
+    let mut answer = written(&host.namespace.add(line.draft)?);
+    if let Value::Object(members) = &mut answer {
+        members.insert("superseded".to_owned(), json!(args.old_ids));
+    }
+    Ok(answer)
+}
+
+/// The draft of a line with these members; null is none.
+fn line<'m>(members: impl IntoIterator<Item = (&'m str, Value)>) -> Result<DraftLine> {
+    let given = members.into_iter().filter(|(_, value)| !value.is_null());
+    let line: Map<String, Value> = given.map(|(name, value)| (name.to_owned(), value)).collect();
+    match parse_line(Value::Object(line).to_string().as_bytes(), false)? {
+        ParsedLine::Draft(line) => Ok(*line),
+        ParsedLine::Memory(_) | ParsedLine::Kept(_) => {
+            Err(Error::invalid("text", "must be a memory, not a line of an export", "a line"))
+        }
+    }
+}
+
+/// What became of a write.
+fn written(outcome: &Outcome) -> Value {
+    let decision = outcome.decision.settled();
+    let mut answer = json!({ "id": outcome.id, "decision": decision.as_str() });
+    if let Value::Object(members) = &mut answer {
+        members.extend(outcome.key.clone().map(|key| ("key".to_owned(), json!(key))));
+        if let Decision::Revised { old } = decision {
+            members.insert("old_id".to_owned(), json!(old));
+        }
+        let near: Vec<Value> =
+            outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect();
+        members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
+    }
+    answer
+}
+
+/// What a tool answers that writes.
+pub(super) fn written_answer() -> Shape {
+    let near = Shape::Open(vec![told().required().named("id"), told().required().named("why")]);
+    Shape::Open(vec![
+        told().required().about("The memory that now says it.").named("id"),
+        told().required().about("stored, unchanged, updated, reinforced, revised, aggregated, ignored, consolidated or superseded.").named("decision"),
+        told().optional().named("key"),
+        told().optional().named("old_id"),
+        all(near).optional().about("Memories that say nearly the same.").named("near"),
+        all(told()).optional().named("superseded"),
+    ])
+}

@@ -1,0 +1,536 @@
+//! Tools by envelopes, by the rules and vectors of the specification (GC-30 to GC-37).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::world::World;
+use oubliette::gc::{Extractive, GcOptions, InputPack, Summarizer};
+use oubliette::memory::{Bucket, ContextDraft, Inclusion};
+use oubliette::policy::Syntax;
+use oubliette::tools::{Toolbox, tool_schemas};
+use oubliette::{Draft, Kind, MemoryId, PageRequest, Result, State};
+use serde_json::{Value, json};
+
+/// The schemas of the specification, by the name that stands above each.
+fn normative() -> BTreeMap<String, Value> {
+    let spec = include_str!("../../docs/spec/gc.md");
+    let lines: Vec<&str> = spec.lines().collect();
+    let schemas = lines.windows(3).filter(|lines| lines[1] == "```json" && lines[2].starts_with("{\"type\""));
+    let name = |line: &str| line.split('`').nth(1).unwrap_or("envelope").to_owned();
+    schemas.map(|lines| (name(lines[0]), serde_json::from_str(lines[2]).unwrap())).collect()
+}
+
+fn toolbox(world: &World) -> Toolbox {
+    Toolbox::new(world.ns.clone())
+}
+
+fn call(tools: &Toolbox, name: &str, args: Value) -> Value {
+    answer(tools, &json!({ "type": "tool_call", "name": name, "args": args }).to_string())
+}
+
+fn answer(tools: &Toolbox, envelope: &str) -> Value {
+    serde_json::from_str(&tools.answer(envelope)).unwrap()
+}
+
+/// The result of a call that is carried out.
+fn done(tools: &Toolbox, name: &str, args: Value) -> Value {
+    let told = call(tools, name, args);
+    assert_eq!((&told["type"], &told["name"]), (&json!("tool_result"), &json!(name)), "{told}");
+    told["result"].clone()
+}
+
+/// Code and pointers of a call that is refused, and which changes nothing.
+fn refused(world: &World, tools: &Toolbox, envelope: &str) -> (String, Vec<String>) {
+    let before = everything(world);
+    let told = answer(tools, envelope);
+    assert_eq!(told["type"], "tool_error", "{told}");
+    let names: Vec<&String> = told.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["type", "name", "code", "message", "pointers"]);
+    assert_ne!(told["message"], "");
+    assert_eq!(everything(world), before, "{envelope} changed something");
+    let pointers = told["pointers"].as_array().unwrap().iter();
+    (
+        told["code"].as_str().unwrap().to_owned(),
+        pointers.map(|one| one.as_str().unwrap().to_owned()).collect(),
+    )
+}
+
+/// What a refusal must leave as it is: memories, journal, plans, contexts.
+fn everything(world: &World) -> Value {
+    let changes = world.ns.changes(0, 1_000).unwrap();
+    let rows = world.ns.list(&PageRequest { any_state: true, ..PageRequest::default() }).unwrap();
+    let rows: Vec<_> = rows.items.iter().map(|row| (row.id, row.version, row.state)).collect();
+    json!([changes.next, rows, world.ns.gc_plans().unwrap(), world.ns.contexts(None, 100).unwrap().items])
+}
+
+fn envelope(name: &str, args: Value) -> String {
+    json!({ "type": "tool_call", "name": name, "args": args }).to_string()
+}
+
+/// A world with so many old messages of one channel and day.
+fn old(count: usize) -> (World, Vec<MemoryId>) {
+    let world = World::new();
+    let message = |number: usize| {
+        let text = format!("Ann: Box {number} went to Ghent{number}.");
+        Draft::new(text).kind(Kind::Message).channel("yard").created_at(world.ago("20d"))
+    };
+    let ids = (0..count).map(|number| world.add(message(number)).id).collect();
+    (world, ids)
+}
+
+fn summary(sources: &[MemoryId]) -> Value {
+    let span = json!({"start": 0, "end": 4_000_000_000_000_i64});
+    json!({"topic": "boxes", "time_range": span, "summary": ["boxes went to Ghent"], "source_ids": sources})
+}
+
+#[test]
+fn gc_36_every_schema_is_the_normative_one() {
+    let mut normative = normative();
+    assert_eq!(normative.len(), 13, "{:?}", normative.keys());
+    let world = World::new();
+    let tools = toolbox(&world);
+    assert_eq!(Some(tools.envelope_schema()), normative.remove("envelope"));
+    normative.remove("json_v1"); // The reader of summaries is held to it.
+    let names: Vec<&str> = tool_schemas().iter().map(|tool| tool.name).collect();
+    assert!(!names.contains(&"memory.summarize_and_compact"));
+    world.db.set_policy("tools.allow_combined = true", Syntax::Toml).unwrap();
+    for tool in tools.schemas() {
+        assert_eq!(Some(tool.input_schema), normative.remove(tool.name), "{}", tool.name);
+    }
+    assert!(normative.is_empty(), "{normative:?}");
+}
+
+#[test]
+fn gc_33_every_example_of_the_specification_is_valid() {
+    let schemas = normative();
+    let valid =
+        |name: &str, value: &Value| jsonschema::validator_for(&schemas[name]).unwrap().is_valid(value);
+    let spec = include_str!("../../docs/spec/gc.md");
+    // GC-34: an envelope.
+    let (_, text) = spec.split_once("Example: `").unwrap();
+    let example: Value = serde_json::from_str(text.split_once('`').unwrap().0).unwrap();
+    assert!(valid("envelope", &example) && valid("memory.compact_abort", &example["args"]));
+    // GC-37: a summary, which a commit takes as it is.
+    let (_, text) = spec.split_once("Valid example of json_v1:").unwrap();
+    let example: Value =
+        serde_json::from_str(text.split("```").nth(1).unwrap().trim_start_matches("json")).unwrap();
+    assert!(valid("json_v1", &example));
+    let args = json!({ "summary_json": example, "source_ids": example["source_ids"] });
+    assert!(valid("memory.compact_commit", &args));
+    let world = World::new();
+    let (code, pointers) = refused(&world, &toolbox(&world), &envelope("memory.compact_commit", args));
+    assert_eq!((code.as_str(), pointers.len()), ("plan_not_found", 0), "it was read, and there is no plan");
+}
+
+#[test]
+fn v_239_a_number_in_a_string_is_refused_with_its_pointer() {
+    let world = World::new();
+    let told =
+        refused(&world, &toolbox(&world), &envelope("memory.gc_plan", json!({ "limit_tokens": "60000" })));
+    assert_eq!(told, ("invalid_args".to_owned(), vec!["/args/limit_tokens".to_owned()]));
+}
+
+#[test]
+fn v_240_no_argument_names_another_namespace() {
+    let world = World::new();
+    world.db.namespace("other").unwrap().add("Bob prefers coffee").unwrap();
+    let tools = toolbox(&world);
+    for tool in tool_schemas() {
+        let (code, pointers) = refused(&world, &tools, &envelope(tool.name, json!({ "namespace": "other" })));
+        assert_eq!(code, "invalid_args", "{}", tool.name);
+        assert!(pointers.contains(&"/args/namespace".to_owned()), "{}: {pointers:?}", tool.name);
+    }
+}
+
+#[test]
+fn gc_30_an_envelope_has_exactly_its_three_properties() {
+    let world = World::new();
+    let tools = toolbox(&world);
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let cases: [(&str, &str, &[&str]); 17] = [
+        ("", "invalid_json", &[""]),
+        ("{", "invalid_json", &[""]),
+        ("null", "invalid_envelope", &[""]),
+        ("[]", "invalid_envelope", &[""]),
+        (r#"{"type":"tool_call","name":"get_memory_stats","args":{}"#, "invalid_json", &[""]),
+        (r#"{"type":"tool_call","name":"get_memory_stats","args":{}} {}"#, "invalid_json", &[""]),
+        (&deep, "invalid_json", &[""]),
+        (r#"{"name":"get_memory_stats","args":{}}"#, "invalid_envelope", &["/type"]),
+        (r#"{"type":"tool_call","args":{}}"#, "invalid_envelope", &["/name"]),
+        (r#"{"type":"tool_call","name":"get_memory_stats"}"#, "invalid_envelope", &["/args"]),
+        (r#"{"type":"call","name":7,"args":[]}"#, "invalid_envelope", &["/type", "/name", "/args"]),
+        (
+            r#"{"type":"tool_call","name":"get_memory_stats","args":{},"namespace":"other"}"#,
+            "invalid_envelope",
+            &["/namespace"],
+        ),
+        (r#"{"type":"tool_call","name":"memory.forget","args":{}}"#, "unknown_tool", &["/name"]),
+        (
+            r#"{"type":"tool_call","name":"memory.summarize_and_compact","args":{}}"#,
+            "unknown_tool",
+            &["/name"],
+        ),
+        (r#"{"type":"tool_call","name":"get_memory_stats","args":{},"args":{}}"#, "invalid_json", &[""]),
+        (
+            r#"{"type":"tool_call","name":"memory.undo","args":{"run_id":"a","run_id":"b"}}"#,
+            "invalid_json",
+            &["/args"],
+        ),
+        (
+            r#"{"type":"tool_call","name":"memory.undo","args":{"a/b~c":1}}"#,
+            "invalid_args",
+            &["/args/a~1b~0c", "/args/run_id"],
+        ),
+    ];
+    for (text, code, pointers) in cases {
+        assert_eq!(
+            refused(&world, &tools, text),
+            (code.to_owned(), pointers.iter().map(|one| (*one).to_owned()).collect()),
+            "{text}"
+        );
+    }
+    let flood = envelope("memory.explain", json!({ "query": "x".repeat(17 << 20) }));
+    assert_eq!(refused(&world, &tools, &flood).0, "invalid_envelope");
+    let many: serde_json::Map<String, Value> = (0..1_000).map(|n| (format!("a{n}"), json!(n))).collect();
+    assert_eq!(refused(&world, &tools, &envelope("memory.gc_plan", many.into())).1.len(), 20);
+}
+
+#[test]
+fn gc_31_arguments_of_another_type_or_bound_are_refused_with_each_pointer() {
+    let world = World::new();
+    let tools = toolbox(&world);
+    let id = "019584a0-0000-7000-8000-000000000001";
+    let item = |tokens: Value| json!({ "memory_id": id, "tokens": tokens });
+    let log = |items: Value| json!({ "context_id": "c", "memory_ids_with_token_costs": items });
+    let cases = [
+        (
+            "memory.gc_plan",
+            json!({ "max_groups": 51, "age_min_days": -1 }),
+            vec!["/args/age_min_days", "/args/max_groups"],
+        ),
+        (
+            "memory.gc_plan",
+            json!({ "max_groups": 1.5, "access_threshold": "0.8" }),
+            vec!["/args/access_threshold", "/args/max_groups"],
+        ),
+        (
+            "memory.gc_plan",
+            json!({ "probes": ["", "x".repeat(401), 7] }),
+            vec!["/args/probes/0", "/args/probes/1", "/args/probes/2"],
+        ),
+        ("memory.gc_plan", json!({ "limit_tokens": null }), vec!["/args/limit_tokens"]),
+        ("memory.gc_plan", json!({ "age_min_days": 1e300 }), vec!["/args/age_min_days"]),
+        ("memory.context_log_write", log(json!([])), vec!["/args/memory_ids_with_token_costs"]),
+        (
+            "memory.context_log_write",
+            log(json!([item(json!("9")), item(json!(-1)), { "tokens": 1, "bucket": "often" }])),
+            vec![
+                "/args/memory_ids_with_token_costs/0/tokens",
+                "/args/memory_ids_with_token_costs/1/tokens",
+                "/args/memory_ids_with_token_costs/2/memory_id",
+                "/args/memory_ids_with_token_costs/2/bucket",
+            ],
+        ),
+        (
+            "memory.context_log_write",
+            log(json!([item(json!(5_000_000_000_u64))])),
+            vec!["/args/memory_ids_with_token_costs/0/tokens"],
+        ),
+        ("memory.summarize", json!({ "source_ids": [id, id] }), vec!["/args/source_ids/1"]),
+        ("memory.summarize", json!({ "source_ids": ["ann:drink"] }), vec!["/args/source_ids/0"]),
+        ("memory.summarize", json!({ "source_ids": [id], "format": "json_v2" }), vec!["/args/format"]),
+        (
+            "memory.compact_commit",
+            json!({ "summary_json": [], "source_ids": [id] }),
+            vec!["/args/summary_json"],
+        ),
+        (
+            "memory.compact_commit",
+            json!({ "summary_json": "x" }),
+            vec!["/args/summary_json", "/args/source_ids"],
+        ),
+        ("memory.compact_abort", json!({ "plan_id": "7", "reason": "no" }), vec!["/args/plan_id"]),
+        ("memory.compact_abort", json!({ "plan_id": id, "reason": "" }), vec!["/args/reason"]),
+        ("memory.hygiene", json!({ "pass": "all", "dry_run": 0 }), vec!["/args/pass", "/args/dry_run"]),
+        ("memory.hygiene", json!({ "pass": "profile_collapse", "batch_size": 0 }), vec!["/args/batch_size"]),
+        ("memory.explain", json!({}), vec!["/args"]),
+        ("memory.explain", json!({ "id": "a", "query": "b" }), vec!["/args"]),
+        ("memory.undo", json!({ "run_id": 7 }), vec!["/args/run_id"]),
+        ("memory.gc_report", json!({ "since": -1 }), vec!["/args/since"]),
+        ("memory.gc_report", json!({ "since": 9_000_000_000_000_000_000_u64 }), vec!["/args/since"]),
+        ("get_memory_stats", json!({ "deep": true }), vec!["/args/deep"]),
+    ];
+    for (name, args, pointers) in cases {
+        let told = refused(&world, &tools, &envelope(name, args.clone()));
+        assert_eq!(
+            told,
+            ("invalid_args".to_owned(), pointers.into_iter().map(str::to_owned).collect()),
+            "{name} {args}"
+        );
+    }
+    // Names of nothing, and of nothing in this namespace.
+    let other = world.db.namespace("other").unwrap().add("Bob prefers coffee").unwrap().id;
+    for (name, args, code) in [
+        ("memory.summarize", json!({ "source_ids": [other] }), "memory_not_found"),
+        ("memory.explain", json!({ "id": other }), "memory_not_found"),
+        ("memory.explain", json!({ "query": "Bob prefers coffee" }), "memory_not_found"),
+        ("memory.undo", json!({ "run_id": id }), "run_not_found"),
+        ("memory.undo", json!({ "run_id": id, "dry_run": false }), "run_not_found"),
+        ("memory.compact_abort", json!({ "plan_id": id, "reason": "no" }), "plan_not_found"),
+    ] {
+        assert_eq!(
+            refused(&world, &tools, &envelope(name, args.clone())),
+            (code.to_owned(), vec![]),
+            "{name} {args}"
+        );
+    }
+}
+
+/// The parser and the schema agree: what one of them refuses the other refuses.
+#[test]
+fn gc_33_what_the_schema_allows_is_read() {
+    let world = World::new();
+    let tools = toolbox(&world);
+    let id = "019584a0-0000-7000-8000-000000000001";
+    let values = [
+        json!(0),
+        json!(1),
+        json!(-1),
+        json!(50),
+        json!(51),
+        json!(1.0),
+        json!(1.5),
+        json!("x"),
+        json!(""),
+        json!("60000"),
+        json!(id),
+        json!([]),
+        json!([id]),
+        json!([id, id]),
+        json!(["", 7]),
+        json!({}),
+        json!(true),
+        json!(null),
+        json!("json_v1"),
+        json!("profile_collapse"),
+        json!([{ "memory_id": "a", "tokens": 1 }]),
+        json!({ "topic": "t" }),
+    ];
+    for tool in tool_schemas() {
+        let validator = jsonschema::validator_for(&tool.input_schema).unwrap();
+        let names: Vec<String> =
+            tool.input_schema["properties"].as_object().unwrap().keys().cloned().collect();
+        for name in names.iter().map(String::as_str).chain(["other"]) {
+            for value in &values {
+                // The least arguments that are valid, with this one in their place.
+                let mut args = least(tool.name);
+                args.insert(name.to_owned(), value.clone());
+                let args = Value::Object(args);
+                let told = call(&tools, tool.name, args.clone());
+                let is_read = told["type"] == "tool_result" || told["code"] != "invalid_args";
+                // What the schema can not say: ids, instants and names of another form.
+                let beyond = told["message"]
+                    .as_str()
+                    .is_some_and(|why| why.contains("UUID") || why.contains("number of a group"));
+                assert_eq!(is_read || beyond, validator.is_valid(&args), "{} {args}: {told}", tool.name);
+            }
+        }
+    }
+}
+
+fn least(name: &str) -> serde_json::Map<String, Value> {
+    let id = "019584a0-0000-7000-8000-000000000002";
+    let args = match name {
+        "memory.context_log_write" => {
+            json!({ "context_id": "c", "memory_ids_with_token_costs": [{ "memory_id": id, "tokens": 1 }] })
+        }
+        "memory.summarize" => json!({ "source_ids": [id] }),
+        "memory.compact_commit" => json!({ "summary_json": {}, "source_ids": [id] }),
+        "memory.compact_abort" => json!({ "plan_id": id, "reason": "no" }),
+        "memory.hygiene" => json!({ "pass": "purge_expired" }),
+        "memory.explain" => json!({ "id": id }),
+        "memory.undo" => json!({ "run_id": id }),
+        _ => json!({}),
+    };
+    args.as_object().unwrap().clone()
+}
+
+#[test]
+fn gc_32_a_group_is_planned_summarized_committed_explained_and_taken_back() {
+    let (world, ids) = old(3);
+    let tools = toolbox(&world);
+    let plan = done(&tools, "memory.gc_plan", json!({}));
+    assert_eq!(plan["groups"][0]["source_ids"], json!(ids));
+    let pack = done(&tools, "memory.summarize", json!({ "source_ids": ids }));
+    assert_eq!(
+        pack,
+        json!(world.ns.gc_pack(plan["plan_id"].as_str().unwrap().parse().unwrap(), "1").unwrap())
+    );
+    let before = everything(&world);
+    done(&tools, "memory.summarize", json!({ "source_ids": ids, "format": "json_v1" }));
+    assert_eq!(everything(&world), before, "it only reads");
+
+    let args = json!({ "summary_json": summary(&ids), "source_ids": ids });
+    let committed = done(&tools, "memory.compact_commit", args.clone());
+    assert_eq!(committed["deleted_count"], 3);
+    assert_eq!(committed["recall_guard"]["probes"], 3);
+    assert_eq!(
+        done(&tools, "memory.compact_commit", args)["summary_memory_id"],
+        committed["summary_memory_id"]
+    );
+    let story = done(&tools, "memory.explain", json!({ "query": "Ann: Box 1 went to Ghent1." }));
+    assert_eq!(story["stories"][0]["removed"]["reason"], "summarized");
+    assert_eq!(story["stories"][0]["replaced_by"], committed["summary_memory_id"]);
+    let story = done(&tools, "memory.explain", json!({ "query": "which boxes went to ghent" }));
+    assert_eq!(story["stories"][0]["id"], committed["summary_memory_id"]);
+    let report = done(&tools, "memory.gc_report", json!({}));
+    assert_eq!((&report["memories_deleted"], report["text"].is_string()), (&json!(3), true));
+
+    let told = done(&tools, "memory.undo", json!({ "run_id": committed["run"] }));
+    assert_eq!((&told["dry_run"], &told["run"]["can_be_undone"]), (&json!(true), &json!(true)));
+    assert_eq!(world.live().len(), 1, "nothing was taken back yet");
+    let told = done(&tools, "memory.undo", json!({ "run_id": committed["run"], "dry_run": false }));
+    assert_eq!(told["dry_run"], false);
+    assert_eq!(world.live(), ids);
+}
+
+#[test]
+fn gc_12_a_commit_finds_its_group_by_the_sources() {
+    let (world, ids) = old(3);
+    let tools = toolbox(&world);
+    let plan = done(&tools, "memory.gc_plan", json!({}))["plan_id"].clone();
+    let refusal = |args: Value| refused(&world, &tools, &envelope("memory.compact_commit", args)).0;
+    let stranger = json!(["019584a0-0000-7000-8000-000000000001"]);
+    assert_eq!(refusal(json!({ "summary_json": {}, "source_ids": stranger })), "plan_not_found");
+    // With a string, as a model may answer; the pointers lead into the summary. The refusal is noted in the plan.
+    let told = call(
+        &tools,
+        "memory.compact_commit",
+        json!({ "summary_json": "{}", "source_ids": ids, "plan_id": plan }),
+    );
+    assert_eq!(told["code"], "invalid_summary");
+    assert!(told["pointers"].as_array().unwrap().contains(&json!("/args/summary_json/topic")), "{told}");
+    assert_eq!(world.live().len(), 3);
+    let some = json!([ids[0], ids[1]]);
+    let answer = summary(&ids[..2]).to_string();
+    let told = done(
+        &tools,
+        "memory.compact_commit",
+        json!({ "summary_json": answer, "source_ids": some, "plan_id": plan }),
+    );
+    assert_eq!((&told["deleted_count"], world.live().len()), (&json!(2), 2), "the third source stays");
+    let told = call(
+        &tools,
+        "memory.compact_commit",
+        json!({ "summary_json": summary(&ids), "source_ids": ids, "plan_id": plan, "group_id": "1" }),
+    );
+    assert_eq!(told["code"], "already_committed");
+}
+
+#[test]
+fn gc_15_an_abort_frees_the_sources() {
+    let (world, ids) = old(2);
+    let tools = toolbox(&world);
+    let plan = done(&tools, "memory.gc_plan", json!({ "probes": ["Ghent1"] }))["plan_id"].clone();
+    assert_eq!(
+        done(&tools, "memory.gc_plan", json!({}))["groups"],
+        json!([]),
+        "a source is in one open plan only"
+    );
+    let told = done(&tools, "memory.compact_abort", json!({ "plan_id": plan, "reason": "invalid json" }));
+    assert_eq!((&told["state"], &told["reason"]), (&json!("aborted"), &json!("invalid json")));
+    let args = json!({ "summary_json": summary(&ids), "source_ids": ids, "plan_id": plan, "group_id": "1" });
+    assert_eq!(call(&tools, "memory.compact_commit", args)["code"], "plan_closed");
+    assert_eq!(done(&tools, "memory.gc_plan", json!({}))["groups"][0]["source_ids"], json!(ids));
+}
+
+#[test]
+fn gc_1_a_context_is_counted_once() {
+    let world = World::new();
+    let tea = world.add(Draft::new("Ann prefers tea").key("tea")).id;
+    let tools = toolbox(&world);
+    let items = json!([{ "memory_id": tea, "tokens": 4, "bucket": "related" }, { "memory_id": "nobody", "tokens": 1 }]);
+    let args = json!({ "context_id": "turn-1", "memory_ids_with_token_costs": items, "session_id": "s", "window_tokens": 8000 });
+    let told = done(&tools, "memory.context_log_write", args.clone());
+    assert_eq!(told, json!({ "counted": 1, "already": false, "unknown": ["nobody"] }));
+    assert_eq!(done(&tools, "memory.context_log_write", args)["already"], true);
+    let other = json!({ "context_id": "turn-1", "memory_ids_with_token_costs": [{ "memory_id": "tea", "tokens": 5 }] });
+    let (code, _) = refused(&world, &tools, &envelope("memory.context_log_write", other));
+    assert_eq!(code, "conflict");
+    // The same through the library is the same context.
+    let same = [Inclusion::new(tea, 4).bucket(Bucket::Related), Inclusion::new("nobody", 1)];
+    let mut same = ContextDraft::new("turn-1", same);
+    (same.session, same.window_tokens) = (Some("s".to_owned()), Some(8_000));
+    assert!(world.ns.context_log_write(&same).unwrap().already);
+}
+
+#[test]
+fn gc_32_hygiene_looks_first_and_then_does() {
+    let world = World::new();
+    for apps in [4, 7, 9] {
+        world.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile));
+    }
+    let gone = world.add(Draft::new("Lunch is at noon").expiry(world.ahead("1h"))).id;
+    world.advance("2h");
+    let tools = toolbox(&world);
+    for pass in ["profile_collapse", "vector_dedup", "snapshot_prune", "purge_expired"] {
+        let before = everything(&world);
+        let told = done(&tools, "memory.hygiene", json!({ "pass": pass }));
+        assert_eq!(
+            (&told["dry_run"], &told["run"], told["passes"].as_array().unwrap().len()),
+            (&json!(true), &json!(null), 1)
+        );
+        assert_eq!(everything(&world), before, "{pass}");
+    }
+    let told = done(
+        &tools,
+        "memory.hygiene",
+        json!({ "pass": "profile_collapse", "dry_run": false, "max_sample_groups": 1 }),
+    );
+    assert_eq!(told["passes"][0]["tombstoned"], 2, "{told}");
+    assert!(told["run"].is_string());
+    done(&tools, "memory.hygiene", json!({ "pass": "purge_expired", "dry_run": false }));
+    assert_eq!(world.ns.state(gone).unwrap(), Some(State::Tombstoned));
+    assert_eq!(done(&tools, "get_memory_stats", json!({}))["local"]["total"], 1);
+}
+
+/// A summarizer that knows one answer.
+struct Says(&'static str);
+
+impl Summarizer for Says {
+    fn summarize(&self, _: &InputPack) -> Result<String> {
+        Ok(self.0.to_owned())
+    }
+}
+
+#[test]
+fn gc_35_the_combined_tool_is_off_until_the_policy_allows_it() {
+    let (world, ids) = old(2);
+    let name = "memory.summarize_and_compact";
+    let tools = toolbox(&world).summarizer(Arc::new(Extractive::default()));
+    assert_eq!(call(&tools, name, json!({}))["code"], "unknown_tool");
+    world.db.set_policy("tools.allow_combined = true", Syntax::Toml).unwrap();
+    assert_eq!(refused(&world, &toolbox(&world), &envelope(name, json!({}))).0, "no_summarizer");
+    assert_eq!(refused(&world, &tools, &envelope(name, json!({}))).0, "plan_not_found");
+    let plan = world.ns.gc_plan(&GcOptions::default()).unwrap().plan_id;
+
+    // A group that nobody can summarize is given up, and its memories stay.
+    let told = done(&toolbox(&world).summarizer(Arc::new(Says("no idea"))), name, json!({ "plan_id": plan }));
+    assert_eq!((&told["refused"], &told["committed"]), (&json!(1), &json!(0)), "{told}");
+    assert_eq!(world.live(), ids);
+    let told = done(&tools, name, json!({}));
+    assert_eq!((&told["committed"], &told["sources"]), (&json!(1), &json!(2)), "{told}");
+    assert_eq!(refused(&world, &tools, &envelope(name, json!({ "plan_id": plan }))).0, "plan_closed");
+}
+
+#[test]
+fn gc_11_with_a_summarizer_the_answer_is_a_valid_summary() {
+    let (world, ids) = old(2);
+    let tools = toolbox(&world).summarizer(Arc::new(Extractive::default()));
+    let told = done(&tools, "memory.summarize", json!({ "source_ids": ids }));
+    assert!(jsonschema::validator_for(&normative()["json_v1"]).unwrap().is_valid(&told), "{told}");
+    let tools = toolbox(&world).summarizer(Arc::new(Says("no idea")));
+    let (code, pointers) =
+        refused(&world, &tools, &envelope("memory.summarize", json!({ "source_ids": ids })));
+    assert_eq!((code.as_str(), pointers.len()), ("invalid_summary", 1));
+}
