@@ -9,4 +9,5 @@ mod index;
 mod past;
 mod recall;
 mod sandbox;
+mod talk;
 mod tool;

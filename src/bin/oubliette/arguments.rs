@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]
@@ -292,8 +292,11 @@ pub(crate) struct FieldOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddOptions {
-    /// The text; with -, each line of standard input is a memory with its fields, as for import
+    /// The text; with -, each line of standard input is a memory: a text, or a JSON object with its fields, as for import
     pub(crate) text: String,
+    /// With -, each line must be a JSON object
+    #[arg(long)]
+    pub(crate) jsonl: bool,
     /// Key: the name of the record in your own world
     #[arg(long)]
     pub(crate) key: Option<String>,
@@ -695,6 +698,9 @@ pub(crate) enum NamespaceCommand {
     Drop {
         /// The namespace
         name: String,
+        /// Do not ask first; only a terminal is asked
+        #[arg(long)]
+        yes: bool,
     },
     /// Give a namespace another name, or move all its memories into another namespace
     Move(MoveOptions),

@@ -1,5 +1,6 @@
 //! Commands that forget.
 
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::ForgetOptions;
-use crate::output::{Done, Failure, Output};
+use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
@@ -104,6 +105,15 @@ fn told(plan: &ForgetPlan) -> String {
     )
 }
 
+/// Asks a person who sits at the terminal.
+fn is_confirmed(question: &str) -> Result<bool, Failure> {
+    let mut answer = String::new();
+    let asked =
+        write!(std::io::stderr(), "{question} [y/N] ").and_then(|()| std::io::stdin().read_line(&mut answer));
+    asked.map_err(|source| Error::Io { action: "ask at", path: "the terminal".into(), source })?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Ids or keys, one a line.
 fn names_of(path: &Path) -> Result<Vec<String>> {
     let mut lines = LineReader::new(write::read(path)?, path);
@@ -163,10 +173,18 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
     all.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })
 }
 
-/// `namespace drop`.
-pub(crate) fn drop(name: &str, place: &Place, output: Output) -> Done {
+/// `namespace drop`. A person at a terminal is asked first.
+pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output) -> Done {
     let namespace: NamespaceName = name.parse()?;
     let database = place.open(Access::Write)?;
+    let asks = !yes && !output.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if asks && database.namespaces()?.contains(&namespace) {
+        let memories = database.namespace(&namespace)?.stats()?.memories;
+        let live = told::of(memories.live, "live memory", "live memories");
+        if !is_confirmed(&format!("Drop {namespace} with {live} and everything else in it?"))? {
+            return output::line("Nothing was dropped");
+        }
+    }
     let dropped = database.drop_namespace(&namespace)?;
     database.close()?;
     output.done(&json!({ "namespace": namespace, "dropped": dropped }), |_| {

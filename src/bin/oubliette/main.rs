@@ -15,6 +15,7 @@ mod evaluate;
 mod evidence;
 mod fields;
 mod forget;
+mod front;
 mod gc;
 mod gc_arguments;
 mod latency;
@@ -29,6 +30,7 @@ mod runs;
 mod search;
 #[cfg(feature = "mcp")]
 mod serve;
+mod story;
 mod told;
 mod tool;
 mod upkeep;
@@ -90,7 +92,8 @@ fn start(json: bool) -> ExitCode {
     }
 }
 
-fn run(command: Command, place: &Place, output: Output) -> Done {
+fn run(command: Option<Command>, place: &Place, output: Output) -> Done {
+    let Some(command) = command else { return front::run(place, output) };
     match command {
         Command::Init(options) => maintain::init(&options, place, output),
         Command::Add(options) => write::add(&options, place, output),
@@ -124,7 +127,9 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Runs(options) => runs::run(&options, place, output),
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
-        Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),
+        Command::Namespace { command: NamespaceCommand::Drop { name, yes } } => {
+            forget::drop(&name, yes, place, output)
+        }
         Command::Namespace { command: NamespaceCommand::Move(options) } => {
             renamespace::move_all(&options, place, output)
         }

@@ -116,6 +116,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         tell_damaged(&report);
         return Ok(());
     }
+    let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
     let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     target.finish()?;
@@ -132,6 +133,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "events": report.events,
         "contexts": report.contexts,
         "bytes": bytes,
+        "replaced": replaced,
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
     output.done(&document, |_| {
@@ -145,7 +147,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         for (count, one, many) in others.into_iter().filter(|(count, ..)| *count > 0) {
             wrote.push_str(&format!(", {}", told::of(count, one, many)));
         }
-        format!("Wrote {wrote} to {} ({})", options.file.display(), told::size(bytes.unwrap_or_default()))
+        let size = told::size(bytes.unwrap_or_default());
+        let instead = if replaced { ", in place of the file that was there" } else { "" };
+        format!("Wrote {wrote} to {} ({size}){instead}", options.file.display())
     })
 }
 

@@ -143,15 +143,27 @@ pub(crate) fn bytes(bytes: &[u8]) -> Done {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritable)
 }
 
+/// The columns that a text for people may take.
+pub(crate) fn width() -> usize {
+    let terminal = std::io::stdout().is_terminal().then(|| Table::new().width()).flatten();
+    usize::from(terminal.filter(|width| *width > 0).unwrap_or(WIDTH))
+}
+
+/// Lines for people, broken between words where they are too long.
+pub(crate) fn text(lines: &[String]) -> Done {
+    let width = width();
+    let folded = |text: &String| textwrap::fill(&printable(text), width);
+    line(&lines.iter().map(folded).collect::<Vec<_>>().join("\n"))
+}
+
 /// A table for people, with a line of names or without.
 pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
     let rows = rows.into_iter();
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(WIDTH);
-    }
-    if table.width().is_some_and(|width| width < NARROW) {
+    let width = u16::try_from(width()).unwrap_or(WIDTH);
+    table.set_width(width);
+    if width < NARROW {
         return line(&blocks(names, rows));
     }
     if !names.is_empty() {

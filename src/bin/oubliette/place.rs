@@ -117,6 +117,11 @@ impl Place {
         self.now.unwrap_or_else(|| SystemClock.now())
     }
 
+    /// The file, named or not; none where there is no user data folder.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// The file, if one was named.
     pub(crate) fn named_path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| !self.default_path)

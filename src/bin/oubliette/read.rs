@@ -4,7 +4,7 @@ use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions};
 use oubliette::tools::explanation_json;
-use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
+use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State, Time};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -13,7 +13,7 @@ use crate::arguments::{
 };
 use crate::output::{self, Done, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
-use crate::told;
+use crate::{story, told};
 
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
@@ -36,7 +36,7 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
-    raw(output, &text, carries)
+    raw(output, &text, carries, place.now())
 }
 
 /// The visible memory that stands in the end in the place of one that is not live.
@@ -52,20 +52,21 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
     })
 }
 
-/// A document that is JSON text already, shown as it is or as a table. `carries` tells of a payload that it does not have.
-fn raw(output: Output, text: &str, carries: bool) -> Done {
+/// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
+fn raw(output: Output, text: &str, carries: bool, now: Time) -> Done {
     if output.json {
         return output::line(text);
     }
     match serde_json::from_str::<Value>(text) {
         Ok(mut document) => {
-            if let (false, Value::Object(members)) = (output.verbose, &mut document) {
-                members.retain(|name, _| !matches!(name.as_str(), "key" | "holders" | "version"));
-            }
             if let (true, Value::Object(members)) = (carries, &mut document) {
                 members.insert("payload".to_owned(), json!("yes; --payload shows it"));
             }
-            output.document(&document)
+            if output.verbose {
+                output.document(&document)
+            } else {
+                output::text(&story::memory(&document, now))
+            }
         }
         Err(_) => output::line(text),
     }
@@ -88,7 +89,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         cursor: options.cursor.clone(),
         at: options.past.point()?,
     };
-    let page = place.open(Access::Read)?.namespace(&namespace)?.list(&request)?;
+    let database = place.open(Access::Read)?;
+    let page = database.namespace(&namespace)?.list(&request)?;
     if output.json {
         let items: Vec<String> =
             page.items.iter().map(|memory| answers::memory_text(memory, false)).collect();
@@ -115,11 +117,15 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
             short(&memory.text, 60),
         ]
     };
-    let none = "Nothing to list; try --state any, --any-agent or another --namespace";
+    let known = database.namespaces()?;
+    let none = match known.contains(&namespace) {
+        true => "Nothing to list; try --state any, --any-agent or another --namespace".to_owned(),
+        false => told::no_namespace(&namespace, &known),
+    };
     output.list(
         &["id", "keys", "kind", "tier", "state", "text"],
         page.items.iter().map(row).collect(),
-        none,
+        &none,
     )?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
 }
@@ -277,18 +283,17 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
-    let story = place.open(Access::Read)?.namespace(place.namespace()?)?.explain(name)?;
-    let mut document = explanation_json(&story);
-    if let (false, false, Value::Object(members)) = (output.json, output.verbose, &mut document) {
-        members.remove("events");
-        members.remove("family");
-        for part in ["created", "removed"] {
-            if let Some(Value::Object(members)) = members.get_mut(part) {
-                members.remove("rule");
-            }
-        }
+    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let explained = team.explain(name)?;
+    let document = explanation_json(&explained);
+    if output.json || output.verbose {
+        return output.document(&document);
     }
-    output.document(&document)
+    let text = match team.look_up(explained.id, false) {
+        Ok(Got::Memory(memory)) => Some(memory.row_text),
+        Ok(Got::Tombstone(_)) | Err(_) => None,
+    };
+    output::text(&story::explanation(&document, text.as_deref(), place.now()))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.

@@ -20,6 +20,9 @@ use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{gc, told, write};
 
+/// Relevance below which a hit has next to nothing to do with the question.
+const RELEVANT: f32 = 0.05;
+
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
     if let Some(queries) = &options.queries {
@@ -73,7 +76,14 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     }
     let rows = rows(&team, &hits, options.around)?;
     remark_of_past(&found.plan, output);
-    let none = nothing(options, cut, found.plan.partial);
+    if hits.first().is_some_and(|best| best.relevance < RELEVANT) {
+        output.remark("No memory fits well: the best hit has next to nothing to do with the question");
+    }
+    let known = database.namespaces()?;
+    let none = match known.contains(team.name()) {
+        true => nothing(options, cut, found.plan.partial),
+        false => told::no_namespace(team.name(), &known),
+    };
     output.list(&["score", "relevance", "memory", "text"], rows, &none)?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;

@@ -1,5 +1,6 @@
 //! What was done, in a sentence.
 
+use oubliette::NamespaceName;
 use serde_json::Value;
 
 /// A write: what became of it, under what name, where.
@@ -88,6 +89,16 @@ pub(crate) fn forgotten(answer: &Value) -> String {
 pub(crate) fn bytes(what: &str, document: &Value) -> String {
     let size = |name: &str| size(document.get(name).and_then(Value::as_u64).unwrap_or_default());
     format!("{what}: {} before, {} after", size("bytes_before"), size("bytes_after"))
+}
+
+/// A namespace that is not there, and those that are.
+pub(crate) fn no_namespace(missing: &NamespaceName, known: &[NamespaceName]) -> String {
+    let named: Vec<_> = known.iter().take(5).map(NamespaceName::as_str).collect();
+    let more = if known.len() > named.len() { ", …" } else { "" };
+    match named.is_empty() {
+        true => format!("There is no namespace {missing}, nor any other: nothing is stored yet"),
+        false => format!("There is no namespace {missing}; there are {}{more}", named.join(", ")),
+    }
 }
 
 /// A number of bytes.

@@ -84,7 +84,7 @@ fn sweep(every: Span, options: oubliette::maintain::MaintainOptions, place: &Pla
 
 /// What a run came to, for a person.
 fn tell(passes: &[PassReport], run: Option<RunId>, output: Output) -> Done {
-    show(passes)?;
+    show(passes, output)?;
     for pass in passes {
         show_samples(pass)?;
         tell_left(pass, output);
@@ -174,8 +174,30 @@ fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> 
     file.finish()
 }
 
-/// Passes as a table.
-fn show(passes: &[PassReport]) -> Done {
+/// Passes that had something to do as a table, and the others in a sentence.
+fn show(passes: &[PassReport], output: Output) -> Done {
+    if output.verbose {
+        return show_all(passes);
+    }
+    let counts = |pass: &PassReport| [pass.planned, pass.changed, pass.tombstoned, pass.skipped, pass.left];
+    let (busy, idle): (Vec<&PassReport>, Vec<&PassReport>) =
+        passes.iter().partition(|pass| counts(pass).iter().any(|count| *count > 0));
+    if !busy.is_empty() {
+        let row = |pass: &&PassReport| {
+            let counts = counts(pass);
+            std::iter::once(pass.pass.to_string()).chain(counts.iter().map(ToString::to_string)).collect()
+        };
+        output::table(&["pass", "to do", "changed", "removed", "skipped", "left"], busy.iter().map(row))?;
+    }
+    if !idle.is_empty() {
+        let idle = idle.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ");
+        output::text(&[format!("Nothing to do for {idle}.")])?;
+    }
+    Ok(())
+}
+
+/// Passes as a table, with everything that they counted.
+fn show_all(passes: &[PassReport]) -> Done {
     let names = ["pass", "planned", "scanned", "changed", "removed", "skipped", "left", "ms", "report"];
     let row = |pass: &PassReport| {
         let counts =

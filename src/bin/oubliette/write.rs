@@ -35,7 +35,15 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     if options.text == "-" {
         fields::check_none(options)?;
-        return add_lines(&place.open(Access::Create)?, &namespace, &how);
+        return add_lines(&place.open(Access::Create)?, &namespace, &how, options.jsonl);
+    }
+    if options.jsonl {
+        return Err(Error::invalid(
+            "--jsonl",
+            "must stand beside -, the lines of standard input",
+            &options.text,
+        )
+        .into());
     }
     let line = fields::draft(options)?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
@@ -76,11 +84,17 @@ fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
     Ok(answer)
 }
 
-/// One answer line for each line of standard input, each written before the next is read.
-fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions) -> Done {
+/// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
+/// must be one, so that a memory with a slip is no text.
+fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions, jsonl: bool) -> Done {
     let mut lines = LineReader::new(std::io::stdin().lock(), "standard input");
     while let Some((number, text)) = lines.next_line()? {
-        let answer = parse_line(text, false).and_then(|line| add_line(database, namespace, line, how));
+        let answer = match std::str::from_utf8(text) {
+            Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
+                add_one(database, namespace, Draft::new(words.trim_end_matches('\r')), how)
+            }
+            _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
+        };
         output::line(&answer.map_err(|error| error.at_line(number))?.to_string())?;
     }
     Ok(())

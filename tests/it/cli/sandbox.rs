@@ -75,7 +75,7 @@ impl Sandbox {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_oubliette"));
-        command.args(arguments).current_dir(self.folder.path());
+        command.args(arguments).current_dir(self.folder.path()).env("TZ", "UTC");
         for variable in ["OUBLIETTE_DB", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(variable);
         }

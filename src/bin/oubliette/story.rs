@@ -1,0 +1,316 @@
+//! What is told of one memory: what it says, where it comes from, what happened to it, what stands in its place.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use oubliette::Time;
+use serde_json::Value;
+
+use crate::output::plain;
+use crate::told;
+
+/// Seconds of the units in which an age is told, the longest first. A month has 30 days, a year 365.
+const UNITS: [(u64, &str, &str); 5] = [
+    (31_536_000, "year", "years"),
+    (2_592_000, "month", "months"),
+    (86_400, "day", "days"),
+    (3_600, "hour", "hours"),
+    (60, "minute", "minutes"),
+];
+/// Events of a story, the latest ones.
+const EVENTS: usize = 12;
+/// Ids that a sentence names.
+const NAMED: usize = 3;
+
+/// A local date with its distance from the present, such as `2026-03-01 10:00 (3 days ago)`.
+pub(crate) fn when(at: Time, now: Time) -> String {
+    let stamp = Timestamp::from_millisecond(at.as_millis()).ok();
+    let local = stamp.map(|stamp| stamp.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string());
+    format!("{} ({})", local.unwrap_or_else(|| at.to_string()), distance(at, now))
+}
+
+fn distance(at: Time, now: Time) -> String {
+    let millis = now.as_millis().saturating_sub(at.as_millis());
+    let seconds = millis.unsigned_abs() / 1_000;
+    let Some((length, one, many)) = UNITS.into_iter().find(|(length, ..)| seconds >= *length) else {
+        return if millis < -1_000 { "in less than a minute" } else { "just now" }.to_owned();
+    };
+    let count = told::of(seconds / length, one, many);
+    if millis < 0 { format!("in {count}") } else { format!("{count} ago") }
+}
+
+/// A document of which a story is told.
+#[derive(Clone, Copy)]
+struct Subject<'d> {
+    members: &'d Value,
+    now: Time,
+}
+
+impl<'d> Subject<'d> {
+    fn text(self, name: &str) -> Option<&'d str> {
+        self.members.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    fn count(self, name: &str) -> u64 {
+        self.members.get(name).and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    fn at(self, name: &str) -> Option<Time> {
+        self.text(name)?.parse().ok()
+    }
+
+    fn when(self, name: &str) -> Option<String> {
+        Some(when(self.at(name)?, self.now))
+    }
+
+    fn list(self, name: &str) -> &'d [Value] {
+        self.members.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn within(self, name: &str) -> Option<Subject<'d>> {
+        let members = self.members.get(name).filter(|members| members.is_object())?;
+        Some(Subject { members, now: self.now })
+    }
+}
+
+/// `get`: a memory, or the tombstone of one, as lines.
+pub(crate) fn memory(document: &Value, now: Time) -> Vec<String> {
+    let of = Subject { members: document, now };
+    if let Some(stone) = of.within("tombstone") {
+        return tombstone(of, stone);
+    }
+    let mut lines = Vec::new();
+    lines.extend(of.text("text").map(str::to_owned));
+    lines.push(String::new());
+    lines.push(standing(of));
+    lines.extend(origin(of));
+    lines.extend(end(of));
+    lines.extend(details(of));
+    lines
+}
+
+/// Name, sort and place of a memory.
+fn standing(of: Subject<'_>) -> String {
+    let mut told = told::name(of.members).to_owned();
+    let (kind, tier) = (of.text("kind").unwrap_or_default(), of.text("tier").unwrap_or_default());
+    told.push_str(&format!(": {kind}, {tier}"));
+    told.extend(of.text("significance").filter(|word| *word != "routine").map(|word| format!(", {word}")));
+    if of.members.get("pinned") == Some(&Value::Bool(true)) {
+        told.push_str(", pinned");
+    }
+    told.push_str(&format!(", in {}", of.text("namespace").unwrap_or("default")));
+    told.extend(of.text("agent").map(|agent| format!(", the part of {agent}")));
+    told
+}
+
+/// Where a memory comes from, and what it was good for.
+fn origin(of: Subject<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(of.when("recorded_at").map(|when| format!("Stored {when}.")));
+    let day = |name: &str| of.at(name).map(Time::day);
+    if day("created_at") != day("recorded_at") {
+        lines.extend(of.when("created_at").map(|when| format!("Created {when}.")));
+    }
+    if of.at("updated_at") > of.at("recorded_at") {
+        lines.extend(of.when("updated_at").map(|when| format!("Changed {when}.")));
+    }
+    lines.extend(of.when("happened_at").map(|when| format!("Tells of {when}.")));
+    if let Some(author) = of.within("author") {
+        let name = [author.text("kind"), author.text("id")].into_iter().flatten().collect::<Vec<_>>();
+        lines.push(format!("By {}.", name.join(" ")));
+    }
+    match of.count("reinforcement_count") {
+        0 | 1 => {}
+        count => lines.push(format!("Stands for {count} observations.")),
+    }
+    if of.count("retrieval_count") > 0 {
+        let last = of.when("last_retrieved").map(|when| format!(", the last {when}")).unwrap_or_default();
+        let searches = told::of(of.count("retrieval_count"), "search", "searches");
+        lines.push(format!("Found by {searches}{last}."));
+    }
+    match of.list("sources").len() {
+        0 => {}
+        count => {
+            lines.push(format!(
+                "Made of {}; `expand` lists them.",
+                told::of(count as u64, "memory", "memories")
+            ));
+        }
+    }
+    lines
+}
+
+/// How long a memory holds, and what stands in its place.
+fn end(of: Subject<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let valid: Vec<_> = [("from", "valid_from"), ("until", "valid_to")]
+        .into_iter()
+        .filter_map(|(word, name)| Some(format!("{word} {}", of.when(name)?)))
+        .collect();
+    if !valid.is_empty() {
+        lines.push(format!("True {}.", valid.join(" ")));
+    }
+    if let (Some(at), Some(when)) = (of.at("expires_at"), of.when("expires_at")) {
+        lines.push(format!("{} {when}.", if at <= of.now { "Ended" } else { "Ends" }));
+    }
+    if let Some(by) = of.text("superseded_by") {
+        let since = of.when("superseded_at").unwrap_or_default();
+        lines.push(format!("{by} took its place {since}."));
+    }
+    if let Some(end) = of.text("resolves_to").filter(|end| Some(*end) != of.text("superseded_by")) {
+        lines.push(format!("What is true now is in {end}."));
+    }
+    if let (Some(limbo), Some(when)) = (of.within("limbo"), of.when("removed_at")) {
+        let reason = limbo.text("reason").unwrap_or("removed");
+        lines.push(format!("Maintenance removed it {when}: {}.", words(reason)));
+        let undo = limbo.text("run_id").map(|run| format!("`undo {run}` or ")).unwrap_or_default();
+        lines.push(format!("{undo}`restore` brings it back."));
+    }
+    lines
+}
+
+/// What else was said of a memory.
+fn details(of: Subject<'_>) -> Vec<String> {
+    let lists = [("Tags", "tags"), ("Categories", "categories")];
+    let lists = lists.into_iter().filter(|(_, name)| !of.list(name).is_empty());
+    let mut lines: Vec<String> = lists
+        .map(|(word, name)| {
+            format!("{word}: {}", of.list(name).iter().map(plain).collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    let named = |item: &Value, what: &str, role: &str| {
+        let [what, role] = [what, role].map(|name| item.get(name).map(plain).unwrap_or_default());
+        format!("{what} ({role})")
+    };
+    for (word, name, what, role) in
+        [("Entities", "entities", "name", "role"), ("Links", "links", "to", "relation")]
+    {
+        let items: Vec<_> = of.list(name).iter().map(|item| named(item, what, role)).collect();
+        if !items.is_empty() {
+            lines.push(format!("{word}: {}", items.join(", ")));
+        }
+    }
+    if let Some(Value::Object(members)) = of.members.get("metadata")
+        && !members.is_empty()
+    {
+        let members = members.iter().map(|(name, value)| format!("{name} {}", plain(value)));
+        lines.push(format!("Metadata: {}", members.collect::<Vec<_>>().join(", ")));
+    }
+    lines.extend(of.text("payload").map(|payload| format!("Payload: {payload}")));
+    lines
+}
+
+fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
+    let (id, namespace) = (stone.text("id").unwrap_or("it"), of.text("namespace").unwrap_or("default"));
+    let reason = words(stone.text("reason").unwrap_or("forget"));
+    let when = stone.when("deleted_at").unwrap_or_default();
+    let mut lines = vec![format!("{id} is gone from {namespace}."), format!("Removed {when}: {reason}.")];
+    lines.extend(stone.text("replaced_by").map(|by| format!("{by} took its place.")));
+    lines.extend(
+        of.text("resolves_to")
+            .filter(|end| Some(*end) != stone.text("replaced_by"))
+            .map(|end| format!("What is true now is in {end}.")),
+    );
+    lines.extend(stone.text("run_id").map(|run| format!("It went in run {run}.")));
+    lines
+}
+
+/// `explain`: the story of a memory whose text, where it still has one, is `text`.
+pub(crate) fn explanation(document: &Value, text: Option<&str>, now: Time) -> Vec<String> {
+    let of = Subject { members: document, now };
+    let mut lines: Vec<String> = text.map(|text| vec![text.to_owned(), String::new()]).unwrap_or_default();
+    lines.push(format!(
+        "{} is {}.",
+        of.text("id").unwrap_or("it"),
+        match of.text("state").unwrap_or("live") {
+            "tombstoned" => "gone",
+            state => state,
+        }
+    ));
+    if let Some(created) = of.within("created") {
+        let actor = created.text("actor").unwrap_or("somebody");
+        let run = created.text("run").map(|run| format!(", in run {run}")).unwrap_or_default();
+        lines.push(format!("Stored {} by the {actor}{run}.", created.when("at").unwrap_or_default()));
+    }
+    for (name, what) in [("merged_from", "Merged into it"), ("replaces", "It took the place of")] {
+        lines.extend(ids(of.list(name)).map(|ids| format!("{what}: {ids}.")));
+    }
+    lines.extend(of.text("replaced_by").map(|by| format!("{by} took its place.")));
+    if let Some(removed) = of.within("removed") {
+        let reason = words(removed.text("reason").unwrap_or("removed"));
+        let run = removed.text("run").map(|run| format!(", in run {run}")).unwrap_or_default();
+        lines.push(format!("Removed {}: {reason}{run}.", removed.when("at").unwrap_or_default()));
+    }
+    if let Some(family) = of.within("family") {
+        lines.push(format!("It stands for {} repeated messages.", family.count("dup_count")));
+    }
+    if of.count("source_forgotten") > 0 {
+        let sources = told::of(of.count("source_forgotten"), "source", "sources");
+        lines.push(format!("{sources} of it were forgotten since it was made."));
+    }
+    if let Some(last) = of.list("contexts").first() {
+        let last = Subject { members: last, now };
+        let contexts = told::of(of.list("contexts").len() as u64, "context", "contexts");
+        let when = last.when("at").unwrap_or_default();
+        lines.push(format!("It was in {contexts}, the last {when}."));
+    }
+    lines.extend(events(of));
+    lines
+}
+
+/// The latest events, a line each, the oldest first.
+fn events(of: Subject<'_>) -> Vec<String> {
+    let events = of.list("events");
+    let left_out = events.len().saturating_sub(EVENTS);
+    let mut lines = Vec::new();
+    if !events.is_empty() {
+        lines.push(String::new());
+    }
+    if left_out > 0 {
+        let earlier = told::of(left_out as u64, "earlier event", "earlier events");
+        lines.push(format!("… {earlier} (-v tells all)"));
+    }
+    lines.extend(events.iter().skip(left_out).map(|event| {
+        let event = Subject { members: event, now: of.now };
+        let fields: Vec<_> =
+            event.list("changes").iter().filter_map(|change| change.get("field")?.as_str()).collect();
+        let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
+        let (op, actor) = (event.text("op").unwrap_or_default(), event.text("actor").unwrap_or_default());
+        format!("{}  {op}{fields} by {actor}", event.when("at").unwrap_or_default())
+    }));
+    lines
+}
+
+/// A few ids, and how many others there are.
+fn ids(of: &[Value]) -> Option<String> {
+    let named: Vec<_> = of.iter().take(NAMED).map(plain).collect();
+    let more = of.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
+}
+
+/// A name of the contract as words.
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_is_told_in_its_longest_unit() {
+        let now: Time = "2026-03-10T12:00:00Z".parse().unwrap();
+        for (at, told) in [
+            ("2026-03-10T11:59:30Z", "just now"),
+            ("2026-03-10T12:00:30Z", "in less than a minute"),
+            ("2026-03-10T11:59:00Z", "1 minute ago"),
+            ("2026-03-10T09:30:00Z", "2 hours ago"),
+            ("2026-03-07T11:00:00Z", "3 days ago"),
+            ("2026-05-10T12:00:00Z", "in 2 months"),
+            ("1996-03-10T12:00:00Z", "30 years ago"),
+            ("0001-01-01T00:00:00Z", "2026 years ago"),
+        ] {
+            assert_eq!(distance(at.parse().unwrap(), now), told, "{at}");
+        }
+    }
+}

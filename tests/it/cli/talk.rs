@@ -1,0 +1,215 @@
+//! What a person reads: stories, distances of time, what to try; in a pipe, and at terminals of several widths.
+
+use serde_json::json;
+
+use super::sandbox::Sandbox;
+
+const NOW: &str = "2026-03-10T12:00:00Z";
+
+/// What a person reads, standard error included.
+fn read(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let answer = sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), b"");
+    assert_eq!(answer.code, 0, "{arguments:?}: {answer:?}");
+    answer.out + &answer.err
+}
+
+#[test]
+fn a_call_without_a_command_shows_what_is_there() {
+    let sandbox = Sandbox::new();
+    let empty = read(&sandbox, &[]);
+    assert!(empty.contains("There is no memory yet at") && empty.contains("oubliette demo"), "{empty}");
+    sandbox.write(
+        "in.jsonl",
+        "{\"text\":\"Ann prefers tea\"}\n{\"text\":\"Bob walks\",\"namespace\":\"team\"}\n",
+    );
+    read(&sandbox, &["import", "in.jsonl"]);
+    let full = read(&sandbox, &[]);
+    assert!(full.starts_with("2 memories in ") && full.contains("default 1, team 1"), "{full}");
+    assert!(
+        full.contains("import 2026-03-10") && full.contains("`undo ") && full.contains("--help"),
+        "{full}"
+    );
+    let document = sandbox.document(&[]);
+    assert_eq!((&document["by_namespace"]["team"], &document["memories"]["live"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn get_and_explain_tell_a_story() {
+    let sandbox = Sandbox::new();
+    let add = [
+        "add",
+        "Ann lives in Ghent",
+        "--key",
+        "home",
+        "--tag",
+        "people",
+        "--metadata",
+        "{\"session\":\"s1\"}",
+    ];
+    read(&sandbox, &add);
+    let later = |arguments: &[&str]| {
+        let answer =
+            sandbox.plain(&[&["--db", "m.oub", "--now", "2026-03-13T12:00:00Z"], arguments].concat(), b"");
+        assert_eq!(answer.code, 0, "{arguments:?}: {answer:?}");
+        answer.out
+    };
+    let told = later(&["get", "home"]);
+    for part in [
+        "Ann lives in Ghent\n",
+        "home: knowledge, semantic, in default",
+        "(3 days ago)",
+        "Tags: people",
+        "Metadata: session s1",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let old = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    later(&["supersede", "home", "--with-text", "Ann lives in Bruges"]);
+    let told = later(&["get", &old]);
+    assert!(told.contains("took its place 2026-03-13") && told.contains("(just now)"), "{told}");
+    let told = later(&["explain", &old]);
+    for part in [
+        "Ann lives in Ghent\n",
+        " is superseded.",
+        "Stored 2026-03-10",
+        " took its place.",
+        "supersede by caller",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains(['{', '│']), "{told}");
+    later(&["forget", &old, "--yes"]);
+    let told = later(&["explain", &old]);
+    assert!(told.contains(" is gone.") && told.contains("Removed 2026-03-13"), "{told}");
+    assert!(later(&["get", &old]).contains("is gone from default."));
+}
+
+#[test]
+fn what_is_not_there_is_told_with_what_is() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea", "--namespace", "team"]);
+    for arguments in [&["search", "tea", "--namespace", "tem"][..], &["list", "--namespace", "tem"]] {
+        let told = read(&sandbox, arguments);
+        assert_eq!(told, "There is no namespace tem; there are team\n", "{arguments:?}");
+    }
+    let far = read(&sandbox, &["search", "quarterly tax report", "--namespace", "team"]);
+    assert!(far.contains("No memory fits well"), "{far}");
+    assert!(!read(&sandbox, &["search", "Ann tea", "--namespace", "team"]).contains("No memory fits well"));
+}
+
+#[test]
+fn maintenance_is_told_by_what_it_had_to_do() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "x", "--ttl", "1s"]);
+    let later = ["--db", "m.oub", "--now", "2026-03-10T12:01:00Z", "maintain", "--dry-run"];
+    let told = sandbox.plain(&later, b"").out;
+    assert!(told.contains("expire") && told.contains("Nothing to do for fold, cap"), "{told}");
+    assert!(!told.contains("scanned"), "{told}");
+    assert!(sandbox.plain(&[&later[..], &["-v"]].concat(), b"").out.contains("scanned"));
+}
+
+#[test]
+fn lines_of_text_are_memories_and_a_slip_in_an_object_is_none() {
+    let sandbox = Sandbox::new();
+    let add = |more: &[&str], input: &[u8]| {
+        sandbox.plain(&[&["--db", "m.oub", "--json", "add", "-"], more].concat(), input)
+    };
+    let answer = add(&[], b"Ann prefers tea\r\n{\"text\":\"Bob walks\",\"key\":\"bob\"}\n");
+    assert_eq!((answer.code, answer.out.lines().count()), (0, 2), "{answer:?}");
+    assert_eq!(sandbox.document(&["get", "bob"])["text"], "Bob walks");
+    let page = sandbox.document(&["list"]);
+    let texts: Vec<_> = page["items"].as_array().unwrap().iter().map(|item| item["text"].clone()).collect();
+    assert!(texts.contains(&json!("Ann prefers tea")), "{texts:?}");
+    assert_eq!(add(&[], b"{\"text\":\"cut").error().0, "Invalid");
+    assert_eq!(add(&["--jsonl"], b"a text\n").error().0, "Invalid");
+    assert_eq!(sandbox.run(&["add", "a text", "--jsonl"]).error().0, "Invalid");
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 2);
+}
+
+#[test]
+fn an_export_says_what_it_replaced() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea"]);
+    assert!(!read(&sandbox, &["export", "out.jsonl"]).contains("in place of"));
+    assert!(read(&sandbox, &["export", "out.jsonl"]).contains("in place of the file that was there"));
+    assert_eq!(sandbox.document(&["export", "out.jsonl"])["replaced"], true);
+}
+
+/// What a command shows at a terminal of so many columns, if the system has `script`. What is typed comes from `input`.
+#[cfg(target_os = "linux")]
+fn at_terminal(sandbox: &Sandbox, columns: u16, command: &str, input: &str) -> Option<String> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    let program = env!("CARGO_BIN_EXE_oubliette");
+    let line = format!("stty cols {columns} rows 50; exec '{program}' --db m.oub --now {NOW} {command}");
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(sandbox.path(""))
+        .env("TZ", "UTC")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let shown = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&shown.stdout).replace('\r', ""))
+}
+
+/// Escape sequences out, as a terminal would show what is left.
+#[cfg(target_os = "linux")]
+fn visible(line: &str) -> usize {
+    let mut rest = line.chars();
+    let mut count = 0;
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\u{1b}' => drop(rest.by_ref().find(char::is_ascii_alphabetic)),
+            letter if letter.is_control() => {}
+            _ => count += 1,
+        }
+    }
+    count
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminals_of_every_width_are_kept_to() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", &"a long story ".repeat(30), "--key", "long", "--tag", "t"]);
+    read(&sandbox, &["add", "Ann prefers tea", "--key", "ann"]);
+    for (columns, most) in [(0, 100), (40, 40), (80, 80), (200, 200)] {
+        for command in ["list", "get long", "explain ann", "search story", "maintain --dry-run", ""] {
+            let Some(shown) = at_terminal(&sandbox, columns, command, "") else {
+                eprintln!("skipped: there is no `script` to make a terminal");
+                return;
+            };
+            assert!(!shown.trim().is_empty(), "{command} at {columns}");
+            // An id, a path and a command to try stand whole, or nobody could copy them.
+            let is_whole =
+                |line: &str| line.contains("oubliette") || line.contains("0000-7") || line.contains("-7");
+            for line in shown.lines().filter(|line| !is_whole(line)) {
+                assert!(visible(line) <= most, "{command} at {columns}: {line}");
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_person_is_asked_before_a_namespace_goes() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea", "--namespace", "team"]);
+    let Some(kept) = at_terminal(&sandbox, 80, "namespace drop team", "n\n") else {
+        eprintln!("skipped: there is no `script` to make a terminal");
+        return;
+    };
+    assert!(kept.contains("Drop team with 1 live memory") && kept.contains("Nothing was dropped"), "{kept}");
+    assert_eq!(sandbox.document(&["stats"])["by_namespace"]["team"], 1);
+    let dropped = at_terminal(&sandbox, 80, "namespace drop team", "y\n").unwrap();
+    assert!(dropped.contains("Dropped team with 1 memory"), "{dropped}");
+    read(&sandbox, &["add", "Bob walks", "--namespace", "team"]);
+    assert!(
+        read(&sandbox, &["namespace", "drop", "team"]).starts_with("Dropped team"),
+        "a pipe is not asked"
+    );
+}
