@@ -198,6 +198,7 @@ fn gc_30_an_envelope_has_exactly_its_three_properties() {
 #[test]
 fn gc_31_arguments_of_another_type_or_bound_are_refused_with_each_pointer() {
     let world = World::new();
+    world.add(Draft::new("Cy walks the dog"));
     let tools = toolbox(&world);
     let id = "019584a0-0000-7000-8000-000000000001";
     let item = |tokens: Value| json!({ "memory_id": id, "tokens": tokens });
@@ -476,10 +477,8 @@ fn gc_32_hygiene_looks_first_and_then_does() {
     for pass in ["profile_collapse", "vector_dedup", "snapshot_prune", "purge_expired"] {
         let before = everything(&world);
         let told = done(&tools, "memory.hygiene", json!({ "pass": pass }));
-        assert_eq!(
-            (&told["dry_run"], &told["run"], told["passes"].as_array().unwrap().len()),
-            (&json!(true), &json!(null), 1)
-        );
+        assert_eq!((&told["dry_run"], &told["run"]), (&json!(true), &json!(null)));
+        assert!(!told["passes"].as_array().unwrap().is_empty());
         assert_eq!(everything(&world), before, "{pass}");
     }
     let told = done(

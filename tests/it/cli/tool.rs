@@ -18,7 +18,8 @@ fn lines(answer: &Answer) -> Vec<Value> {
 fn each_envelope_is_answered_with_a_line() {
     let sandbox = Sandbox::new();
     sandbox.document(&["add", "Ann prefers tea"]);
-    let mut input = [call("get_memory_stats", json!({})), String::new(), "{".to_owned()].join("\n").into_bytes();
+    let mut input =
+        [call("get_memory_stats", json!({})), String::new(), "{".to_owned()].join("\n").into_bytes();
     input.extend(b"\n\xff\xfe\n");
     input.extend(vec![b'x'; (16 << 20) + 1]);
     input.extend(format!("\n{}", call("memory.gc_report", json!({}))).bytes());
@@ -94,7 +95,11 @@ fn serve_answers_until_its_input_ends() {
     let told = lines(&sandbox.run_with(&["serve", "--mcp"], input.as_bytes()));
     assert_eq!(told[1]["result"]["structuredContent"]["decision"], "stored", "{told:?}");
     let cut = &input[..input.len() - 9];
-    assert_eq!(lines(&sandbox.run_with(&["serve", "--mcp"], cut.as_bytes())).len(), 1, "half a message is none");
+    assert_eq!(
+        lines(&sandbox.run_with(&["serve", "--mcp"], cut.as_bytes())).len(),
+        1,
+        "half a message is none"
+    );
     assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
     assert_eq!(sandbox.run(&["serve"]).code, 2, "it says what to speak");
 }
