@@ -54,9 +54,9 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
-        RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
-        collapse_operational_profile_snapshots,
+        DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, NamespaceAudit,
+        ProfileCollapseOptions, RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig,
+        Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
         BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,

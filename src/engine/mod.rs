@@ -13,6 +13,7 @@
 mod access;
 mod at_work;
 mod attached;
+mod audit;
 mod batch;
 mod builder;
 mod clock;
@@ -50,6 +51,7 @@ mod upkeep;
 mod write;
 
 pub(crate) use at_work::AtWork;
+pub use audit::NamespaceAudit;
 pub use batch::Batch;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};

@@ -19,7 +19,7 @@ pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 #[cfg(feature = "mcp")]
-pub(crate) use self::tool::ServeOptions;
+pub(crate) use self::tool::{McpClient, ServeOptions, SetupOptions};
 pub(crate) use self::tool::{ToolOptions, WriterOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
@@ -184,6 +184,9 @@ pub(crate) enum Command {
     /// Hand the tools to a client of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
     Serve(ServeOptions),
+    /// Show the lines that make a client of the Model Context Protocol use this program on this database
+    #[cfg(feature = "mcp")]
+    Setup(SetupOptions),
     /// Show the main job, end to end, on real text that ships with the program
     Demo,
     /// Print a completion script for a shell

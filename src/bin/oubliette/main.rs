@@ -29,6 +29,8 @@ mod runs;
 mod search;
 #[cfg(feature = "mcp")]
 mod serve;
+#[cfg(feature = "mcp")]
+mod setup;
 mod told;
 mod tool;
 mod upkeep;
@@ -146,6 +148,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         }
         #[cfg(feature = "mcp")]
         Command::Serve(options) => serve::run(&options, place),
+        #[cfg(feature = "mcp")]
+        Command::Setup(options) => setup::run(&options, place, output),
         Command::Tool(options) => tool::run(&options, place),
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(shell),

@@ -122,6 +122,13 @@ impl Place {
         self.path.as_deref().filter(|_| !self.default_path)
     }
 
+    /// The file that is meant.
+    pub(crate) fn path(&self) -> Result<&Path> {
+        self.path.as_deref().ok_or_else(|| {
+            Error::invalid("--db", "must be given where there is no user data folder", "nothing")
+        })
+    }
+
     /// Options that every way of opening shares.
     pub(crate) fn builder(&self) -> Builder {
         let mut builder = Database::builder().durability(self.durability).shared(self.shared).lease(LEASE);
@@ -147,9 +154,7 @@ impl Place {
 
     /// Opens it, with more options.
     pub(crate) fn open_with(&self, access: Access, more: impl Fn(Builder) -> Builder) -> Result<Database> {
-        let path = self.path.as_deref().ok_or_else(|| {
-            Error::invalid("--db", "must be given where there is no user data folder", "nothing")
-        })?;
+        let path = self.path()?;
         let open = |access: Access| {
             let builder = self.builder().create(access == Access::Create).read_only(access == Access::Read);
             let database = more(builder).open(path)?;
