@@ -48,7 +48,7 @@ fn the_tools_reach_the_namespace_of_the_command() {
             .clone()
     };
     assert_eq!(total("other"), json!({ "shared-memory": 1 }));
-    assert_eq!(total("nobody"), json!({}));
+    assert_eq!(total("nobody"), json!({ "shared-memory": 0 }));
 }
 
 #[test]
