@@ -55,9 +55,9 @@ pub mod maintain {
         collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
+        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport, IndexReport, KeptApart,
         MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
-        ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
+        ProfileCollapseGroupSample, ProfileCollapseReport, PromoteReport, PruneHistoryReport, RepairReport,
         RepairSupersessionReport, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};

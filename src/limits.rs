@@ -30,6 +30,10 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 8;
+/// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.
+pub const USES_MAX: u8 = 15;
+/// Classes into which the importance of unused memories is divided.
+pub const IMPORTANCE_CLASSES: u8 = 16;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members.

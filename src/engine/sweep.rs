@@ -219,6 +219,7 @@ impl Database {
             field: &field,
             policy: &policy,
             selection: &selection,
+            is_named: options.passes.contains(&pass),
         };
         let pace = &sweep.pace;
         let (mut plan, scanned, details) = match implementation(pass).plan(input, &mut |_| pace.is_over())? {

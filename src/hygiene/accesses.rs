@@ -102,6 +102,11 @@ impl Accesses {
         self.0.lock().dropped
     }
 
+    /// The memories of a namespace of which something is noted, by id.
+    pub(crate) fn ids(&self, ns: NsId) -> Vec<MemoryId> {
+        self.0.lock().noted.range(of_namespace(ns)).map(|((_, id), _)| *id).collect()
+    }
+
     /// Hands out what is noted of at most `most` memories, of a namespace or of all.
     pub(crate) fn take(self: &Arc<Self>, ns: Option<NsId>, most: usize) -> Taken {
         let mut state = self.0.lock();

@@ -43,6 +43,8 @@ pub(crate) struct PlanInput<'s> {
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
     pub(crate) selection: &'s Selection,
+    /// Whether the call names the pass; else the policy does, as a stage of the sweep.
+    pub(crate) is_named: bool,
 }
 
 /// An embedder, and the space that its vectors open.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::{Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
 use crate::ledger::writer::{Context, Ledger, truth};
-use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
+use crate::model::{JournalRow, MemoryId, RuleId, Tombstone, Usage};
 use crate::store::keys;
 use crate::store::{
     ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk,
@@ -232,10 +232,22 @@ impl Ledger<'_, '_> {
     }
 
     fn complete_memory(&mut self, ns: NsId, id: MemoryId) -> Result<u64> {
-        let Some(vitals) = sound(self.tx.vitals(ns, id))?.flatten() else { return Ok(0) };
+        let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() else { return Ok(0) };
         let content = sound(self.tx.content(ns, id))?.flatten();
-        let rows = index_rows(&vitals, content.as_ref(), &self.declared(ns)?);
-        self.ensure_all(rows.iter().map(|row| row.place(ns, id)))
+        let declared = self.declared(ns)?;
+        let before = index_rows(&vitals, content.as_ref(), &declared);
+        let usage = sound(self.tx.access(ns, id))?.map(|access| Usage::of(&access, vitals.tier));
+        let Some(usage) = usage.filter(|usage| *usage != vitals.place.usage) else {
+            return self.ensure_all(before.iter().map(|row| row.place(ns, id)));
+        };
+        vitals.place.usage = usage;
+        truth(self.tx).put_vitals(ns, id, &vitals)?;
+        let rows = index_rows(&vitals, content.as_ref(), &declared);
+        for row in before.difference(&rows) {
+            let (table, key) = row.place(ns, id);
+            truth(self.tx).delete(table, &key)?;
+        }
+        Ok(1 + self.ensure_all(rows.iter().map(|row| row.place(ns, id)))?)
     }
 
     fn complete_holder(&mut self, ns: NsId, key: &[u8]) -> Result<u64> {

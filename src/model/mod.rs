@@ -81,4 +81,4 @@ pub(crate) use thread::thread_place;
 pub use time::Time;
 pub use visible::{Supersession, Times};
 pub(crate) use vitals::{Counted, Life};
-pub use vitals::{Place, Vitals};
+pub use vitals::{Place, Usage, Vitals};

@@ -107,6 +107,10 @@ group! {
         mus: Mus;
         @group /// Accesses that wait for a commit, and inclusions in contexts.
         access: Access;
+        @group /// Demotion of durable memories that nobody has used.
+        demote: Demote;
+        @group /// Promotion of short-term memories in use.
+        promote: Promote;
         @group /// The passes of a sweep.
         sweeper: Sweeper;
     }

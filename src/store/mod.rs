@@ -39,6 +39,7 @@ mod traces;
 mod transact;
 mod truth;
 mod tx;
+mod usage;
 mod write;
 
 pub(crate) use bits::BitRows;
@@ -60,6 +61,7 @@ pub(crate) use traces::Traces;
 pub(crate) use transact::Written;
 pub(crate) use truth::{Keeper, Lock, Truth, holder_keys};
 pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
+pub(crate) use usage::UsageRows;
 
 use crate::model::closed::closed_set;
 

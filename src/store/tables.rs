@@ -7,7 +7,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::limits::{FORMAT_VERSION, SIMHASH_BANDS};
+use crate::limits::{FORMAT_VERSION, IMPORTANCE_CLASSES, SIMHASH_BANDS, USES_MAX};
 use crate::model::{self, AuthorKind, MemoryId, NamespaceName, RunId, Tier, Time, check_index_key};
 use crate::record::{
     self, At, decode_access, decode_content, decode_holder, decode_journal, decode_meta, decode_payload,
@@ -355,6 +355,12 @@ tables! {
             fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
         /// Visible memories of the short-term tiers.
         ShortTerm = "short_term", Derived, Codec::Empty, like Memory;
+        /// Visible durable memories that nobody has used, by sixteenths of their importance and the last write.
+        Unused = "unused", Derived, Codec::Empty,
+            fn unused(ns: NsId, sixteenth: u8, updated: Time, id: MemoryId) if sixteenth < IMPORTANCE_CLASSES;
+        /// Visible short-term memories in use that no consolidation has looked at, by tier and the number of uses.
+        InUse = "in_use", Derived, Codec::Empty,
+            fn in_use(ns: NsId, tier: Tier, uses: u8, id: MemoryId) if tier.is_short_term() && uses <= USES_MAX;
         /// Superseded memories by the instant of their supersession.
         SupersededTime = "superseded_time", Derived, Codec::Empty, like LimboTime;
         /// From where on the journal of a namespace is whole; no row while nothing was removed from it.

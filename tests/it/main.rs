@@ -75,6 +75,7 @@ mod spec_rules;
 mod spec_vector_dedup;
 mod sweeper;
 mod text;
+mod tiers;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod travel;

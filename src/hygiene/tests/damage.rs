@@ -9,7 +9,7 @@ use crate::hygiene::report::Code;
 use crate::ledger::derived::IndexRow;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode,
-    Supersession, Time, Vitals,
+    Supersession, Tier, Time, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
@@ -184,6 +184,11 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::Ended(true, NOW))),
         case(Code::IndexMissing, |tx| take(tx, Table::ShortTerm, &keys::memory(NS, B))),
         case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::ShortTerm)),
+        case(Code::IndexExtra, |tx| put_index(tx, B, IndexRow::Unused(8, NOW))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::InUse(Tier::Working, 3))),
+        case(Code::KeyShape, |tx| tx.put(Table::Unused, &keys::unused(NS, 16, NOW, A), &[])),
+        case(Code::KeyShape, |tx| tx.put(Table::InUse, &keys::in_use(NS, Tier::Semantic, 1, A), &[])),
+        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 1),
         case(Code::KeyShape, |tx| tx.put(Table::Ended, &keys::ended(NS, 2, NOW, A), &[])),
         case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Superseded(A))),
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::ByTime(PART, NOW))),
