@@ -50,13 +50,13 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
-        RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
-        collapse_operational_profile_snapshots,
+        DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
+        ProfileCollapseOptions, RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig,
+        Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport, IndexReport, KeptApart,
-        MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
+        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport,
+        IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
         ProfileCollapseGroupSample, ProfileCollapseReport, PromoteReport, PruneHistoryReport, RepairReport,
         RepairSupersessionReport, utility,
     };

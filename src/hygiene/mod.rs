@@ -30,6 +30,7 @@ mod embed;
 mod erased;
 mod expire;
 mod fold;
+mod fsck;
 mod gc;
 mod limbo;
 mod link;
@@ -68,6 +69,7 @@ pub(crate) use erased::check_erased;
 pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
+pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{
     Committing, Verdict, candidates, carry_out, close_plan, committed, gc_report, group_of, groups, observed,
     pack, pack_limits, plan_told, refuse, tags_of_all,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::{Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
 use crate::ledger::writer::{Context, Ledger, truth};
-use crate::model::{JournalRow, MemoryId, RuleId, Tombstone, Usage};
+use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
     ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk,
@@ -236,7 +236,7 @@ impl Ledger<'_, '_> {
         let content = sound(self.tx.content(ns, id))?.flatten();
         let declared = self.declared(ns)?;
         let before = index_rows(&vitals, content.as_ref(), &declared);
-        let usage = sound(self.tx.access(ns, id))?.map(|access| Usage::of(&access, vitals.tier));
+        let usage = sound(self.tx.access(ns, id))?.map(|access| access.usage(vitals.tier));
         let Some(usage) = usage.filter(|usage| *usage != vitals.place.usage) else {
             return self.ensure_all(before.iter().map(|row| row.place(ns, id)));
         };

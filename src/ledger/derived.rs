@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::limits::IMPORTANCE_CLASSES;
-use crate::model::{Content, Counted, ExpiresBy, Kind, MemoryId, MetaValue, Tier, Time, Times, Vitals, series_place};
+use crate::model::{
+    Content, Counted, ExpiresBy, Kind, MemoryId, MetaValue, Tier, Time, Times, Vitals, series_place,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::keys::{self, Key};
 use crate::store::{NsId, PartId, Table};
@@ -173,8 +175,9 @@ fn by_use(vitals: &Vitals) -> Option<IndexRow> {
             .then(|| IndexRow::Unused(importance_class(f64::from(vitals.importance)), vitals.updated_at)),
         Tier::Working => (usage.uses > 0 && !(usage.is_consolidated && usage.is_promoted))
             .then_some(IndexRow::InUse(vitals.tier, usage.uses)),
-        Tier::Episodic => (usage.uses > 0 && !usage.is_consolidated)
-            .then_some(IndexRow::InUse(vitals.tier, usage.uses)),
+        Tier::Episodic => {
+            (usage.uses > 0 && !usage.is_consolidated).then_some(IndexRow::InUse(vitals.tier, usage.uses))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::ledger::applied::Applied;
 use crate::ledger::change::{NewRow, Raise};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::TAGS_MAX;
-use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Usage, Vitals};
+use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -51,7 +51,7 @@ impl Ledger<'_, '_> {
         vitals.place.holders = 1;
         vitals.place.doc = None;
         vitals.place.payload = payload.is_some();
-        vitals.place.usage = Usage::of(&access, vitals.tier);
+        vitals.place.usage = access.usage(vitals.tier);
         // The slot is claimed before the vitals are written, because the vitals name it.
         vitals.place.slot = match &vector {
             Some(vector) => {
@@ -152,7 +152,7 @@ impl Ledger<'_, '_> {
         // is replaced.
         let space = vitals.place.space;
         vitals.place = before.place.clone();
-        vitals.place.usage = Usage::of(&access, vitals.tier);
+        vitals.place.usage = access.usage(vitals.tier);
         vitals.version = version + 1;
         if let Some(vector) = vector {
             self.set_vector(ns, id, &mut vitals, space, &vector)?;

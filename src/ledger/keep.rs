@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Usage};
+use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts};
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;
@@ -28,7 +28,7 @@ impl Ledger<'_, '_> {
         let Memory { holders, vector, sources, limbo, payload, .. } = memory;
         let Parts { mut vitals, content, access } = parts;
         vitals.place.payload = payload.is_some();
-        vitals.place.usage = Usage::of(&access, vitals.tier);
+        vitals.place.usage = access.usage(vitals.tier);
         truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {

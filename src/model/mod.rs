@@ -41,6 +41,7 @@ mod series;
 mod span;
 mod thread;
 mod time;
+mod usage;
 mod vitals;
 
 pub use context::{Bucket, ContextDraft, ContextLog, ContextReport, InContext, Included, Inclusion};
@@ -79,6 +80,7 @@ pub(crate) use series::{series_place, snapshot_time};
 pub use span::Span;
 pub(crate) use thread::thread_place;
 pub use time::Time;
+pub use usage::Usage;
 pub use visible::{Supersession, Times};
 pub(crate) use vitals::{Counted, Life};
-pub use vitals::{Place, Usage, Vitals};
+pub use vitals::{Place, Vitals};

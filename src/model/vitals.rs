@@ -1,14 +1,13 @@
 //! The hot part of a memory, and what of it the counters and the end of life are made from.
 
 use crate::error::{Error, Result};
-use crate::limits::USES_MAX;
 use crate::model::closed::closed_set;
 use crate::model::id::MemoryId;
 use crate::model::kind::{ExpiresBy, Kind, Significance, Tier};
 use crate::model::order::Rank;
-use crate::model::parts::Access;
 use crate::model::span::Span;
 use crate::model::time::Time;
+use crate::model::usage::Usage;
 use crate::model::visible::Times;
 
 /// The hot part of a memory, which every filter and ranking reads. Its width is fixed.
@@ -80,36 +79,6 @@ pub struct Place {
     pub holders: u32,
     /// How much the row was used, as far as tables of memories follow from it.
     pub usage: Usage,
-}
-
-/// How much a memory was used and what became of it, in the few bits from which the tables of unused memories and of
-/// those in use follow. A use that changes none of these bits leaves the vitals alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// The number of uses, at most [`USES_MAX`]; of a durable memory at most 1.
-    pub uses: u8,
-    /// Whether the memory was promoted from the tier `working`.
-    pub is_promoted: bool,
-    /// Whether a consolidation has looked at the memory.
-    pub is_consolidated: bool,
-}
-
-impl Usage {
-    /// The usage of a memory of a tier with these statistics.
-    pub(crate) fn of(access: &Access, tier: Tier) -> Self {
-        let most = u64::from(USES_MAX);
-        Usage {
-            uses: u8::try_from(access.count().min(most)).unwrap_or(USES_MAX),
-            is_promoted: access.promoted_at.is_some(),
-            is_consolidated: access.last_consolidated_at.is_some(),
-        }
-        .for_tier(tier)
-    }
-
-    /// What of it a memory of a tier keeps: of a durable memory the tables ask only whether it was used.
-    pub(crate) fn for_tier(self, tier: Tier) -> Self {
-        if tier.is_short_term() { self } else { Usage { uses: self.uses.min(1), ..Usage::default() } }
-    }
 }
 
 impl Place {

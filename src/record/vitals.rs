@@ -39,7 +39,7 @@
 //! | 184 | 4 | CRC |
 //!
 //! With the flag `HAS_DOC` the number of a document stands between likeness and CRC. The flag `CALLERS_END` says that
-//! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 10 to 13 of the flags count the
+//! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 8 to 11 of the flags count the
 //! uses of the memory, as far as tables follow from them; `IS_PROMOTED` and `IS_CONSOLIDATED` say what became of it.
 
 use crate::error::Result;
@@ -59,13 +59,13 @@ const CALLERS_END: u16 = 2;
 /// Flag of the header: the memory has a payload.
 const HAS_PAYLOAD: u16 = 4;
 /// Place of the four bits of the header that count uses.
-const USES_SHIFT: u32 = 10;
+const USES_SHIFT: u32 = 8;
 /// These bits.
 const USES: u16 = (USES_MAX as u16) << USES_SHIFT;
 /// Flag of the header: the memory was promoted.
-const IS_PROMOTED: u16 = 1 << 14;
+const IS_PROMOTED: u16 = 1 << 12;
 /// Flag of the header: a consolidation has looked at the memory.
-const IS_CONSOLIDATED: u16 = 1 << 15;
+const IS_CONSOLIDATED: u16 = 1 << 13;
 
 const _: () = assert!(USES & (HAS_DOC | CALLERS_END | HAS_PAYLOAD | IS_PROMOTED | IS_CONSOLIDATED) == 0);
 

@@ -74,7 +74,9 @@ fn v169_what_matters_was_used_is_pinned_written_lately_or_exempt_stays() {
     let seen = world.add(little("used once")).id;
     used(&world, seen, 1);
     world.add(little("pinned").tag("pinned"));
-    world.add(little("a snapshot").kind(Kind::Snapshot).metadata(serde_json::json!({"timestamp": "2026-01-02"})));
+    world.add(
+        little("a snapshot").kind(Kind::Snapshot).metadata(serde_json::json!({"timestamp": "2026-01-02"})),
+    );
     world.add(little("never ends, says its writer").expiry(Expiry::Never));
     world.add(little("already short").tier(Tier::Working).expiry(span("300d")));
     world.advance("7d");

@@ -162,6 +162,9 @@ pub(crate) enum Command {
     MemoryStats,
     /// Check everything in the file; exit code 3 means that something is wrong
     Check(CheckOptions),
+    /// Audit the file: remove what is over or too much, tell what repeats, and check; exit code 3 means that something is
+    /// wrong
+    Fsck(FsckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
     Eval(EvalOptions),
     /// Write memories as JSON lines
@@ -698,6 +701,13 @@ pub(crate) struct StatsOptions {
     /// Recount every row, inspect every index as a whole, and count bytes by page and by table
     #[arg(long)]
     pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FsckOptions {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -132,6 +132,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Stats(options) => read::stats(options.deep, place, output),
         Command::MemoryStats => read::memory_stats(place, output),
         Command::Check(options) => maintain::check(&options, place, output),
+        Command::Fsck(options) => maintain::fsck(&options, place, output),
         Command::Eval(options) => evaluate::run(&options, place, output),
         Command::Export(options) => maintain::export(&options, place, output),
         Command::Backup(options) => maintain::backup(&options.file, place, output),

@@ -7,11 +7,11 @@ use clap::CommandFactory;
 use oubliette::exchange::{
     Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
-use oubliette::report::{CheckOptions, ErasedProbe};
+use oubliette::report::{CheckOptions, CheckReport, ErasedProbe};
 use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Arguments, ExportOptions, InitOptions};
+use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::embedder;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
@@ -64,15 +64,49 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
         output.document(&json!({
             "ok": report.ok, "findings": report.findings, "more": report.more, "checked": report.checked,
         }))?;
-    } else if report.ok {
-        output::line(&format!("{} rows checked, everything is as it must be", report.checked))?;
     } else {
-        let rows = report.findings.iter().map(|finding| {
-            vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
-        });
-        output::table(&["finding", "table", "where", "what"], rows)?;
+        tell_check(&report)?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
+}
+
+/// What a check found, as a table.
+fn tell_check(report: &CheckReport) -> Done {
+    if report.ok {
+        return output::line(&format!("{} rows checked, everything is as it must be", report.checked));
+    }
+    let rows = report.findings.iter().map(|finding| {
+        vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
+    });
+    output::table(&["finding", "table", "where", "what"], rows)
+}
+
+/// `fsck`.
+pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done {
+    let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
+    let report = database.fsck(options.dry_run)?;
+    database.close()?;
+    let is_ok = report.check.ok && report.failed.is_empty();
+    if output.json {
+        output.document(&json!(report))?;
+    } else {
+        let removed = [(report.expired_purged, "expired"), (report.short_term_evicted, "above the cap")];
+        let verb = if options.dry_run { "Would remove" } else { "Removed" };
+        for (count, why) in removed {
+            output::line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
+        }
+        output::line(&told::of(report.namespaces, "namespace", "namespaces"))?;
+        for group in &report.duplicate_groups {
+            let ids: Vec<String> = group.iter().map(ToString::to_string).collect();
+            output::line(&format!("Say the same: {}", ids.join(" ")))?;
+        }
+        for failed in &report.failed {
+            let pass = failed.pass.map_or("all", |pass| pass.as_str());
+            output::line(&format!("Failed: {pass}: {}", failed.why))?;
+        }
+        tell_check(&report.check)?;
+    }
+    if is_ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
 /// What must be left nowhere, by the lines of an export; its tombstones tell of nothing.

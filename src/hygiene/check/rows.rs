@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
-use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Usage, Vitals};
+use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Vitals};
 use crate::record::{At, decode_vitals};
 use crate::store::keys;
 use crate::store::{NsId, PartId, Rows, Table};
@@ -102,7 +102,7 @@ impl Check<'_> {
     /// The vitals say of the use of a memory what its statistics say.
     fn usage_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
         let Some(access) = seen(self.snapshot.access(ns, id))? else { return Ok(()) };
-        let (noted, is) = (vitals.place.usage, Usage::of(&access, vitals.tier));
+        let (noted, is) = (vitals.place.usage, access.usage(vitals.tier));
         if noted != is {
             self.find(Code::Usage, Table::Vitals, key, format!("used as {noted:?}, it is {is:?}"));
         }

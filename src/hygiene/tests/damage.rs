@@ -188,7 +188,7 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::InUse(Tier::Working, 3))),
         case(Code::KeyShape, |tx| tx.put(Table::Unused, &keys::unused(NS, 16, NOW, A), &[])),
         case(Code::KeyShape, |tx| tx.put(Table::InUse, &keys::in_use(NS, Tier::Semantic, 1, A), &[])),
-        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 1),
+        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 2),
         case(Code::KeyShape, |tx| tx.put(Table::Ended, &keys::ended(NS, 2, NOW, A), &[])),
         case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Superseded(A))),
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::ByTime(PART, NOW))),

@@ -255,6 +255,7 @@ fn changes() -> Vec<(RuleId, Change)> {
     let mut of_b = row(B, "The door is next to the lamp", b, Some(2));
     (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
     of_b.vitals.tier = Tier::Working;
+    of_b.access.included_count_total = 2;
     let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
     of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
     let mut of_c = row(C, "The favourite colour is red", holder(Some("colour")), Some(3));
