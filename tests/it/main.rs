@@ -35,6 +35,7 @@ mod erasure;
 mod exchange;
 mod expiry;
 mod forgetting;
+mod fsck;
 mod gc_forgotten;
 mod gc_guard;
 mod gc_model;
@@ -44,6 +45,7 @@ mod growth;
 mod habit;
 mod index;
 mod indexes;
+mod inverses;
 #[cfg(all(unix, feature = "cli"))]
 mod kill;
 #[cfg(all(unix, feature = "cli"))]
