@@ -50,7 +50,7 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
+        ConsolidateReport, DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
         ProfileCollapseOptions, RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig,
         Undone, collapse_operational_profile_snapshots,
     };

@@ -13,6 +13,8 @@ pub(crate) enum Adjustment {
     Demote(Demotion),
     /// A row of the tier `working` becomes episodic.
     Promote(Promotion),
+    /// A consolidation has looked at a short-term row; one of the tier `working` becomes episodic, once.
+    Consolidate(Promotion),
     /// A short-term row becomes durable.
     Last(Lasting),
 }
@@ -35,6 +37,16 @@ impl Promotion {
         next.vitals.tier = Tier::Episodic;
         next.vitals.set_life(vitals.life().slid(now, Some(self.ttl)));
         next.access.promoted_at = Some(now);
+        Some(next)
+    }
+
+    fn consolidated(self, row: &Adjustable, now: Time) -> Option<Adjustable> {
+        let is_new = row.vitals.tier.is_short_term() && row.access.last_consolidated_at.is_none();
+        if !is_new || row.access.count() < self.uses || row.vitals.is_protected() {
+            return None;
+        }
+        let mut next = self.of(row, now).unwrap_or_else(|| row.clone());
+        next.access.last_consolidated_at = Some(now);
         Some(next)
     }
 }
@@ -109,6 +121,7 @@ impl Adjustment {
             Adjustment::Seed(confidence) => seeded(confidence, row, now)?,
             Adjustment::Demote(demotion) => demotion.of(row, now)?,
             Adjustment::Promote(promotion) => promotion.of(row, now)?,
+            Adjustment::Consolidate(promotion) => promotion.consolidated(row, now)?,
             Adjustment::Last(lasting) => lasting.of(row, now)?,
         };
         next.vitals.version += 1;

@@ -9,13 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::hygiene::adjust::{Adjustment, Lasting, Promotion};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
-use crate::hygiene::plan::{Action, Plan, Stop};
+use crate::hygiene::plan::{Action, Field, Plan, Stop};
 use crate::hygiene::told::{details, is_zero};
-use crate::model::{Access, Content, Kind, MemoryId, Pass, Tier, Time, Vitals};
-use crate::store::{Rows, UsageRows};
-
-/// The tag whose memories become procedural.
-const PROCEDURE_TAG: &str = "procedure";
+use crate::model::{Access, Content, Kind, MemoryId, PROCEDURE_TAG, Pass, Tier, Time, Vitals};
+use crate::policy::Policy;
+use crate::store::{Rows, Snapshot, UsageRows};
 
 /// The pass `promote`.
 pub(crate) struct Promote;
@@ -46,13 +44,14 @@ impl MaintenancePass for Promote {
         if !is_time(input)? {
             return Ok(Some(Planned::actions(plan, 0, report)));
         }
-        for id in candidates(input)? {
+        let (field, rows, policy) = (input.field, input.published.snapshot(), input.policy);
+        for id in candidates(field, rows, policy)? {
             if stop(1) {
                 return Ok(None);
             }
-            let Some(candidate) = read(input, id)? else { continue };
+            let Some(candidate) = read(field, rows, policy, id)? else { continue };
             report.in_use += 1;
-            match candidate.adjustment(input) {
+            match candidate.adjustment(policy) {
                 Some(by) => {
                     let version = candidate.vitals.version;
                     plan.actions.push(Action::Adjust { id, version, by });
@@ -77,11 +76,10 @@ fn is_time(input: PlanInput<'_>) -> Result<bool> {
 }
 
 /// The short-term memories that may have been used often enough, in the order of their ids. Uses that no commit has counted count.
-fn candidates(input: PlanInput<'_>) -> Result<Vec<MemoryId>> {
-    let (field, rows) = (input.field, input.published.snapshot());
+pub(super) fn candidates(field: &Field, rows: &Snapshot, policy: &Policy) -> Result<Vec<MemoryId>> {
     let mut all = field.noted.ids(field.ns);
     for tier in [Tier::Working, Tier::Episodic] {
-        all.extend(rows.in_use(field.ns, tier, input.policy.promote.access)?);
+        all.extend(rows.in_use(field.ns, tier, policy.promote.access)?);
     }
     all.sort_unstable();
     all.dedup();
@@ -89,15 +87,19 @@ fn candidates(input: PlanInput<'_>) -> Result<Vec<MemoryId>> {
 }
 
 /// A short-term memory that was used often enough.
-struct Candidate {
-    vitals: Vitals,
+pub(super) struct Candidate {
+    pub(super) vitals: Vitals,
     content: Content,
-    access: Access,
+    pub(super) access: Access,
 }
 
-/// Reads a candidate; none of one that is damaged, gone, protected or used too seldom.
-fn read(input: PlanInput<'_>, id: MemoryId) -> Result<Option<Candidate>> {
-    let (field, rows) = (input.field, input.published.snapshot());
+/// Reads a candidate; none of one that is damaged, gone, protected, used too seldom or done with.
+pub(super) fn read(
+    field: &Field,
+    rows: &Snapshot,
+    policy: &Policy,
+    id: MemoryId,
+) -> Result<Option<Candidate>> {
     let Some(vitals) = field.sound(rows.vitals(field.ns, id))?.flatten() else { return Ok(None) };
     let is_open = vitals.tier.is_short_term() && !vitals.is_protected();
     if !is_open || !vitals.times.visible_live(field.now) {
@@ -106,7 +108,7 @@ fn read(input: PlanInput<'_>, id: MemoryId) -> Result<Option<Candidate>> {
     let access = field.access(rows, id)?;
     let has_more = access.last_consolidated_at.is_none()
         || (vitals.tier == Tier::Working && access.promoted_at.is_none());
-    if access.count() < u64::from(input.policy.promote.access) || !has_more {
+    if access.count() < u64::from(policy.promote.access) || !has_more {
         return Ok(None);
     }
     let Some(content) = field.sound(rows.content(field.ns, id))?.flatten() else { return Ok(None) };
@@ -115,8 +117,8 @@ fn read(input: PlanInput<'_>, id: MemoryId) -> Result<Option<Candidate>> {
 
 impl Candidate {
     /// What becomes of the memory; none where its text is too long to last as it is.
-    fn adjustment(&self, input: PlanInput<'_>) -> Option<Adjustment> {
-        let (promote, policy) = (&input.policy.promote, input.policy);
+    fn adjustment(&self, policy: &Policy) -> Option<Adjustment> {
+        let promote = &policy.promote;
         let uses = u64::from(promote.access);
         let most = promote.verbatim_max as usize;
         let is_short = (1..=most).contains(&self.content.text.chars().take(most + 1).count());

@@ -161,7 +161,7 @@ fn life_63_each_pass_is_carried_out_and_taken_back() {
         let left_out: &[&str] = match inverse {
             Inverse::Whole => &[],
             Inverse::ButVersions => &["version"],
-            Inverse::ButEnds => &["version", "expires_at"],
+            Inverse::ButEnds => &["version", "expires_at", "state"],
             Inverse::None(_) => &["version"],
         };
         let before = exported(&world, left_out);

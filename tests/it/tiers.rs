@@ -1,11 +1,15 @@
 //! Memories that move from tier to tier: those that nobody uses go down, those in use go up.
 
+use std::sync::Arc;
+
 use crate::world::{World, axis, span, text};
 use oubliette::exchange::{Export, VectorsTo};
+use oubliette::gc::{Extractive, InputPack, Summarizer};
 use oubliette::maintain::{DemoteReport, MaintainOptions, Pass, PassReport, PromoteReport, RunId};
 use oubliette::memory::{Expiry, Field, Tier};
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, Kind, MemoryId, Patch, Query};
+use oubliette::report::Op;
+use oubliette::{Database, Draft, Error, Kind, Memory, MemoryId, Patch, Query, Result};
 
 /// A world whose policy is the default with these keys.
 fn with(policy: &str) -> World {
@@ -234,4 +238,123 @@ fn a_sweep_promotes_once_in_an_interval() {
     assert_eq!(sweep(), 1);
     used(&world, third, 3);
     assert_eq!(run(&world, Pass::Promote).1.changed, 1, "who names the pass does not wait");
+}
+
+/// Does with memories what a function says.
+struct Distiller(fn(&[Memory]) -> Result<Draft>);
+
+impl Summarizer for Distiller {
+    fn summarize(&self, _: &InputPack) -> Result<String> {
+        panic!("asked for a summary")
+    }
+
+    fn consolidate(&self, memories: &[Memory]) -> Result<Draft> {
+        (self.0)(memories)
+    }
+}
+
+fn distiller(distil: fn(&[Memory]) -> Result<Draft>) -> Arc<dyn Summarizer> {
+    Arc::new(Distiller(distil))
+}
+
+fn joined(memories: &[Memory]) -> Result<Draft> {
+    let texts: Vec<&str> = memories.iter().map(|memory| memory.text.as_str()).collect();
+    Ok(Draft::new(texts.join("; ")).importance(0.8))
+}
+
+#[test]
+fn memories_in_use_are_distilled_in_batches_with_their_sources() {
+    let world = with("promote.batch = 20");
+    let mut shared: Vec<MemoryId> =
+        (0..41).map(|at| world.add(working(&format!("shared {at:02}"))).id).collect();
+    let skills = ["tie a knot", "set a sail"]
+        .map(|name| world.add(working(name).agent("sailor").kind(Kind::Skill)).id);
+    for id in shared.iter().chain(&skills) {
+        used(&world, *id, 3);
+    }
+    world.add(working("seldom used"));
+    world.advance("1h");
+    let before = exported(&world.db);
+    let report = world.ns.consolidate(&distiller(joined)).unwrap();
+    assert_eq!((report.shown, report.created.len(), report.left), (43, 4, 0));
+    assert!(report.failures.is_empty());
+    let made: Vec<Memory> = report.created.iter().map(|id| world.row(*id)).collect();
+    assert_eq!(made.iter().map(|row| row.sources.len()).collect::<Vec<_>>(), [20, 20, 1, 2]);
+    assert_eq!((made[0].tier, made[3].tier), (Tier::Semantic, Tier::Procedural), "both sources are skills");
+    assert_eq!((made[0].expires_at, made[0].confidence), (None, Some(0.4)));
+    assert_eq!(made[3].partition.agent_name(), Some("sailor"));
+    assert_eq!(made[3].text, "tie a knot; set a sail");
+    shared.sort();
+    assert_eq!(made[0].sources, shared[..20]);
+    let row = world.row(shared[0]);
+    assert_eq!((row.tier, row.last_consolidated_at), (Tier::Episodic, Some(world.now())));
+    assert_eq!((row.promoted_at, row.text.as_str()), (Some(world.now()), "shared 00"));
+    world.check();
+    // What was shown is not shown again, and the pass has nothing to do with it.
+    assert_eq!(world.ns.consolidate(&distiller(joined)).unwrap().shown, 0);
+    assert_eq!(run(&world, Pass::Promote).1.planned, 0);
+    let undone = world.ns.undo(report.run.unwrap()).unwrap();
+    assert_eq!(undone.lost, Vec::<String>::new());
+    assert_eq!(exported(&world.db), before);
+    world.check();
+}
+
+/// LIFE-70: a hook that fails, hangs, panics or answers nonsense leaves the memories as they are, and the journal tells.
+#[test]
+fn a_distiller_without_a_good_answer_changes_nothing() {
+    let world = with("promote.deadline = '200ms'");
+    let id = world.add(working("useful")).id;
+    used(&world, id, 3);
+    let before = exported(&world.db);
+    let cases: [(fn(&[Memory]) -> Result<Draft>, &str); 8] = [
+        (|_| Err(Error::Closed), "closed"),
+        (|_| panic!("out of words"), "panicked"),
+        (
+            |memories| {
+                std::thread::sleep(std::time::Duration::from_secs(2));
+                joined(memories)
+            },
+            "no answer within 200ms",
+        ),
+        (|_| Ok(Draft::new("not a number").importance(f32::NAN)), "importance"),
+        (|_| Ok(Draft::new("too much").importance(7.0)), "importance"),
+        (|_| Ok(Draft::new(" ")), "text"),
+        (|_| Ok(Draft::new("keyed").key("k")), "key"),
+        (|_| Ok(Draft::new("with a vector").vector(axis(0))), "vector"),
+    ];
+    for (distil, why) in cases {
+        let report = world.ns.consolidate(&distiller(distil)).unwrap();
+        assert_eq!((report.shown, report.left, report.run), (1, 1, None), "{why}");
+        assert!(report.created.is_empty());
+        assert!(report.failures[0].contains(why), "{:?} says nothing of {why}", report.failures);
+        assert_eq!(exported(&world.db), before, "{why}");
+    }
+    let told = world.ns.consolidate(&(Arc::new(Extractive::default()) as Arc<dyn Summarizer>)).unwrap();
+    assert!(told.failures[0].contains("writes summaries only"));
+    let refused = world.ns.changes(0, 1_000).unwrap();
+    let refused = refused.changes.iter().filter(|change| change.op == Op::Refuse).count();
+    assert_eq!(refused, 9, "the journal tells of each");
+    assert_eq!(world.ns.consolidate(&distiller(joined)).unwrap().created.len(), 1, "and is asked again");
+}
+
+/// A memory that changed while the distiller was at work is left, with all that was shown beside it.
+#[test]
+fn a_memory_that_changes_under_the_distiller_is_left() {
+    static WORLD: std::sync::Mutex<Option<(oubliette::Namespace, MemoryId)>> = std::sync::Mutex::new(None);
+    let world = World::new();
+    let [first, second] = ["one", "two"].map(|name| world.add(working(name)).id);
+    used(&world, first, 3);
+    used(&world, second, 3);
+    *WORLD.lock().unwrap() = Some((world.ns.clone(), second));
+    let report = world
+        .ns
+        .consolidate(&distiller(|memories| {
+            let (ns, id) = WORLD.lock().unwrap().take().unwrap();
+            ns.update(id, Patch::new().importance(0.9)).unwrap();
+            joined(memories)
+        }))
+        .unwrap();
+    assert_eq!((report.shown, report.left, report.created.len(), report.run), (2, 2, 0, None));
+    assert_eq!(world.row(first).last_consolidated_at, None);
+    assert_eq!(world.ns.consolidate(&distiller(joined)).unwrap().created.len(), 1);
 }

@@ -44,6 +44,8 @@ group! {
         interval: Span = Span::from_hours(24), lasting;
         /// Number of memories that one consolidation is given.
         batch: u32 = 20, count(1, 1_000);
+        /// How long a consolidation waits for an answer.
+        deadline: Span = Span::from_mins(1), lasting;
         /// Longest text in characters that becomes durable as it is, where nobody consolidates.
         verbatim_max: u32 = 240, count(0, 1_048_576);
     }
