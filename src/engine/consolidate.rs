@@ -11,7 +11,8 @@ use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{Distilled, Field, consolidate, refuse_consolidation, to_consolidate};
 use crate::ingest::{Prepared, prepare};
-use crate::model::{Draft, Kind, Memory, MemoryId, PROCEDURE_TAG, RunId, Span, Tier};
+use crate::model::{Draft, Kind, Memory, MemoryId, PROCEDURE_TAG, RunId, Tier};
+use crate::policy::Policy;
 use crate::recall::Got;
 use crate::summary::Summarizer;
 
@@ -101,7 +102,7 @@ impl Namespace {
             let sources: Vec<(MemoryId, u64)> =
                 memories.iter().map(|memory| (memory.id, memory.version)).collect();
             report.shown += sources.len() as u64;
-            let created = match asked(summarizer, memories, policy.promote.deadline) {
+            let created = match asked(summarizer, memories, &policy) {
                 Ok(draft) => self.store_distilled(&sources, draft, run)?,
                 Err(why) => {
                     let why: String = why.chars().take(REASON_CHARS).collect();
@@ -161,7 +162,7 @@ impl Namespace {
 fn asked(
     summarizer: &Arc<dyn Summarizer>,
     memories: Vec<Memory>,
-    deadline: Span,
+    policy: &Policy,
 ) -> Result<Prepared, String> {
     let every_procedure = memories.iter().all(|memory| is_procedure(&memory.kind, &memory.tags));
     let (tell, told) = sync_channel(1);
@@ -172,16 +173,18 @@ fn asked(
     };
     let thread = thread::Builder::new().name("oubliette-consolidate".to_owned()).spawn(work);
     thread.map_err(|why| why.to_string())?;
-    let draft = match told.recv_timeout(deadline.into()) {
+    let draft = match told.recv_timeout(policy.promote.deadline.into()) {
         Ok(answer) => answer.map_err(|why| why.to_string())?,
-        Err(RecvTimeoutError::Timeout) => return Err(format!("no answer within {deadline}")),
+        Err(RecvTimeoutError::Timeout) => {
+            return Err(format!("no answer within {}", policy.promote.deadline));
+        }
         Err(RecvTimeoutError::Disconnected) => return Err("the summarizer panicked".to_owned()),
     };
-    accepted(draft, every_procedure).map_err(|why| why.to_string())
+    accepted(draft, every_procedure, policy).map_err(|why| why.to_string())
 }
 
 /// The answer as a durable memory.
-fn accepted(mut draft: Draft, every_procedure: bool) -> Result<Prepared> {
+fn accepted(mut draft: Draft, every_procedure: bool, policy: &Policy) -> Result<Prepared> {
     if let Some(key) = &draft.key {
         return Err(Error::invalid("key", "must not be given: it names a record of a caller", key));
     }
@@ -201,6 +204,10 @@ fn accepted(mut draft: Draft, every_procedure: bool) -> Result<Prepared> {
     let by_content =
         if every_procedure || is_procedure(&kind, tags) { Tier::Procedural } else { Tier::Semantic };
     draft.fields.tier = Some(lasts.unwrap_or(by_content));
+    // It is as sure as what a caller writes, and not as what an import brings.
+    if draft.fields.confidence.value().is_none() {
+        draft = draft.confidence(policy.confidence.fresh as f32);
+    }
     prepare(draft)
 }
 

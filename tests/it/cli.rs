@@ -4,6 +4,7 @@ mod bad;
 mod contract;
 mod fields;
 mod flags;
+mod fsck;
 mod gc;
 mod index;
 mod past;

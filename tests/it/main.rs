@@ -50,6 +50,7 @@ mod inverses;
 mod kill;
 #[cfg(all(unix, feature = "cli"))]
 mod kill_passes;
+mod life;
 mod maintain;
 mod model;
 #[cfg(all(feature = "faults", unix))]
