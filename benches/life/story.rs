@@ -2,8 +2,8 @@
 //!
 //! Of what the agent writes, 70 of 100 are status lines (tier `working`), 15 are facts under a key, each of which changes
 //! every four weeks, 10 are events (tier `episodic`), and 5 are remarks that matter little and that nobody asks for. The
-//! agent asks for one fact for ten writes, and its interest moves on through the facts. The forgetting store is swept each
-//! day and opened anew each month, as by a host that is updated.
+//! agent asks for one fact for ten writes, and its interest moves on through the facts. The forgetting store is swept by
+//! days and opened anew each month, as by a host that is updated.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,12 +28,17 @@ const DIM: usize = 32;
 const CHANGE: usize = 28;
 /// Facts that are asked for at each look.
 const PROBES: usize = 50;
-/// Hits of a search.
+/// Hits of a probe.
 const K: usize = 10;
+/// Hits of a search of the agent, which it uses.
+const ASKED: usize = 3;
+/// Bytes by which a file may be longer than its rows ask for: it grows by doubling, and closing cuts off what is free at its
+/// end.
+const SLACK: u64 = 4 << 20;
 
 const FORGETTING: &str = "undo.horizon = '7d'\njournal.max_age = '30d'\nsweeper.demote_after = '14d'\n\
     sweeper.tombstone_ttl = '60d'\nsweeper.short_term_cap = 5000\n\
-    sweeper.stages = ['fold', 'purge', 'cap', 'superseded_purge', 'demote', 'collapse', 'promote', 'limbo', 'retention']";
+    sweeper.stages = ['fold', 'purge', 'cap', 'superseded_purge', 'demote', 'promote', 'limbo', 'retention']";
 const KEEPING: &str =
     "ttl.working = '36500d'\nttl.episodic = '36500d'\nsweeper.stages = ['fold']\npurge.per_write = 0";
 
@@ -51,8 +56,6 @@ pub struct Month {
     /// Bytes of all rows, and of the file.
     pub live: u64,
     pub file: u64,
-    /// Bytes of the file before the first write.
-    pub empty: u64,
     /// Bytes of the file of the store that keeps everything.
     pub file_kept: u64,
     /// Of the hits that the store which keeps everything gives for what is current, the share that this store gives.
@@ -66,9 +69,9 @@ pub struct Month {
 }
 
 impl Month {
-    /// What the file has grown by since it was empty, for each byte of a row. An empty file has some pages for each table.
-    pub fn ratio(&self) -> f64 {
-        (self.file - self.empty.min(self.file)) as f64 / self.live as f64
+    /// Whether the file is as short as its rows ask for: at most 2.5 times as long, and some pages longer.
+    pub fn is_compact(&self) -> bool {
+        self.file as f64 <= 2.5 * self.live as f64 + SLACK as f64
     }
 }
 
@@ -140,28 +143,25 @@ pub struct Life {
     changes: Vec<usize>,
     next: usize,
     a_day: f64,
+    sweep_every: usize,
     day: usize,
     writes: usize,
     owed: f64,
     recalls: usize,
     sweep_ms: f64,
-    empty: u64,
     _folder: TempDir,
 }
 
 impl Life {
-    /// A life of so many writes.
-    pub fn new(writes: usize) -> Self {
+    /// A life of so many writes, with a sweep after so many days.
+    pub fn new(writes: usize, sweep_every: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::at("2024-01-01T00:00:00Z".parse().unwrap());
         let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
         let a_day = writes as f64 / DAYS as f64;
         let count = ((a_day * 0.15 * CHANGE as f64) as usize).max(2 * K);
-        let mut forgetting = Store::open(folder.path(), "forgetting.oub", FORGETTING, &clock);
-        forgetting.open_again(&clock);
         Life {
-            empty: forgetting.db.stats().unwrap().bytes.file,
-            forgetting,
+            forgetting: Store::open(folder.path(), "forgetting.oub", FORGETTING, &clock),
             keeping: Store::open(folder.path(), "keeping.oub", KEEPING, &clock),
             facts: (0..count).map(|_| dice.vector(None, 0.0)).collect(),
             changes: vec![0; count],
@@ -169,6 +169,7 @@ impl Life {
             dice,
             next: 0,
             a_day,
+            sweep_every,
             day: 0,
             writes: 0,
             owed: 0.0,
@@ -209,13 +210,15 @@ impl Life {
             self.recalls += 1;
             let fact = self.interest();
             let vector = self.dice.vector(Some(&self.facts[fact]), 0.1);
-            self.forgetting.ns.search(Query::vector(vector).k(K).track(true)).unwrap();
+            self.forgetting.ns.search(Query::vector(vector).k(ASKED).track(true)).unwrap();
         }
         self.clock.advance(Span::from_hours(24));
         self.day += 1;
-        let begun = Instant::now();
-        self.forgetting.db.maintain().unwrap();
-        self.sweep_ms = self.sweep_ms.max(begun.elapsed().as_secs_f64() * 1_000.0);
+        if self.day.is_multiple_of(self.sweep_every) {
+            let begun = Instant::now();
+            self.forgetting.db.maintain().unwrap();
+            self.sweep_ms = self.sweep_ms.max(begun.elapsed().as_secs_f64() * 1_000.0);
+        }
     }
 
     /// A fact that the agent is interested in now: one of a quarter of them, which moves on.
@@ -270,7 +273,6 @@ impl Life {
             kept: kept.memories.live,
             live: stats.bytes.live,
             file: stats.bytes.file,
-            empty: self.empty,
             file_kept: kept.bytes.file,
             recall: self.recall(),
             over: self.over(),
