@@ -184,9 +184,9 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
 }
 
 fn usage_bits(usage: Usage) -> u16 {
-    u16::from(usage.uses.min(USES_MAX)) << USES_SHIFT
-        | u16::from(usage.is_promoted) * IS_PROMOTED
-        | u16::from(usage.is_consolidated) * IS_CONSOLIDATED
+    let uses = u16::from(usage.uses.min(USES_MAX)) << USES_SHIFT;
+    let promoted = u16::from(usage.is_promoted) * IS_PROMOTED;
+    uses | promoted | (u16::from(usage.is_consolidated) * IS_CONSOLIDATED)
 }
 
 fn usage_of(flags: u16) -> Usage {

@@ -26,7 +26,10 @@ enum Inverse {
 const POLICY: &str = "sweeper.demote_after = '7d'\nsweeper.short_term_cap = 2\nsweeper.tombstone_ttl = '10d'\n\
     purge.per_write = 0\nundo.horizon = '7d'";
 
-const PASSES: [(Pass, Inverse, fn(&World)); 18] = [
+/// A pass, what taking it back comes to, and what gives it something to do.
+type Story = (Pass, Inverse, fn(&World));
+
+const PASSES: [Story; 18] = [
     (Pass::Fold, Inverse::None("a use has happened"), |world| {
         world.add(text("used").vector(axis(0)));
         world.ns.search(Query::vector(axis(0)).track(true)).unwrap();

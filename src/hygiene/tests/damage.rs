@@ -27,6 +27,7 @@ pub(super) type Fault = Box<dyn Fn(&mut Truth<'_, '_>) -> Result<()>>;
 pub(super) fn cases() -> Vec<(Code, Fault)> {
     let mut all = names();
     all.extend(rows());
+    all.extend(uses());
     all.extend(holders());
     all.extend(slots());
     all.extend(graph());
@@ -129,6 +130,17 @@ fn hall() -> MetaValue {
     MetaValue::Text(b"hall".to_vec())
 }
 
+/// Rows of the tables of memories by their use.
+fn uses() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::IndexExtra, |tx| put_index(tx, B, IndexRow::Unused(8, NOW))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::InUse(Tier::Working, 3))),
+        case(Code::KeyShape, |tx| tx.put(Table::Unused, &keys::unused(NS, 16, NOW, A), &[])),
+        case(Code::KeyShape, |tx| tx.put(Table::InUse, &keys::in_use(NS, Tier::Semantic, 1, A), &[])),
+        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 2),
+    ]
+}
+
 fn rows() -> Vec<(Code, Fault)> {
     vec![
         case(Code::Corrupted, |tx| tx.put(Table::Memory, &keys::memory(NS, A), b"rubbish")),
@@ -184,11 +196,6 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::Ended(true, NOW))),
         case(Code::IndexMissing, |tx| take(tx, Table::ShortTerm, &keys::memory(NS, B))),
         case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::ShortTerm)),
-        case(Code::IndexExtra, |tx| put_index(tx, B, IndexRow::Unused(8, NOW))),
-        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::InUse(Tier::Working, 3))),
-        case(Code::KeyShape, |tx| tx.put(Table::Unused, &keys::unused(NS, 16, NOW, A), &[])),
-        case(Code::KeyShape, |tx| tx.put(Table::InUse, &keys::in_use(NS, Tier::Semantic, 1, A), &[])),
-        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 2),
         case(Code::KeyShape, |tx| tx.put(Table::Ended, &keys::ended(NS, 2, NOW, A), &[])),
         case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Superseded(A))),
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::ByTime(PART, NOW))),
