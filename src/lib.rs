@@ -18,6 +18,8 @@ mod model;
 pub mod policy;
 mod recall;
 mod record;
+#[cfg(feature = "openai")]
+mod server;
 mod store;
 mod summary;
 mod text;
