@@ -77,6 +77,9 @@ pub mod gc {
         Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,
         Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
     };
+    #[cfg(feature = "openai")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+    pub use crate::summary::{ChatOptions, OpenAiSummarizer};
 }
 
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
@@ -97,7 +100,7 @@ pub mod report {
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
-        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals,
+        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals, StandsFor,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,
@@ -115,6 +118,11 @@ pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::{BackendError, Disk, FileId, OpenFile, StorageBackend};
     pub use crate::store::tally::Tally;
+
+    /// Reads the vitals of memories, as the floor of a bench, and says how many there are.
+    pub fn read_vitals(namespace: &crate::Namespace, ids: &[crate::MemoryId]) -> crate::Result<usize> {
+        namespace.read_vitals(ids)
+    }
 
     /// Works out what a filter demands of rows, for its fuzz target.
     pub fn demands(filter: &crate::Filter) {

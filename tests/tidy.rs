@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("policy", &["json", "model"]),
     ("text", &["model", "policy"]),
     ("server", &[]),
-    ("summary", &["json", "model", "policy", "text"]),
+    ("summary", &["json", "model", "policy", "text", "server"]),
     ("vector", &[]),
     ("embedder", &["server", "vector"]),
     ("hnsw", &["vector"]),

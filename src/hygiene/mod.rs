@@ -66,8 +66,8 @@ pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
 pub(crate) use gc::{
-    Committing, Verdict, candidates, carry_out, close_plan, committed, gc_report, group_of, groups, observed,
-    pack, pack_limits, plan_told, refuse, tags_of_all,
+    Committing, GroupLimits, Shared, Verdict, candidates, carry_out, close_plan, committed, gc_report,
+    group_of, groups, pack, plan_told, refuse, shared,
 };
 pub use gc::{
     Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,

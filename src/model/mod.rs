@@ -73,11 +73,13 @@ pub use past::{PastPlan, PointInTime, PurgeHorizon};
 pub use payload::Payload;
 pub(crate) use period::{Period, Periods};
 pub(crate) use query::Ranked;
-pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, SearchPlan, Signals};
+pub use query::{
+    Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, SearchPlan, Signals, StandsFor,
+};
 pub use run::{RunPage, RunReport, RunSort, RunState, RunStatus};
 pub(crate) use series::{series_place, snapshot_time};
 pub use span::Span;
-pub(crate) use thread::thread_place;
+pub(crate) use thread::{PLACE_NAMES, thread_place};
 pub use time::Time;
 pub use visible::{Supersession, Times};
 pub(crate) use vitals::{Counted, Life};

@@ -445,6 +445,21 @@ pub struct Hit {
     pub text: String,
     /// What the score is made of.
     pub signals: Signals,
+    /// Of a summary: what it stands for.
+    pub stands_for: Option<StandsFor>,
+}
+
+/// What a summary stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StandsFor {
+    /// The number of its sources; [`Namespace::expand`](crate::Namespace::expand) names them.
+    pub count: u64,
+    /// When the first of them happened, as far as the summary says.
+    pub start: Option<Time>,
+    /// When the last of them happened.
+    pub end: Option<Time>,
+    /// How many of them were forgotten since. The summary may still tell what they said.
+    pub source_forgotten: u64,
 }
 
 /// A memory with its score, before its text is fetched.

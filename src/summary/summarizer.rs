@@ -32,6 +32,17 @@ pub trait Summarizer: Send + Sync {
     /// When there is no summary. The group then stays as it is.
     fn summarize(&self, pack: &InputPack) -> Result<String>;
 
+    /// The number of tokens that the sources of a summary should have: a run divides longer groups. None, as here, when a
+    /// summary may be of as much as the policy allows.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, Summarizer};
+    /// assert_eq!(Extractive::default().group_tokens(), Some(1_000));
+    /// ```
+    fn group_tokens(&self) -> Option<u64> {
+        None
+    }
+
     /// Another answer, after `answer` was found to be no summary for these reasons. It is asked for at most
     /// `gc.repair_attempts` times. None, as here, when there is no better answer: the first one is refused then.
     ///

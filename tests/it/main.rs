@@ -36,6 +36,7 @@ mod exchange;
 mod expiry;
 mod forgetting;
 mod gc_forgotten;
+mod gc_groups;
 mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]

@@ -18,7 +18,7 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
-use crate::{gc, told, write};
+use crate::{told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
@@ -107,8 +107,8 @@ fn hit_told(team: &Namespace<Snapshot>, hit: &oubliette::Hit, steps: Option<usiz
     if let Some(steps) = steps {
         members.insert("around".to_owned(), around(team, hit.id, steps)?);
     }
-    if let Some(sources) = gc::stands_for(team, hit.id)? {
-        members.insert("sources".to_owned(), sources);
+    if let Some(sources) = hit.stands_for {
+        members.insert("sources".to_owned(), json!(sources));
     }
     Ok(document)
 }
