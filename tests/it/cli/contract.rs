@@ -574,7 +574,7 @@ fn the_demo_tells_its_story_the_same_each_time() {
     assert!(summarized["bytes"].as_u64() < after["bytes"].as_u64(), "{summarized} {after}");
     assert!(summarized["memories"].as_u64() < after["memories"].as_u64());
     let found = |side: &Value| side["answer_recall_at_10"].as_f64().unwrap();
-    assert!(found(summarized) > 0.7 * found(after), "{summarized} {after}");
+    assert!(found(summarized) > 0.5 * found(after), "{summarized} {after}");
     let steps = document["steps"].as_array().unwrap();
     let check = steps.iter().find(|step| step["step"] == "check").unwrap();
     assert_eq!(
