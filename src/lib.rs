@@ -51,14 +51,14 @@ pub mod embed {
 pub mod maintain {
     pub use crate::engine::{
         DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
-        RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
+        PruneSimulation, RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
         collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
         BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
         MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
-        ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
-        RepairSupersessionReport, utility,
+        ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, PruneReport, PruneTarget,
+        RepairReport, RepairSupersessionReport, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }
@@ -82,9 +82,9 @@ pub mod memory {
     pub use crate::model::{
         Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Bucket,
         ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
-        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Holder, InContext, Included, Inclusion,
-        Limbo, Link, Partition, Payload, PointInTime, Significance, SupersedeMode, Supersession, Tier,
-        TimeRange, Tombstone, TombstoneReason,
+        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Goal, GoalDraft, GoalId, Holder,
+        InContext, Included, Inclusion, Limbo, Link, Partition, Payload, PointInTime, Significance,
+        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }

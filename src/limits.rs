@@ -79,6 +79,13 @@ pub const CONTEXT_ITEMS_MAX: usize = 500;
 /// Name of a context, or of the session that it is of.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 128;
 
+/// Text of one goal.
+pub const GOAL_BYTES_MAX: usize = 8 << 10;
+/// Goals of one namespace: each memory that is scored is compared with all goals of its agent.
+pub const GOALS_MAX: usize = 1_000;
+/// Weight of a goal.
+pub const GOAL_WEIGHT_MAX: f32 = 10.0;
+
 /// Dimensions of an embedding.
 pub const DIM_MAX: usize = 4_096;
 /// Results of one query, with those that its offset skips.
@@ -198,6 +205,7 @@ const _: () = assert!(PAYLOAD_BYTES_MAX * 4 / 3 + 16 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
+const _: () = assert!(GOAL_BYTES_MAX * 6 + DIM_MAX * 32 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(GRAPH_M0 == 2 * GRAPH_M);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);

@@ -30,6 +30,7 @@ mod erased;
 mod expire;
 mod fold;
 mod gc;
+mod goals;
 mod limbo;
 mod link;
 mod list;
@@ -37,16 +38,19 @@ mod maintenance_plan;
 mod near;
 mod pass;
 mod plan;
+mod prune;
 mod repair;
 mod report;
 mod retention;
 mod score;
+mod scores;
 mod snapshots;
 mod superseded;
 #[cfg(test)]
 mod tests;
 mod told;
 mod undo;
+mod uniqueness;
 mod utility;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
@@ -79,13 +83,17 @@ pub(crate) use list::implementation;
 pub(crate) use maintenance_plan::CarryingOut;
 pub use maintenance_plan::MaintenancePlan;
 pub use near::NearDuplicateReport;
+pub use pass::PruneTarget;
 pub(crate) use pass::{
     Applied, DueInput, Job, PlanInput, Planned, Selection, Slice, Step, StepInput, Vectorizer,
 };
-pub(crate) use plan::Field;
 pub use plan::KeptApart;
+pub(crate) use plan::{Field, pruned_in};
+pub use prune::PruneReport;
 pub use repair::RepairReport;
 pub use report::{CheckReport, Finding};
+pub use scores::Scores;
+pub(crate) use scores::scores;
 pub use snapshots::PruneHistoryReport;
 pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};

@@ -16,6 +16,7 @@ mod confidence;
 mod context;
 mod fields;
 mod forget;
+mod goal;
 mod likeness;
 mod message;
 mod names;

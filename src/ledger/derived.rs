@@ -26,6 +26,8 @@ pub(crate) enum IndexRow {
     Ended(bool, Time),
     /// The row is visible and of a short-term tier.
     ShortTerm,
+    /// By level and creation, while the row is visible.
+    ByLevel(u8, Time),
     /// The row waits for a vector.
     Pending(PartId),
     /// The row that superseded it.
@@ -40,7 +42,7 @@ pub(crate) enum IndexRow {
 
 impl IndexRow {
     /// The tables in which such rows stand.
-    pub(crate) const TABLES: [Table; 10] = [
+    pub(crate) const TABLES: [Table; 11] = [
         Table::Superseded,
         Table::SupersededTime,
         Table::ByTime,
@@ -48,6 +50,7 @@ impl IndexRow {
         Table::Due,
         Table::Ended,
         Table::ShortTerm,
+        Table::ByLevel,
         Table::Pending,
         Table::Series,
         Table::MetaValue,
@@ -63,6 +66,7 @@ impl IndexRow {
             IndexRow::Due(at) => (Table::Due, keys::by_instant(ns, *at, id)),
             IndexRow::Ended(protected, at) => (Table::Ended, keys::ended(ns, u8::from(*protected), *at, id)),
             IndexRow::ShortTerm => (Table::ShortTerm, keys::memory(ns, id)),
+            IndexRow::ByLevel(level, created) => (Table::ByLevel, keys::by_level(ns, *level, *created, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
             IndexRow::SupersededAt(at) => (Table::SupersededTime, keys::by_instant(ns, *at, id)),
@@ -80,6 +84,7 @@ impl IndexRow {
             Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
             Table::Ended => keys::Ended::parse(key).map(|row| IndexRow::Ended(row.protected != 0, row.at)),
             Table::ShortTerm => keys::ShortTerm::parse(key).map(|_| IndexRow::ShortTerm),
+            Table::ByLevel => keys::ByLevel::parse(key).map(|row| IndexRow::ByLevel(row.level, row.created)),
             Table::SupersededTime => {
                 keys::SupersededTime::parse(key).map(|row| IndexRow::SupersededAt(row.at))
             }
@@ -128,6 +133,11 @@ pub(crate) fn index_rows(
     }
     if vitals.tier.is_short_term() && vitals.place.counted == Counted::Live {
         rows.insert(IndexRow::ShortTerm);
+    }
+    if let Some(level) = Kind::level_of(vitals.kind_code)
+        && vitals.place.counted == Counted::Live
+    {
+        rows.insert(IndexRow::ByLevel(level, vitals.created_at));
     }
     if vitals.place.slot.is_none() {
         rows.insert(IndexRow::Pending(part));

@@ -15,6 +15,7 @@ use crate::model::{MemoryId, Op};
 /// | adjust | an adjust with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
+/// | set_goal, drop_goal | another drop, or another set, which a caller makes |
 /// | return, restore, remove, detach, part, drop, derive, ignore, fold, refuse | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
@@ -40,6 +41,8 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Rename
         | Op::Fold
         | Op::Adjust
-        | Op::Refuse => None,
+        | Op::Refuse
+        | Op::SetGoal
+        | Op::DropGoal => None,
     }
 }

@@ -36,6 +36,8 @@ macro_rules! passes {
             Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
             /// Embeds the memories that wait for a vector; does nothing without an embedder.
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
+            /// Removes summaries of sessions and of chapters that are too old, or too little used, if `prune.enabled` says so.
+            Prune = 72, "prune", rule PRUNE "LIFE-34", stage Prune, in prune;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
             /// Removes rows of the journal that are older, or more, than the policy keeps.

@@ -51,6 +51,8 @@ pub struct Query {
     /// Whether the hits count as retrieved; by default as the handle says
     /// ([`Builder::track`](crate::Builder::track)).
     pub track: Option<bool>,
+    /// The step of the host, where it counts steps: a hit that counts as retrieved keeps it.
+    pub step: Option<u64>,
 }
 
 closed_set! {
@@ -323,6 +325,24 @@ impl Query {
     #[must_use]
     pub fn track(mut self, track: bool) -> Self {
         self.track = Some(track);
+        self
+    }
+
+    /// With the step of the host at which it asks. A hit that counts as retrieved keeps the latest step.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.search(Query::text("tea").track(true).step(17))?;
+    /// team.add("It rains")?;
+    /// assert_eq!(team.get(tea)?.unwrap().last_retrieved_step, Some(17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn step(mut self, step: u64) -> Self {
+        self.step = Some(step);
         self
     }
 

@@ -86,6 +86,11 @@ pub(crate) fn ended_half(ns: NsId, protected: u8) -> Key {
     self::ns(ns).and(&protected)
 }
 
+/// The summaries of a level.
+pub(crate) fn level(ns: NsId, level: u8) -> Key {
+    self::ns(ns).and(&level)
+}
+
 /// The families with an exact key.
 pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32]) -> Key {
     ns_part(ns, part).and(&key)

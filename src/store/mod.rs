@@ -16,6 +16,7 @@ pub(crate) mod control;
 mod counterparts;
 pub(crate) mod disk;
 mod draft;
+mod goals;
 mod handle;
 pub(crate) mod keys;
 mod messages;
@@ -45,6 +46,9 @@ pub(crate) use bits::BitRows;
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use contexts::{ContextPlace, ContextRows};
 pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
+#[cfg(test)]
+pub(crate) use goals::GoalEpochRow;
+pub(crate) use goals::{GoalRow, GoalRows};
 pub(crate) use handle::Options;
 pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;

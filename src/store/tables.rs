@@ -18,6 +18,7 @@ use crate::store::control::{
     Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
     UnfinishedRow,
 };
+use crate::store::goals::{GoalEpochRow, GoalRow};
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
 };
@@ -367,6 +368,13 @@ tables! {
         Bits = "bits", Derived, Codec::Block, like Slot;
         /// The center that the one-bit codes of an index are made with.
         BitsHead = "bits_head", Derived, row!(62, BitsHead), like SlotHead;
+        /// Visible summaries of sessions and of chapters by creation.
+        ByLevel = "by_level", Derived, Codec::Empty,
+            fn by_level(ns: NsId, level: u8, created: Time, id: MemoryId) if matches!(level, 1 | 2);
+        /// What agents are after.
+        Goal = "goal", Truth, row!(70, GoalRow), like Memory;
+        /// Agent, or nothing for the goals of all → how often its goals have changed.
+        GoalEpoch = "goal_epoch", Truth, row!(71, GoalEpochRow), fn goal_epoch<'k>(ns: NsId, agent: Rest<'k>) named agent;
     }
 }
 

@@ -5,6 +5,7 @@ mod contract;
 mod fields;
 mod flags;
 mod gc;
+mod goal;
 mod index;
 mod past;
 mod recall;

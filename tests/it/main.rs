@@ -40,6 +40,7 @@ mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]
 mod gc_report;
+mod goals;
 mod growth;
 mod habit;
 mod index;

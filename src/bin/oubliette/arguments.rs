@@ -3,6 +3,7 @@
 mod access;
 mod context_log;
 mod contradict;
+mod goal;
 mod member;
 mod renamespace;
 mod upkeep;
@@ -16,8 +17,9 @@ use oubliette::{Durability, Mode};
 pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
+pub(crate) use self::goal::{GoalCommand, GoalSetOptions};
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
-pub(crate) use self::upkeep::MaintainOptions;
+pub(crate) use self::upkeep::{MaintainOptions, PruneOptions};
 use crate::arguments::member::member;
 use crate::past::PastOptions;
 use crate::{embedder, gc_arguments};
@@ -96,6 +98,9 @@ pub(crate) enum Command {
     Access(AccessCommand),
     /// Note which memories went into a context of a language model, and count them
     ContextLog(ContextLogOptions),
+    /// Set, list or drop what an agent is after; memories near to a goal are worth more
+    #[command(subcommand)]
+    Goal(GoalCommand),
     /// Page through memories
     List(ListOptions),
     /// Count the values of a metadata key among the visible memories, the most frequent first
@@ -429,6 +434,9 @@ pub(crate) struct SearchOptions {
     /// Count the hits as retrieved, for scores and pruning
     #[arg(long, conflicts_with_all = ["why", "read_only"])]
     pub(crate) track: bool,
+    /// The step of the host, if it counts steps; a hit that counts as retrieved keeps it
+    #[arg(long, value_name = "N", requires = "track")]
+    pub(crate) step: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -17,12 +17,14 @@ mod fields;
 mod forget;
 mod gc;
 mod gc_arguments;
+mod goal;
 mod latency;
 mod maintain;
 mod output;
 mod past;
 mod place;
 mod progress;
+mod prune;
 mod read;
 mod renamespace;
 mod runs;
@@ -97,6 +99,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Get(options) => read::get(&options, place, output),
         Command::Access(command) => access::run(&command, place, output),
         Command::ContextLog(options) => context_log::run(&options, place, output),
+        Command::Goal(command) => goal::run(&command, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use oubliette::exchange::{
-    Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
+    Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{Error, Result, Snapshot};
@@ -90,7 +90,11 @@ fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
                 let keys = draft.key.into_iter().collect();
                 probes.push(ErasedProbe { text: draft.text, vector: draft.vector, keys });
             }
-            ParsedLine::Kept(_) => {}
+            ParsedLine::Kept(line) => {
+                if let Kept::Goal(goal) = line.row {
+                    probes.push(ErasedProbe { text: goal.text, vector: goal.vector, keys: Vec::new() });
+                }
+            }
         }
     }
     Ok(probes)
@@ -123,7 +127,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     let document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
-            + report.contexts,
+            + report.contexts + report.goals,
         "memories": report.memories,
         "tombstones": report.tombstones,
         "vectors": report.vectors,
@@ -131,6 +135,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "aggregates": report.aggregates,
         "events": report.events,
         "contexts": report.contexts,
+        "goals": report.goals,
         "bytes": bytes,
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
@@ -141,6 +146,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
             (report.events, "message", "messages"),
             (report.aggregates, "aggregate", "aggregates"),
             (report.runs, "run", "runs"),
+            (report.goals, "goal", "goals"),
         ];
         for (count, one, many) in others.into_iter().filter(|(count, ..)| *count > 0) {
             wrote.push_str(&format!(", {}", told::of(count, one, many)));

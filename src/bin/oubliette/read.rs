@@ -276,8 +276,14 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
-    let story = place.open(Access::Read)?.namespace(place.namespace()?)?.explain(name)?;
+    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let story = team.explain(name)?;
     let mut document = answers::explanation(&story);
+    if let (Some(scores), Value::Object(members)) = (team.scores(story.id)?, &mut document)
+        && (output.json || output.verbose)
+    {
+        members.insert("scores".to_owned(), json!(scores));
+    }
     if let (false, false, Value::Object(members)) = (output.json, output.verbose, &mut document) {
         members.remove("events");
         members.remove("family");

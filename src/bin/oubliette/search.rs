@@ -43,6 +43,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         deadline: deadline(options)?,
         at: options.past.point()?,
         track: Some(options.track),
+        step: options.step,
     };
     let namespace = place.namespace()?;
     let database = place.open(access(options))?;
@@ -382,6 +383,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         deadline: deadline(options)?,
         at: options.past.point()?,
         track: Some(options.track),
+        step: options.step,
         ..Query::default()
     };
     defaults.check()?;

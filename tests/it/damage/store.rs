@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use oubliette::clock::ManualClock;
 use oubliette::gc::GcOptions;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, Inclusion, Link};
+use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, GoalDraft, Inclusion, Link};
 use oubliette::memory::{Expiry, Tier};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Span, Time, WriteOptions};
@@ -109,6 +109,7 @@ pub(crate) fn store() -> Store {
     world.add(message(AuthorKind::Human, "who looks after the log?"));
     let context = ContextDraft::new("turn-1", [Inclusion::new("k2", 12), Inclusion::new("k3", 9)]);
     world.ns.context_log_write(&context).unwrap();
+    world.ns.set_goal(GoalDraft::new("Keep the store whole").agent("keeper").vector(vector(906))).unwrap();
     db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     db.maintain().unwrap();
     // Behind the graph, and not posted.
