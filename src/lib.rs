@@ -58,7 +58,7 @@ pub mod maintain {
         BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
         MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
         ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, PruneReport, PruneTarget,
-        RepairReport, RepairSupersessionReport, Scores, utility,
+        RepairReport, RepairSupersessionReport, Scorer, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }

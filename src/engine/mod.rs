@@ -42,6 +42,7 @@ mod queue;
 mod reads;
 mod relocate;
 mod runs;
+mod scorer;
 mod scores;
 mod series;
 mod session;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::engine::namespace::Namespace;
 use crate::error::Result;
 use crate::hygiene::{
-    Field, PlanInput, Planned, PruneReport, PruneTarget, Selection, implementation, pruned_in,
+    Field, Judge, PlanInput, Planned, PruneReport, PruneTarget, Selection, implementation, pruned_in,
 };
 use crate::index::Published;
 use crate::model::{MemoryId, Pass, Query, Time};
@@ -138,7 +138,9 @@ impl<Of> Namespace<Of> {
     ) -> Result<(Vec<MemoryId>, PruneReport)> {
         let noted = Arc::clone(&self.db.inner.accesses);
         let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
-        let input = PlanInput { published, namespace: &self.name, field: &field, policy, selection };
+        let asking = self.db.inner.asking(published, &self.name, now)?;
+        let judge = asking.as_ref().map(|asking| asking as &dyn Judge);
+        let input = PlanInput { published, namespace: &self.name, field: &field, policy, selection, judge };
         match implementation(Pass::Prune).plan(input, &mut |_| false)? {
             Some(Planned::Actions { plan, details, .. }) => {
                 let report = details.get::<PruneReport>().cloned().unwrap_or_default();

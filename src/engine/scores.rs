@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
-use crate::hygiene::{Scores, scores};
+use crate::hygiene::{Judge, Scores, scores};
 use crate::model::Name;
 use crate::recall::Got;
 use crate::store::{NsId, Rows};
@@ -39,7 +39,9 @@ impl<Of> Namespace<Of> {
             let row = published.snapshot().namespace(self.name.as_str())?;
             let missing = || Error::NotFound { what: "namespace", name: self.name.to_string() };
             let ns = NsId(row.ok_or_else(missing)?.number);
-            scores(published, ns, memory.id, policy, now, Arc::clone(&inner.accesses))
+            let asking = inner.asking(published, &self.name, now)?;
+            let judge = asking.as_ref().map(|asking| asking as &dyn Judge);
+            scores(published, ns, memory.id, policy, now, Arc::clone(&inner.accesses), judge)
         })
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::hygiene::score::days;
-use crate::model::{Goal, Time};
+use crate::hygiene::scorer::Judge;
+use crate::model::{Goal, MemoryId, Time};
 use crate::policy::Policy;
 use crate::store::{GoalRows, NsId, Rows, Snapshot};
 use crate::vector::{UnitVector, dot_f32};
@@ -62,6 +63,8 @@ pub(super) struct Relevance {
     pub(super) grs: f64,
     /// Whether a goal of the agent could not be compared, because it waits for its vector or is damaged.
     pub(super) is_stale: bool,
+    /// The built-in score, where a hook has given another.
+    pub(super) replaced: Option<f64>,
 }
 
 impl Goals {
@@ -80,6 +83,30 @@ impl Goals {
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.aims.is_empty() && !self.damaged
+    }
+
+    /// The goals that count for an agent.
+    pub(super) fn of(&self, agent: Option<&str>) -> Vec<Goal> {
+        self.aims.iter().map(|aim| &aim.goal).filter(|goal| goal.is_of(agent)).cloned().collect()
+    }
+
+    /// The relevance of a memory as a hook says it, beside the built-in one, which stands where the hook does not answer.
+    pub(super) fn judged(
+        &self,
+        judge: Option<&dyn Judge>,
+        id: MemoryId,
+        agent: Option<&str>,
+        built_in: Relevance,
+    ) -> Relevance {
+        let Some(judge) = judge else { return built_in };
+        let goals = self.of(agent);
+        if goals.is_empty() {
+            return built_in;
+        }
+        match judge.relevance(id, goals) {
+            Some(grs) => Relevance { grs, is_stale: false, replaced: Some(built_in.grs) },
+            None => built_in,
+        }
     }
 
     /// The goal relevance score (GRS) of a memory: the greatest product of a goal's weight and the cosine of the memory and

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::hygiene::plan::{Field, Plan, Stop};
+use crate::hygiene::scorer::Judge;
 use crate::hygiene::told::{Details, PassDetails, PassReport};
 use crate::index::{Linked, Published};
 use crate::ledger::{Context, Ledger};
@@ -78,6 +79,8 @@ pub(crate) struct PlanInput<'s> {
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
     pub(crate) selection: &'s Selection,
+    /// What scores memories in place of the built-in formulas.
+    pub(crate) judge: Option<&'s dyn Judge>,
 }
 
 /// An embedder, and the space that its vectors open.

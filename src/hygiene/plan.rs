@@ -239,6 +239,8 @@ pub(crate) enum PruneReason {
         threshold: Option<f64>,
         /// Whether it is the final score, which goals have a part in, and not the utility.
         by_goals: bool,
+        /// The score by the built-in formula, where a hook has a part in it.
+        built_in: Option<f64>,
     },
 }
 
@@ -247,11 +249,13 @@ impl PruneReason {
     pub(super) fn evidence(self) -> Evidence {
         let (score, signature) = match self {
             PruneReason::Age { level } => (None, format!("age of level {level}")),
-            PruneReason::Score { score, threshold, by_goals } => {
+            PruneReason::Score { score, threshold, by_goals, built_in } => {
                 let name = if by_goals { "final score" } else { "utility" };
                 let below =
                     threshold.map_or_else(|| "the lowest".to_owned(), |below| format!("below {below}"));
-                (Some(score as f32), format!("{name} {score:.6}, {below}"))
+                let built_in = built_in.map(|score| format!(" ({score:.6} by the built-in formula)"));
+                let built_in = built_in.unwrap_or_default();
+                (Some(score as f32), format!("{name} {score:.6}{built_in}, {below}"))
             }
         };
         Evidence { score, signature: Some(signature), ..Evidence::default() }

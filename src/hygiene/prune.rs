@@ -132,6 +132,15 @@ impl<'s> Planning<'s> {
         self.input.policy.prune.mode
     }
 
+    /// Whether the final score decides. A level is judged by its utility in the modes that name it; a target and the hybrid
+    /// mode go by the final score.
+    fn goes_by_goals(&self) -> bool {
+        match self.input.selection.prune {
+            Some(_) => self.mode() != PruneMode::Mus,
+            None => self.mode() == PruneMode::Hybrid,
+        }
+    }
+
     /// Plans both levels by the rules of the policy. False when `stop` ended it.
     fn levels(&mut self, stop: Stop<'_>) -> Result<bool> {
         for level in Level::ALL {
@@ -260,6 +269,9 @@ impl<'s> Planning<'s> {
             agent = content.and_then(|content| content.agent_id);
             let vector = field.sound(vector_of(published, ns, &vitals))?.flatten();
             relevance = self.goals.relevance(agent.as_deref(), vector.as_ref());
+            if self.goes_by_goals() {
+                relevance = self.goals.judged(self.input.judge, id, agent.as_deref(), relevance);
+            }
         }
         if self.mode() == PruneMode::Hybrid {
             if relevance.is_stale {
@@ -348,11 +360,7 @@ impl<'s> Planning<'s> {
         stop: Stop<'_>,
     ) -> Result<bool> {
         let policy = self.input.policy;
-        // A level is judged by its utility in the modes that name it; a target and the hybrid mode go by the final score.
-        let by_goals = match self.input.selection.prune {
-            Some(_) => self.mode() != PruneMode::Mus,
-            None => self.mode() == PruneMode::Hybrid,
-        };
+        let by_goals = self.goes_by_goals();
         let mut low = Vec::new();
         for mut row in rows.into_iter().flatten() {
             match row.facts.is_exempt(&policy.prune) {
@@ -376,7 +384,9 @@ impl<'s> Planning<'s> {
         low.truncate(excess);
         for (row, below) in low {
             self.report.by_score += 1;
-            let reason = PruneReason::Score { score: row.score, threshold: below, by_goals };
+            let replaced = row.relevance.replaced.filter(|_| by_goals);
+            let built_in = replaced.map(|grs| final_score(row.mus, grs, policy));
+            let reason = PruneReason::Score { score: row.score, threshold: below, by_goals, built_in };
             self.prune(row, reason)?;
         }
         Ok(true)

@@ -10,6 +10,7 @@ use crate::hygiene::accesses::Accesses;
 use crate::hygiene::goals::{Goals, final_score, memory_importance};
 use crate::hygiene::plan::Field;
 use crate::hygiene::score::Worth;
+use crate::hygiene::scorer::Judge;
 use crate::hygiene::uniqueness::{uniqueness, vector_of};
 use crate::hygiene::utility::utility_of;
 use crate::index::Published;
@@ -49,6 +50,7 @@ pub(crate) fn scores(
     policy: &Policy,
     now: Time,
     noted: Arc<Accesses>,
+    judge: Option<&dyn Judge>,
 ) -> Result<Option<Scores>> {
     let rows = published.snapshot();
     let Some(vitals) = rows.vitals(ns, id)?.filter(|vitals| vitals.times.visible_live(now)) else {
@@ -58,11 +60,12 @@ pub(crate) fn scores(
     let access = field.access(rows, id)?;
     let agent = rows.content(ns, id)?.and_then(|content| content.agent_id);
     let vector = vector_of(published, ns, &vitals)?;
-    let relevance = Goals::read(rows, ns)?.relevance(agent.as_deref(), vector.as_ref());
+    let (goals, agent) = (Goals::read(rows, ns)?, agent.as_deref());
+    let relevance = goals.judged(judge, id, agent, goals.relevance(agent, vector.as_ref()));
     let mus = utility_of(&access, now, policy);
     let sus = uniqueness(published, ns, id, &vitals, policy, now)?;
     Ok(Some(Scores {
-        retention_score: Worth::of(&vitals, &access, now).score(policy),
+        retention_score: Worth::of(&vitals, &access, now).judged(judge, id).score(policy),
         memory_utility_score: mus,
         goal_relevance_score: relevance.grs,
         goal_relevance_stale: relevance.is_stale,

@@ -106,6 +106,8 @@ macro_rules! with_passes {
             FORGOTTEN_SOURCE = 56, "GC-42";
             /// A caller set or dropped a goal.
             GOAL = 70, "LIFE-62";
+            /// A hook of the host was asked for scores.
+            SCORER = 73, "LIFE-70";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

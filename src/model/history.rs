@@ -72,6 +72,8 @@ closed_set! {
         SetGoal = 70, "set_goal";
         /// A goal was dropped.
         DropGoal = 71, "drop_goal";
+        /// A hook gave no score for memories, and the built-in formula stood; no row changed.
+        Unscored = 72, "unscored";
     }
 }
 

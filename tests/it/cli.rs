@@ -8,5 +8,6 @@ mod gc;
 mod goal;
 mod index;
 mod past;
+mod prune;
 mod recall;
 mod sandbox;

@@ -56,6 +56,7 @@ mod openers;
 mod orphans;
 mod past;
 mod payload;
+mod prune;
 mod quality;
 mod ranking;
 mod recall;

@@ -34,7 +34,7 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) 
     }
     let mut probes = Vec::new();
     if let Some(queries) = &options.prune.queries {
-        let defaults = (namespace.clone(), Query::default());
+        let defaults = (namespace.clone(), Query { k: options.prune.k, ..Query::default() });
         let mut lines = Queries::open(queries, options.prune.vectors.as_deref())?;
         while let Some((number, of, query)) = lines.next(&defaults)? {
             if of != namespace {

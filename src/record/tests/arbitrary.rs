@@ -217,8 +217,9 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
 pub(super) fn access() -> impl Strategy<Value = Access> {
     let count = || prop_oneof![Just(0), any::<u64>()];
     let counts = (count(), count(), count(), count(), count());
-    (counts, vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
-        |(counts, times, sum, relevance_max, decay)| Access {
+    let steps = (option::of(any::<u64>()), option::of(any::<u64>()));
+    ((counts, steps), vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
+        |((counts, steps), times, sum, relevance_max, decay)| Access {
             retrieval_count: counts.0,
             last_retrieved: times[0],
             relevance_score_sum: sum,
@@ -234,6 +235,8 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
             confidence_grown_at: times[6],
             access_seq: counts.3,
             source_forgotten: counts.4,
+            last_retrieved_step: steps.0,
+            consolidated_step: steps.1,
         },
     )
 }

@@ -107,6 +107,7 @@ pub(crate) fn store() -> Store {
     world.add(snapshot);
     world.add(message(AuthorKind::Human, "is the build done?"));
     world.add(message(AuthorKind::Human, "who looks after the log?"));
+    world.add(Draft::new("what a session came to").kind(Kind::ConsolidatedSummary).vector(vector(907)));
     let context = ContextDraft::new("turn-1", [Inclusion::new("k2", 12), Inclusion::new("k3", 9)]);
     world.ns.context_log_write(&context).unwrap();
     world.ns.set_goal(GoalDraft::new("Keep the store whole").agent("keeper").vector(vector(906))).unwrap();

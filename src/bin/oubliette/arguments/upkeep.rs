@@ -74,6 +74,9 @@ pub(crate) struct PruneOptions {
     /// Vectors of the queries, one row for each
     #[arg(long, value_name = "Q.npy", requires = "queries")]
     pub(crate) vectors: Option<PathBuf>,
+    /// How many hits of each query, 1 to 1000
+    #[arg(short, default_value_t = 10, requires = "queries")]
+    pub(crate) k: usize,
 }
 
 /// The passes with what they do, in the order in which they run by default.
