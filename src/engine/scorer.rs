@@ -7,26 +7,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use crate::engine::database::Database;
-use crate::engine::inner::Inner;
-use crate::error::{Error, Result};
 use crate::hygiene::{Judge, Scorer};
-use crate::index::Published;
-use crate::ledger::{Context, Why};
-use crate::model::{Actor, Evidence, Goal, Memory, MemoryId, NamespaceName, Op, RuleId, Span, Time};
+use crate::model::{Goal, Memory, MemoryId};
 use crate::recall::{Got, Reader};
-use crate::store::NsId;
 
-/// Longest deadline of one answer.
-const DEADLINE_MAX: Span = Span::from_hours(1);
 /// Memories with a row of the journal each, of those about which the hook gave no answer in one pass.
 const NAMED_MAX: usize = 100;
 
 /// The scorer of a handle.
 #[derive(Clone)]
 pub(super) struct AttachedScorer {
-    scorer: Arc<dyn Scorer>,
-    deadline: Duration,
+    pub(super) scorer: Arc<dyn Scorer>,
+    /// How long an answer may take.
+    pub(super) deadline: Duration,
 }
 
 /// What the hook is asked.
@@ -100,6 +93,18 @@ struct Faults {
     unnamed: u64,
 }
 
+/// One sort of answers that do not count.
+pub(super) struct Fault {
+    /// What was asked.
+    pub(super) asked: &'static str,
+    /// Why there was no answer.
+    pub(super) why: &'static str,
+    /// The first memories that it was asked of.
+    pub(super) named: Vec<MemoryId>,
+    /// How many more there were.
+    pub(super) unnamed: u64,
+}
+
 /// The scorer of a handle, as the planning of one pass asks it.
 pub(super) struct Asking<'p> {
     attached: AttachedScorer,
@@ -111,7 +116,18 @@ pub(super) struct Asking<'p> {
     faults: RefCell<BTreeMap<(&'static str, &'static str), Faults>>,
 }
 
-impl Asking<'_> {
+impl<'p> Asking<'p> {
+    pub(super) fn new(attached: AttachedScorer, reader: Reader<'p>) -> Self {
+        let (worker, hangs) = (RefCell::new(None), Cell::new(false));
+        Asking { attached, reader, worker, hangs, faults: RefCell::default() }
+    }
+
+    /// What was asked without an answer that counts, and why, each once.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        let all = self.faults.take().into_iter();
+        all.map(|((asked, why), Faults { named, unnamed })| Fault { asked, why, named, unnamed }).collect()
+    }
+
     fn ask(&self, id: MemoryId, about: impl FnOnce(Box<Memory>) -> Asked) -> Option<f64> {
         if self.hangs.get() {
             return None;
@@ -149,113 +165,5 @@ impl Judge for Asking<'_> {
 
     fn relevance(&self, id: MemoryId, goals: Vec<Goal>) -> Option<f64> {
         self.ask(id, |memory| Asked::Relevance(memory, goals))
-    }
-}
-
-impl Inner {
-    /// The scorer of the handle, for a plan on this state; none without one.
-    pub(super) fn asking<'p>(
-        &'p self,
-        published: &'p Published,
-        namespace: &'p NamespaceName,
-        now: Time,
-    ) -> Result<Option<Asking<'p>>> {
-        let Some(attached) = self.scorer.read().clone() else { return Ok(None) };
-        Ok(Some(Asking {
-            attached,
-            reader: Reader::open(published, namespace, &self.secret, now)?,
-            worker: RefCell::new(None),
-            hangs: Cell::new(false),
-            faults: RefCell::default(),
-        }))
-    }
-
-    /// Writes to the journal about which memories an answer of the scorer did not count, and why.
-    pub(super) fn journal_faults(&self, ns: NsId, asking: &Asking<'_>) -> Result<()> {
-        let faults = asking.faults.take();
-        if faults.is_empty() {
-            return Ok(());
-        }
-        self.run_alone(|session| {
-            if session.is_dropping(ns)? {
-                return Ok(());
-            }
-            let context = Context { actor: Actor::Sweeper, ..session.context(ns, None) };
-            for ((asked, why), Faults { unnamed, named }) in &faults {
-                let mut note = |id: Option<MemoryId>, told: String| {
-                    let evidence = Evidence { signature: Some(told), ..Evidence::default() };
-                    let (subject, rule) = (id.map(|id| (id, None)), RuleId::SCORER);
-                    session.ledger.journal(
-                        &context,
-                        Op::Unscored,
-                        subject,
-                        Vec::new(),
-                        Why { rule, evidence },
-                    )
-                };
-                for id in named {
-                    note(Some(*id), format!("{asked}: {why}"))?;
-                }
-                if *unnamed > 0 {
-                    note(None, format!("{asked}: {why}, {unnamed} more"))?;
-                }
-            }
-            Ok(())
-        })
-    }
-}
-
-impl Database {
-    /// Lets a hook score memories in place of the built-in formulas, for this handle and its clones, from now on. An answer that
-    /// takes longer than `deadline`, 1 ms to 1 h, does not count, and a hook that was late once is asked no more in that
-    /// pass.
-    ///
-    /// ```
-    /// use oubliette::maintain::Scorer;
-    /// use oubliette::memory::Goal;
-    /// use oubliette::{Memory, Result};
-    /// struct Half;
-    /// impl Scorer for Half {
-    ///     fn importance(&self, _: &Memory) -> Result<f64> {
-    ///         Ok(0.5)
-    ///     }
-    ///     fn relevance(&self, _: &Memory, _: &[Goal]) -> Result<f64> {
-    ///         Ok(0.5)
-    ///     }
-    /// }
-    /// # let folder = tempfile::tempdir()?;
-    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
-    /// db.use_scorer(Half, "100ms".parse()?)?;
-    /// assert!(db.use_scorer(Half, "0".parse()?).is_err());
-    /// db.detach_scorer();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `Invalid` for a deadline out of its bounds.
-    pub fn use_scorer(&self, scorer: impl Scorer + 'static, deadline: Span) -> Result<()> {
-        if deadline <= Span::ZERO || deadline > DEADLINE_MAX {
-            return Err(Error::invalid(
-                "deadline",
-                format!("must be above 0 and at most {DEADLINE_MAX}"),
-                deadline,
-            ));
-        }
-        let deadline = Duration::from_millis(deadline.as_millis().unsigned_abs());
-        *self.inner.scorer.write() = Some(AttachedScorer { scorer: Arc::new(scorer), deadline });
-        Ok(())
-    }
-
-    /// Leaves the handle without a scorer: the built-in formulas stand.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
-    /// db.detach_scorer();
-    /// assert!(db.namespace("team")?.goals()?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn detach_scorer(&self) {
-        *self.inner.scorer.write() = None;
     }
 }

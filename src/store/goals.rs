@@ -2,33 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result, sound};
 use crate::model::{Goal, GoalId, MemoryId, Time, check_goal};
+use crate::store::control::{GoalEpochRow, GoalRow};
 use crate::store::keys;
 use crate::store::part::NsId;
 use crate::store::rows::Rows;
 use crate::store::tables::{Table, meta_of};
 use crate::store::truth::Truth;
 use crate::store::tx::Walk;
-
-/// A goal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GoalRow {
-    /// The agent whose goal it is; none: the goal is one of all agents.
-    pub(crate) agent: Option<String>,
-    /// What the agent is after.
-    pub(crate) text: String,
-    /// How much the goal counts beside others.
-    pub(crate) weight: f32,
-    /// Transaction time at which the goal was set, or got its weight.
-    pub(crate) set_ms: i64,
-    /// The embedding space of the vector.
-    pub(crate) space: u16,
-    /// The unit vector of the text; empty while the goal waits for one.
-    pub(crate) vector: Vec<f32>,
-}
 
 impl GoalRow {
     /// Whether the goal has a vector of a space.
@@ -51,15 +33,6 @@ impl GoalRow {
         let broken = |why: Error| Error::corrupted(Table::Goal.name(), key, why.to_string());
         check_goal(&self.text, self.agent.as_deref(), self.weight).map_err(broken)
     }
-}
-
-/// How often the goals of an agent, or those of all agents, have changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GoalEpochRow {
-    /// A count that grows with every change of what the goals say of memories.
-    pub(crate) epoch: u64,
-    /// Transaction time at which a goal was last set or dropped.
-    pub(crate) changed_ms: i64,
 }
 
 /// The key of a goal in its namespace.

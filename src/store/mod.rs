@@ -45,10 +45,10 @@ mod write;
 pub(crate) use bits::BitRows;
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use contexts::{ContextPlace, ContextRows};
-pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
 #[cfg(test)]
-pub(crate) use goals::GoalEpochRow;
-pub(crate) use goals::{GoalRow, GoalRows};
+pub(crate) use control::GoalEpochRow;
+pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
+pub(crate) use goals::GoalRows;
 pub(crate) use handle::Options;
 pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;

@@ -14,11 +14,10 @@ use crate::record::{
     decode_tombstone, decode_vitals,
 };
 use crate::store::control::{
-    AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead,
-    Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
-    UnfinishedRow,
+    AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GoalEpochRow,
+    GoalRow, GraphHead, Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
+    SpaceRow, TextHead, UnfinishedRow,
 };
-use crate::store::goals::{GoalEpochRow, GoalRow};
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
 };

@@ -33,28 +33,28 @@ impl Level {
     }
 
     /// Score below which a memory may go, before age and stability of goals.
-    pub(super) fn threshold(self, policy: &Prune) -> f64 {
+    pub(super) fn threshold(self, prune: &Prune) -> f64 {
         match self {
-            Level::Session => policy.l1.mus,
-            Level::Chapter => policy.l2.mus,
+            Level::Session => prune.l1.mus,
+            Level::Chapter => prune.l2.mus,
         }
     }
 
-    fn min_age_days(self, policy: &Prune) -> f64 {
+    fn min_age_days(self, prune: &Prune) -> f64 {
         let span = match self {
-            Level::Session => policy.l1.min_age,
-            Level::Chapter => policy.l2.min_age,
+            Level::Session => prune.l1.min_age,
+            Level::Chapter => prune.l2.min_age,
         };
         span.as_millis() as f64 / 86_400_000.0
     }
 
     /// Steps between two looks.
-    pub(super) fn every_steps(self, policy: &Prune) -> u64 {
+    pub(super) fn every_steps(self, prune: &Prune) -> u64 {
         let own = match self {
-            Level::Session => policy.l1.every_steps,
-            Level::Chapter => policy.l2.every_steps,
+            Level::Session => prune.l1.every_steps,
+            Level::Chapter => prune.l2.every_steps,
         };
-        if own == 0 { policy.every_steps } else { own }
+        if own == 0 { prune.every_steps } else { own }
     }
 }
 
@@ -107,44 +107,44 @@ impl Facts {
     }
 
     /// Whether the memory was retrieved so lately that it is left alone.
-    pub(super) fn is_cooling(&self, policy: &Prune) -> bool {
-        let in_days = self.rest.is_some_and(|rest| rest < policy.cooldown_days);
-        in_days || self.rest_steps.is_some_and(|rest| rest < policy.cooldown_steps)
+    pub(super) fn is_cooling(&self, prune: &Prune) -> bool {
+        let in_days = self.rest.is_some_and(|rest| rest < prune.cooldown_days);
+        in_days || self.rest_steps.is_some_and(|rest| rest < prune.cooldown_steps)
     }
 
     /// Whether the memory is too old. Steps decide where host and memory have them, days otherwise.
-    pub(super) fn is_aged(&self, policy: &Prune) -> bool {
+    pub(super) fn is_aged(&self, prune: &Prune) -> bool {
         match self.level {
             None => false,
-            Some(Level::Chapter) => self.age > policy.l2.max_age.as_millis() as f64 / 86_400_000.0,
+            Some(Level::Chapter) => self.age > prune.l2.max_age.as_millis() as f64 / 86_400_000.0,
             Some(Level::Session) => match self.consolidated {
-                Some((_, Some(steps))) => steps >= policy.l1.delay_steps,
-                Some((Some(days), None)) => days >= Level::Session.min_age_days(policy),
+                Some((_, Some(steps))) => steps >= prune.l1.delay_steps,
+                Some((Some(days), None)) => days >= Level::Session.min_age_days(prune),
                 Some((None, None)) | None => false,
             },
         }
     }
 
     /// Whether a score may not decide about the memory: it answered too well, is protected for a while, or is too young.
-    pub(super) fn is_exempt(&self, policy: &Prune) -> Option<Exempt> {
-        if self.relevance_max > policy.protect_relevance {
+    pub(super) fn is_exempt(&self, prune: &Prune) -> Option<Exempt> {
+        if self.relevance_max > prune.protect_relevance {
             return Some(Exempt::Relevant);
         }
         if self.is_shielded {
             return Some(Exempt::Shielded);
         }
         // In the modes without goals no score decides about a young memory; in the hybrid mode none that was never found.
-        let is_open = policy.mode == PruneMode::Hybrid && self.retrievals > 0;
-        let is_young = self.level.is_some_and(|level| self.age < level.min_age_days(policy));
+        let is_open = prune.mode == PruneMode::Hybrid && self.retrievals > 0;
+        let is_young = self.level.is_some_and(|level| self.age < level.min_age_days(prune));
         (is_young && !is_open).then_some(Exempt::Young)
     }
 
     /// The threshold of the memory: that of its level, raised by its age and by the stability of the goals of its agent.
     ///
     /// Source: the memory-pruning proposal, age factor and goal stability; the formulas are ours.
-    pub(super) fn threshold(&self, base: f64, stability: f64, policy: &Prune) -> f64 {
-        let old = policy.age_slope * (self.age - SLOPE_FROM_DAYS).max(0.0) / YEAR_DAYS;
-        (base + old) * (1.0 + policy.stability_gain * stability)
+    pub(super) fn threshold(&self, base: f64, stability: f64, prune: &Prune) -> f64 {
+        let old = prune.age_slope * (self.age - SLOPE_FROM_DAYS).max(0.0) / YEAR_DAYS;
+        (base + old) * (1.0 + prune.stability_gain * stability)
     }
 }
 
@@ -175,26 +175,26 @@ mod tests {
 
     #[test]
     fn v178_and_v179_the_age_rules() {
-        let policy = Prune::default();
+        let prune = Prune::default();
         let after = |steps| Facts { consolidated: Some((None, Some(steps))), ..facts(Level::Session, 1.0) };
-        assert_eq!([after(9), after(10)].map(|row| row.is_aged(&policy)), [false, true]);
+        assert_eq!([after(9), after(10)].map(|row| row.is_aged(&prune)), [false, true]);
         // Without steps the time since the consolidation decides; without either nothing does.
         let days = |days| Facts { consolidated: Some((Some(days), None)), ..facts(Level::Session, 99.0) };
-        assert_eq!([days(6.9), days(7.0)].map(|row| row.is_aged(&policy)), [false, true]);
+        assert_eq!([days(6.9), days(7.0)].map(|row| row.is_aged(&prune)), [false, true]);
         let untimed = Facts { consolidated: Some((None, None)), ..facts(Level::Session, 99.0) };
-        assert!(!untimed.is_aged(&policy) && !facts(Level::Session, 999.0).is_aged(&policy));
+        assert!(!untimed.is_aged(&prune) && !facts(Level::Session, 999.0).is_aged(&prune));
         let ms = 1.0 / 86_400_000.0;
-        let chapter = |age| facts(Level::Chapter, age).is_aged(&policy);
+        let chapter = |age| facts(Level::Chapter, age).is_aged(&prune);
         assert_eq!([chapter(30.0), chapter(30.0 + ms)], [false, true]);
     }
 
     #[test]
     fn v183_protection_is_strict_at_its_bounds() {
-        let policy = Prune::default();
+        let prune = Prune::default();
         let row = Facts { retrievals: 1, ..facts(Level::Session, 20.0) };
-        let relevant = |max| Facts { relevance_max: max, ..row }.is_exempt(&policy);
+        let relevant = |max| Facts { relevance_max: max, ..row }.is_exempt(&prune);
         assert_eq!((relevant(f64::from(0.9_f32)), relevant(0.95)), (None, Some(Exempt::Relevant)));
-        let cooling = |rest| Facts { rest: Some(rest), ..row }.is_cooling(&policy);
+        let cooling = |rest| Facts { rest: Some(rest), ..row }.is_cooling(&prune);
         assert_eq!((cooling(6.999), cooling(7.0)), (true, false));
         let steps = Prune { cooldown_steps: 5, cooldown_days: 0.0, ..Prune::default() };
         let cooling = |rest| Facts { rest_steps: rest, rest: Some(0.0), ..row }.is_cooling(&steps);
@@ -222,8 +222,8 @@ mod tests {
     fn life_38_age_and_stable_goals_raise_a_threshold() {
         let row = facts(Level::Session, 30.0 + 365.0);
         let of = |slope, gain, stability| {
-            let policy = Prune { age_slope: slope, stability_gain: gain, ..Prune::default() };
-            row.threshold(0.2, stability, &policy)
+            let prune = Prune { age_slope: slope, stability_gain: gain, ..Prune::default() };
+            row.threshold(0.2, stability, &prune)
         };
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
         near(of(0.0, 0.0, 1.0), 0.2);

@@ -2,8 +2,7 @@
 
 use oubliette::gc::{Extractive, GcOptions, GcPlan, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::Expiry;
-use oubliette::memory::{AuthorKind, Entity, Link, SupersedeMode, Tier};
+use oubliette::memory::{AuthorKind, Entity, Expiry, GoalDraft, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
     Database, Draft, Filter, Forget, Kind, Namespace, NamespaceName, Patch, Result, Scope, WriteOptions,
@@ -218,6 +217,18 @@ fn reports(w: &mut World) -> Result<()> {
     ns(w.db()).add(sees)?;
     let twins = (0..2).map(|at| Draft::new("the same twice").key(format!("twin{at}"))).collect();
     ns(w.db()).add_all(twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
+}
+
+/// Summaries that are too old, under a policy that prunes them.
+fn old_summaries(w: &mut World) -> Result<()> {
+    w.open()?;
+    let policy = "plan.max_ms = 60_000\nprune.enabled = true\nprune.mode = 'hybrid'";
+    w.db().set_policy(policy, Syntax::Toml)?;
+    for at in 0..4 {
+        let draft = Draft::new(format!("chapter {at}")).kind(Kind::ChapterSummary).vector(vector(90 + at));
+        ns(w.db()).add(draft.created_at("2020-01-01T00:00:00Z".parse()?))?;
+    }
+    Ok(())
 }
 
 /// A message that repeats another but for its figure.
@@ -490,6 +501,20 @@ pub const SCENARIOS: &[Scenario] = &[
             }),
             step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
             step(|w| ns(w.db()).add(Draft::new("a write that forgets")).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "goals_prune_and_undo",
+        before: old_summaries,
+        steps: &[
+            OPEN,
+            step(|w| ns(w.db()).set_goal(GoalDraft::new("the first").vector(vector(90))).map(drop)),
+            step(|w| sweep(w, Pass::Prune)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| {
+                let goals = ns(w.db()).goals()?;
+                goals.iter().try_for_each(|goal| ns(w.db()).drop_goal(goal.id).map(drop))
+            }),
         ],
     },
     Scenario {
