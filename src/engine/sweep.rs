@@ -224,7 +224,7 @@ impl Database {
         };
         let pace = &sweep.pace;
         let planned = implementation(pass).plan(input, &mut |_| pace.is_over())?;
-        if let Some(asking) = asking.as_ref().filter(|_| !options.dry_run) {
+        if let Some(asking) = asking.as_ref().filter(|_| !options.dry_run && !self.inner.read_only) {
             self.inner.journal_faults(ns, asking)?;
         }
         drop(asking);

@@ -179,7 +179,9 @@ impl<'s> Planning<'s> {
         *last = before;
         let Some(step) = self.input.selection.step else { return Ok(true) };
         // A host that counts from the beginning again is looked at.
-        if before > 0 && (before..before + level.every_steps(&self.input.policy.prune)).contains(&step) {
+        if before > 0
+            && (before..before.saturating_add(level.every_steps(&self.input.policy.prune))).contains(&step)
+        {
             return Ok(false);
         }
         *last = step;
@@ -261,17 +263,18 @@ impl<'s> Planning<'s> {
             return Ok(None);
         }
         let (mut agent, mut relevance) = (None, Relevance::default());
-        if !self.goals.is_empty() || self.input.policy.prune.stability_gain > 0.0 {
+        let by_goals = self.goes_by_goals();
+        if by_goals || policy.prune.stability_gain > 0.0 {
             let content = match content {
                 Some(content) => Some(content),
                 None => field.sound(rows.content(ns, id))?.flatten(),
             };
             agent = content.and_then(|content| content.agent_id);
+        }
+        if by_goals && !self.goals.is_empty() {
             let vector = field.sound(vector_of(published, ns, &vitals))?.flatten();
             relevance = self.goals.relevance(agent.as_deref(), vector.as_ref());
-            if self.goes_by_goals() {
-                relevance = self.goals.judged(self.input.judge, id, agent.as_deref(), relevance);
-            }
+            relevance = self.goals.judged(self.input.judge, id, agent.as_deref(), relevance);
         }
         if self.mode() == PruneMode::Hybrid {
             if relevance.is_stale {

@@ -29,7 +29,7 @@ impl Ledger<'_, '_> {
         let old = before.as_ref();
         changed("goal", old.map(|row| row.text.clone().into()), row.text.clone().into());
         changed("agent", old.map(|row| row.agent.clone().into()), row.agent.clone().into());
-        changed("weight", old.map(|row| weight_of(row)), weight_of(row));
+        changed("weight", old.map(weight_of), weight_of(row));
         truth(self.tx).put_goal(context.ns, id, row)?;
         self.turn_epoch(context.ns, row.agent.as_deref(), Some(Time::from_millis(row.set_ms)))?;
         self.journal(context, Op::SetGoal, Some((subject(id), None)), deltas, why)?;

@@ -303,6 +303,18 @@ fn life_39_goals_keep_a_row_in_the_hybrid_mode_and_stale_ones_block_it() {
     let report = world.ns.carry_out(&plan, &options).unwrap();
     assert_eq!((report.skipped, alive(&world, &[near_goal, far])), (1, vec![true, true]));
     world.ns.drop_goal(late.id).unwrap();
+    // The same of the first goal of an agent at all.
+    let of_agent = old(&world, chapter("of an agent").agent_id("builder").vector(axis(3)), "90d");
+    let of_agent = world.add(of_agent).id;
+    let target =
+        PruneTarget { agent: Some("builder".to_owned()), ..PruneTarget::new(Kind::ChapterSummary, 0) };
+    let targeted = MaintainOptions { prune: Some(target), ..options.clone() };
+    let plan = world.ns.plan(&targeted).unwrap();
+    let first = world.ns.set_goal(GoalDraft::new("first").agent("builder").vector(axis(3))).unwrap();
+    assert_eq!(world.ns.carry_out(&plan, &targeted).unwrap().skipped, 1);
+    world.ns.drop_goal(first.id).unwrap();
+    assert_eq!(world.ns.carry_out(&world.ns.plan(&targeted).unwrap(), &targeted).unwrap().changed, 1);
+    assert!(!world.is_live(of_agent));
     // A goal of another agent changes nothing for these rows.
     let plan = world.ns.plan(&options).unwrap();
     world.ns.set_goal(GoalDraft::new("of another").agent("other").vector(axis(1))).unwrap();

@@ -186,7 +186,7 @@ fn put_goal(tx: &mut Truth<'_, '_>) -> Result<()> {
         weight: 1.0,
         set_ms: 0,
         space: SPACE.0,
-        vector: UnitVector::new("vector", &values(5))?.as_slice().to_vec(),
+        vector: UnitVector::new("vector", &values(11))?.as_slice().to_vec(),
     };
     tx.put_goal(NS, GoalId::from_bytes([5; 16]), &row)?;
     tx.put_goal_epoch(NS, row.agent.as_deref(), &GoalEpochRow { epoch: 1, changed_ms: 0 })
@@ -271,7 +271,7 @@ fn changes() -> Vec<(RuleId, Change)> {
     of_a.access.retrieval_count = 3;
     let mut of_b = row(B, "The door is next to the lamp", b, Some(2));
     (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
-    of_b.vitals.tier = Tier::Working;
+    (of_b.vitals.tier, of_b.vitals.kind_code) = (Tier::Working, Kind::ChapterSummary.code());
     let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
     of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
     let mut of_c = row(C, "The favourite colour is red", holder(Some("colour")), Some(3));
