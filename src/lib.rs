@@ -21,6 +21,8 @@ mod model;
 pub mod policy;
 mod recall;
 mod record;
+#[cfg(feature = "openai")]
+mod server;
 mod store;
 mod summary;
 mod text;
@@ -54,15 +56,15 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
-        RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
-        collapse_operational_profile_snapshots,
+        ConsolidateReport, DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
+        NamespaceAudit, ProfileCollapseOptions, PruneSimulation, RenamespaceOptions, RenamespaceReport,
+        SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
-        MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
-        ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
-        RepairSupersessionReport, utility,
+        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport,
+        IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
+        ProfileCollapseGroupSample, ProfileCollapseReport, PromoteReport, PruneHistoryReport, PruneReport,
+        PruneTarget, RepairReport, RepairSupersessionReport, Scorer, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }
@@ -79,6 +81,9 @@ pub mod gc {
         Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,
         Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
     };
+    #[cfg(feature = "openai")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+    pub use crate::summary::{ChatOptions, OpenAiSummarizer};
 }
 
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
@@ -86,9 +91,9 @@ pub mod memory {
     pub use crate::model::{
         Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Bucket,
         ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
-        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Holder, InContext, Included, Inclusion,
-        Limbo, Link, Partition, Payload, PointInTime, Significance, SupersedeMode, Supersession, Tier,
-        TimeRange, Tombstone, TombstoneReason,
+        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Goal, GoalDraft, GoalId, Holder,
+        InContext, Included, Inclusion, Limbo, Link, Partition, Payload, PointInTime, Significance,
+        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }
@@ -99,7 +104,7 @@ pub mod report {
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
-        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals,
+        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals, StandsFor,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,
@@ -117,6 +122,11 @@ pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::{BackendError, Disk, FileId, OpenFile, StorageBackend};
     pub use crate::store::tally::Tally;
+
+    /// Reads the vitals of memories, as the floor of a bench, and says how many there are.
+    pub fn read_vitals(namespace: &crate::Namespace, ids: &[crate::MemoryId]) -> crate::Result<usize> {
+        namespace.read_vitals(ids)
+    }
 
     /// Works out what a filter demands of rows, for its fuzz target.
     pub fn demands(filter: &crate::Filter) {

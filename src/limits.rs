@@ -30,6 +30,10 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 8;
+/// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.
+pub const USES_MAX: u8 = 15;
+/// Classes into which the importance of unused memories is divided.
+pub const IMPORTANCE_CLASSES: u8 = 16;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members.
@@ -71,6 +75,8 @@ pub const SUMMARY_ITEMS_MAX: usize = 256;
 pub const SUMMARY_BULLETS_MAX: usize = 40;
 /// JSON text of one summary as its writer gives it.
 pub const SUMMARY_JSON_BYTES_MAX: usize = 4 << 20;
+/// Tokens that a summary may have however short its sources are.
+pub const SUMMARY_TOKENS_MIN: u64 = 60;
 /// Attachments or embeds of one message, each.
 pub const ATTACHMENTS_MAX: usize = 64;
 
@@ -78,6 +84,13 @@ pub const ATTACHMENTS_MAX: usize = 64;
 pub const CONTEXT_ITEMS_MAX: usize = 500;
 /// Name of a context, or of the session that it is of.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 128;
+
+/// Text of one goal.
+pub const GOAL_BYTES_MAX: usize = 8 << 10;
+/// Goals of one namespace: each memory that is scored is compared with all goals of its agent.
+pub const GOALS_MAX: usize = 1_000;
+/// Weight of a goal.
+pub const GOAL_WEIGHT_MAX: f32 = 10.0;
 
 /// Dimensions of an embedding.
 pub const DIM_MAX: usize = 4_096;
@@ -198,6 +211,7 @@ const _: () = assert!(PAYLOAD_BYTES_MAX * 4 / 3 + 16 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
+const _: () = assert!(GOAL_BYTES_MAX * 6 + DIM_MAX * 32 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(GRAPH_M0 == 2 * GRAPH_M);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);

@@ -15,7 +15,7 @@
 mod costs;
 mod counting;
 mod memory;
-#[path = "../plot.rs"]
+#[path = "../figures/plot.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
 mod plot;
 mod regimes;

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use oubliette::NamespaceName;
 use oubliette::exchange::Kept;
 use oubliette::exchange::{
-    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_context, write_event, write_memory,
+    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_context, write_event, write_goal, write_memory,
     write_run, write_step, write_tombstone,
 };
 
@@ -40,6 +40,7 @@ fn again(line: &KeptLine) {
         Kept::Aggregate(aggregate) => write_aggregate(&ns, aggregate, &mut out),
         Kept::Event(event, family) => write_event(&ns, event, family.as_deref(), &mut out),
         Kept::Context(context) => write_context(&ns, context, &mut out),
+        Kept::Goal(goal) => write_goal(&ns, goal, &mut out),
         Kept::Memory(_) | Kept::Joint(_) => panic!("no line of its own"),
     }
     match parse_line(&out, false) {

@@ -6,26 +6,17 @@ mod tests;
 use super::Embedder;
 use crate::error::{Error, Result};
 use crate::limits::{DIM_MAX, within};
+use crate::server::{Access, Server};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The longest name of a model in bytes, and the largest number of texts in a request.
-const MODEL_BYTES_MAX: usize = 200;
+/// The largest number of texts in a request.
 const BATCH_MAX: usize = 2048;
-const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
-const RETRIES_MAX: u32 = 10;
-
-/// The wait before the first retry. It doubles with each retry, up to the second constant.
-const BACKOFF_MIN: Duration = Duration::from_millis(250);
-const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
 /// The bytes of an answer for each number, and for everything else.
 const NUMBER_BYTES_MAX: usize = 40;
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-
-/// How many characters of a server's answer an error repeats.
-const SAID_CHARS_MAX: usize = 200;
 
 /// Where the server of an [`OpenAiEmbedder`] is, and how to ask it.
 #[derive(Clone)]
@@ -74,26 +65,18 @@ impl OpenAiOptions {
     }
 
     fn check(&self) -> Result<()> {
-        let bounded = |field: &str, holds: bool, why: String, value: &dyn fmt::Display| {
-            if holds { Ok(()) } else { Err(Error::invalid(field, why, value)) }
-        };
         within("dimensions", self.dimensions, 1..=DIM_MAX)?;
-        let models = 1..=MODEL_BYTES_MAX;
-        let why = format!("must have 1 to {MODEL_BYTES_MAX} bytes");
-        bounded("model", models.contains(&self.model.len()), why, &self.model)?;
-        within("batch_size", self.batch_size, 1..=BATCH_MAX)?;
-        let timeouts = !self.timeout.is_zero() && self.timeout <= TIMEOUT_MAX;
-        let why = format!("must be above 0 and at most {} s", TIMEOUT_MAX.as_secs());
-        bounded("timeout", timeouts, why, &format!("{:?}", self.timeout))?;
-        within("retries", self.retries, 0..=RETRIES_MAX)?;
-        let rest = ["http://", "https://"].iter().find_map(|scheme| self.base_url.strip_prefix(scheme));
-        let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']));
-        let why = "must begin with http:// or https://, without user, query and fragment".to_owned();
-        // The invalid part of the address may be a password, so the error does not repeat it.
-        bounded("base_url", plain, why, &"another address")?;
-        let visible = |key: &String| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
-        let keys = self.api_key.as_ref().is_none_or(visible);
-        bounded("api_key", keys, "must be visible ASCII, without spaces".to_owned(), &"another key")
+        within("batch_size", self.batch_size, 1..=BATCH_MAX)
+    }
+
+    fn access(&self) -> Access<'_> {
+        Access {
+            base_url: &self.base_url,
+            model: &self.model,
+            api_key: self.api_key.as_deref(),
+            timeout: self.timeout,
+            retries: self.retries,
+        }
     }
 }
 
@@ -130,9 +113,8 @@ impl fmt::Debug for OpenAiOptions {
 #[derive(Debug)]
 pub struct OpenAiEmbedder {
     id: String,
-    url: String,
     options: OpenAiOptions,
-    agent: ureq::Agent,
+    server: Server,
 }
 
 #[derive(Serialize)]
@@ -155,19 +137,6 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Why a request gave no vectors.
-struct Failure {
-    why: String,
-    /// Whether the request may succeed the next time.
-    passing: bool,
-}
-
-impl Failure {
-    fn lasting(why: String) -> Self {
-        Self { why, passing: false }
-    }
-}
-
 impl OpenAiEmbedder {
     /// Checks the options. Nothing is sent before a text is to be embedded.
     ///
@@ -185,18 +154,9 @@ impl OpenAiEmbedder {
     /// `Invalid`, with the name of the option that breaks its bound.
     pub fn new(options: OpenAiOptions) -> Result<Self> {
         options.check()?;
-        let url = format!("{}/embeddings", options.base_url.trim_end_matches('/'));
-        let mut config = ureq::Agent::config_builder()
-            .timeout_global(Some(options.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false);
-        if is_loopback(&options.base_url) {
-            // A proxy for the outside world cannot reach a server on this machine.
-            config = config.proxy(None);
-        }
+        let server = Server::new(&options.access(), "embeddings")?;
         let id = format!("openai:{}@{}", options.model, options.dimensions);
-        Ok(Self { id, url, options, agent: config.build().into() })
+        Ok(Self { id, options, server })
     }
 
     /// The vectors of one batch.
@@ -207,39 +167,9 @@ impl OpenAiEmbedder {
             encoding_format: "float",
             dimensions: self.options.send_dimensions.then_some(self.options.dimensions),
         };
-        let body = serde_json::to_vec(&request).map_err(|error| self.error(error.to_string()))?;
-        let (mut backoff, mut retries) = (BACKOFF_MIN, self.options.retries);
-        loop {
-            match self.send(&body, texts.len()) {
-                Ok(vectors) => return Ok(vectors),
-                Err(Failure { why, passing: true }) if retries > 0 => {
-                    tracing::debug!(embedder = self.id, why, "asking again");
-                    std::thread::sleep(backoff);
-                    backoff = (backoff * 2).min(BACKOFF_MAX);
-                    retries -= 1;
-                }
-                Err(Failure { why, .. }) => return Err(self.error(why)),
-            }
-        }
-    }
-
-    fn send(&self, body: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, Failure> {
-        let mut request = self.agent.post(&self.url).header("Content-Type", "application/json");
-        if let Some(key) = &self.options.api_key {
-            request = request.header("Authorization", format!("Bearer {key}"));
-        }
-        let mut response = request.send(body).map_err(|error| Failure::lasting(error.to_string()))?;
-        let status = response.status();
-        let bytes_max = ANSWER_BYTES_MAX + texts * self.options.dimensions * NUMBER_BYTES_MAX;
-        let bytes = response.body_mut().with_config().limit(bytes_max as u64).read_to_vec();
-        if status != 200 {
-            let said = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-            let why = format!("HTTP {}: {}", status.as_u16(), self.repeat(&said));
-            let passing = status == 429 || status.is_server_error();
-            return Err(Failure { why, passing });
-        }
-        let bytes = bytes.map_err(|error| Failure::lasting(format!("the answer broke off: {error}")))?;
-        self.read(&bytes, texts).map_err(Failure::lasting)
+        let bytes_max = ANSWER_BYTES_MAX + texts.len() * self.options.dimensions * NUMBER_BYTES_MAX;
+        let answer = self.server.ask(&request, bytes_max);
+        answer.and_then(|bytes| self.read(&bytes, texts.len())).map_err(|why| self.error(why))
     }
 
     /// The vectors of an answer, in the order of their texts, or what is wrong with the answer.
@@ -266,29 +196,9 @@ impl OpenAiEmbedder {
         Ok(vectors)
     }
 
-    /// The server's message, shortened to one line and without the key, which some servers repeat.
-    fn repeat(&self, said: &str) -> String {
-        let hidden = match &self.options.api_key {
-            Some(key) => said.replace(key.as_str(), "…"),
-            None => said.to_owned(),
-        };
-        hidden.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID_CHARS_MAX).collect()
-    }
-
     fn error(&self, why: String) -> Error {
         Error::Embedding { embedder: self.id.clone(), why }
     }
-}
-
-/// Whether the address belongs to this machine.
-fn is_loopback(base_url: &str) -> bool {
-    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(rest),
-        None => authority.split(':').next().unwrap_or(authority),
-    };
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl Embedder for OpenAiEmbedder {

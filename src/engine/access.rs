@@ -28,7 +28,7 @@ impl Inner {
         let Some(row) = published.snapshot().namespace(namespace.as_str())? else { return Ok(()) };
         let now = self.instant(published);
         let most = self.in_force().policy.access.buffer as usize;
-        let retrievals = hits.iter().map(|hit| (hit.id, Noted::one(now, hit.signals.vector)));
+        let retrievals = hits.iter().map(|hit| (hit.id, Noted::one(now, hit.signals.vector, query.step)));
         self.accesses.note(NsId(row.number), most, retrievals);
         Ok(())
     }

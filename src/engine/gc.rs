@@ -6,8 +6,9 @@ use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
-    Committing, GcCommitted, GcOptions, GcPlan, GcReport, Verdict, candidates, carry_out, close_plan,
-    committed, gc_report, group_of, groups, observed, pack, pack_limits, plan_told, refuse, tags_of_all,
+    Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, candidates,
+    carry_out, close_plan, committed, gc_report, group_of, groups, pack, pack_limits, plan_told, refuse,
+    shared,
 };
 use crate::index::Published;
 use crate::ingest::prepare;
@@ -241,7 +242,7 @@ impl Namespace {
         if asked.group.state == GroupState::Committed {
             return told_again(&asked.group, digest);
         }
-        let (expected, tags) = self.expected(&asked, sources)?;
+        let (expected, shared) = self.expected(&asked, sources)?;
         let Accepted { document, repairs, warnings } = match accept(answer, &expected) {
             Ok(accepted) => accepted,
             Err(faults) => {
@@ -250,7 +251,7 @@ impl Namespace {
                 return Err(self.refused(plan, asked.number, Refusal::InvalidSummary, first, pointers)?);
             }
         };
-        let mut drafts = [prepare(draft_of(&document)?)?];
+        let mut drafts = [prepare(draft_of(&document, &shared))?];
         self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
         let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
@@ -263,7 +264,7 @@ impl Namespace {
             named: &document.source_ids,
             draft: &draft,
             digest,
-            tags: &tags,
+            tags: &shared.tags,
             run,
             budget: self.gc_budget(asked.ns)?,
         };
@@ -365,7 +366,9 @@ impl Namespace {
             let mut left_out = rows.gc_sources(ns, now)?;
             left_out.extend(taken);
             let all = candidates(rows, ns, now, &policy, &left_out)?;
-            Ok(groups(all, &policy.gc, options.limit_tokens.unwrap_or(LIMIT_TOKENS)))
+            let plan_tokens = options.limit_tokens.unwrap_or(LIMIT_TOKENS);
+            let limits = GroupLimits { plan_tokens, group_tokens: options.group_tokens };
+            Ok(groups(all, &policy.gc, limits))
         })?;
         Ok(found.unwrap_or_default())
     }
@@ -385,6 +388,15 @@ impl Namespace {
         ns.map(|ns| read(rows, ns, inner.instant(&published))).transpose()
     }
 
+    #[cfg(feature = "faults")]
+    pub(crate) fn read_vitals(&self, ids: &[MemoryId]) -> Result<usize> {
+        let read = self.gc_read(|rows, ns, _| {
+            let found = ids.iter().map(|id| Ok(usize::from(rows.vitals(ns, *id)?.is_some())));
+            found.sum::<Result<usize>>()
+        });
+        Ok(read?.unwrap_or(0))
+    }
+
     fn gc_asked(&self, plan: RunId, group: &str) -> Result<Asked> {
         let number = number(group)?;
         let found = self.gc_read(|rows, ns, _| {
@@ -394,18 +406,21 @@ impl Namespace {
         found.flatten().ok_or_else(|| no_group(plan, group))
     }
 
-    /// What a summary of some of the sources of a group must be, and the tags that it gets.
-    fn expected(&self, asked: &Asked, sources: &[MemoryId]) -> Result<(Expected, Vec<String>)> {
+    /// What a summary of some of the sources of a group must be, and what it gets of them.
+    fn expected(&self, asked: &Asked, sources: &[MemoryId]) -> Result<(Expected, Shared)> {
         let gc = &self.db.inner.in_force().policy.gc;
-        let times = asked.group.sources.iter().filter(|stamp| sources.contains(&stamp.id));
-        let times: Vec<i64> = times.map(|stamp| stamp.at_ms).collect();
-        let (start, end) = (times.iter().min().copied(), times.iter().max().copied());
-        let span = TimeSpan { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+        let mut group = asked.group.clone();
+        group.sources.retain(|stamp| sources.contains(&stamp.id));
+        let read = self.gc_read(|rows, ns, _| {
+            Ok((pack(rows, ns, sources.iter().copied(), gc)?, shared(rows, ns, sources)?))
+        })?;
+        let (pack, shared) = read.ok_or(Error::Closed)?;
         let committing = sources.iter().map(MemoryId::to_string).collect();
-        let read =
-            self.gc_read(|rows, ns, _| Ok((observed(rows, ns, sources)?, tags_of_all(rows, ns, sources)?)))?;
-        let (observed, tags) = read.unwrap_or_default();
-        Ok((Expected { committing, observed, span, limits: pack_limits(gc) }, tags))
+        // A source that is gone has its time in the plan.
+        let times = || group.sources.iter().map(|stamp| stamp.at_ms);
+        let (start, end) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
+        let span = TimeSpan { start, end };
+        Ok((Expected { committing, span, ..Expected::of(&pack) }, shared))
     }
 
     /// The HMAC of an answer for some sources.
@@ -450,11 +465,16 @@ impl Namespace {
         why: String,
         pointers: Vec<String>,
     ) -> Result<Error> {
+        self.gc_refused(plan, group, refusal)?;
+        Ok(Error::Refused { code: refusal.as_str(), why, pointers })
+    }
+
+    /// Notes in the journal and on the group that there is no summary for it.
+    pub(super) fn gc_refused(&self, plan: RunId, group: u32, refusal: Refusal) -> Result<()> {
         self.db.inner.run_alone(|session| {
             let mut writer = session.known_writer(&self.name)?;
             refuse(&mut writer, plan, group, refusal)
-        })?;
-        Ok(Error::Refused { code: refusal.as_str(), why, pointers })
+        })
     }
 }
 
@@ -469,6 +489,7 @@ fn told_again(group: &GroupRow, digest: [u8; 32]) -> Result<GcCommitted> {
 
 fn check(options: &GcOptions) -> Result<()> {
     within("limit_tokens", options.limit_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
+    within("group_tokens", options.group_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
     within("max_groups", options.max_groups.unwrap_or(1), 1..=GROUPS_MAX)?;
     within("probes", options.probes.len(), 0..=PROBES_MAX)?;
     for probe in &options.probes {
@@ -488,8 +509,8 @@ fn overlaid(policy: &Policy, options: &GcOptions) -> Policy {
     policy
 }
 
-/// A summary as a memory.
-pub(super) fn draft_of(document: &SummaryDocument) -> Result<Draft> {
+/// A summary as a memory, in the place of its sources.
+pub(super) fn draft_of(document: &SummaryDocument, shared: &Shared) -> Draft {
     let (start, end) =
         (Time::from_millis(document.time_range.start), Time::from_millis(document.time_range.end));
     let list = |items: &[String]| match items {
@@ -515,11 +536,12 @@ pub(super) fn draft_of(document: &SummaryDocument) -> Result<Draft> {
     let mut draft = Draft::new(document.content());
     draft.fields = fields;
     draft.entities = Some(names.into_iter().map(entity).collect());
-    Ok(draft)
+    shared.place(&mut draft);
+    draft
 }
 
 /// The number of a group.
-fn number(group: &str) -> Result<u32> {
+pub(super) fn number(group: &str) -> Result<u32> {
     group.parse().map_err(|_| Error::invalid("group_id", "must be the number of a group", group))
 }
 

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::engine::gc::draft_of;
+use crate::engine::gc::{draft_of, number};
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
-use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack};
+use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack, shared};
 use crate::ingest::prepare;
 use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Tombstone};
 use crate::recall::{Got, Reader};
 use crate::store::GroupRow;
 use crate::summary::{
-    Accepted, Expected, Extractive, Fault, InputPack, Summarizer, SummaryDocument, TimeSpan, accept,
-    token_estimate,
+    Accepted, Expected, Extractive, Fault, InputPack, Summarizer, SummaryDocument, accept, token_estimate,
 };
 
 /// Plans that one call makes at most.
@@ -100,6 +99,9 @@ impl Namespace {
         options: &GcRunOptions,
         mut each: impl FnMut(&GcRunReport),
     ) -> Result<GcRunReport> {
+        let group_tokens = options.plan.group_tokens.or(summarizer.group_tokens());
+        let plan = GcOptions { group_tokens, ..options.plan.clone() };
+        let options = &GcRunOptions { plan, ..*options };
         if options.dry_run {
             return self.gc_dry_run(summarizer, options);
         }
@@ -228,6 +230,7 @@ impl Namespace {
             Ok((answer, _)) => answer,
             Err(why) => {
                 let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
+                self.gc_refused(plan.plan_id, number(&group.group_id)?, Refusal::NoSummary)?;
                 given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
                 report.aborted += 1;
                 report.failures.push(reason);
@@ -291,7 +294,8 @@ impl Namespace {
                         report.tokens_after += token_estimate(&document.content());
                     }
                     Err(why) => {
-                        report.aborted += 1;
+                        let is_refused = matches!(why, Error::Refused { .. });
+                        *if is_refused { &mut report.refused } else { &mut report.aborted } += 1;
                         report.failures.push(why.to_string());
                     }
                 }
@@ -307,11 +311,12 @@ impl Namespace {
         probes: &[String],
     ) -> Result<RecallGuard> {
         let inner = &self.db.inner;
-        let mut drafts = [prepare(draft_of(document)?)?];
+        let sources: Vec<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
+        let shared = self.gc_read(|rows, ns, _| shared(rows, ns, &sources))?.unwrap_or_default();
+        let mut drafts = [prepare(draft_of(document, &shared))?];
         inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
         let (published, in_force) = (inner.state()?, inner.in_force());
-        let sources: Vec<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
         let guard = self.gc_guard(&published, group.part, probes, &sources, &draft)?;
         let reader = Reader::open(&*published, &self.name, &inner.secret, inner.instant(&published))?;
         guard.ask(&reader, &in_force.policy.recall, &sources)
@@ -365,15 +370,16 @@ fn answered(
     pack: &InputPack,
     attempts: u32,
 ) -> Result<(String, std::result::Result<Accepted, Vec<Fault>>)> {
-    let expected = Expected {
-        committing: pack.sources.iter().map(|source| source.id.clone()).collect(),
-        observed: pack.aggregates.iter().map(|aggregate| aggregate.dup_count).collect(),
-        span: TimeSpan { start: i64::MIN, end: i64::MAX },
-        limits: pack.limits,
-    };
+    let expected = Expected::of(pack);
     let mut answer = summarizer.summarize(pack)?;
     for _ in 0..attempts {
-        let Err(faults) = accept(&answer, &expected) else { break };
+        let faults = match accept(&answer, &expected) {
+            Ok(accepted) => foreign(&accepted.document, &expected),
+            Err(faults) => faults,
+        };
+        if faults.is_empty() {
+            break;
+        }
         match summarizer.repair(pack, &answer, &faults) {
             Ok(Some(better)) => answer = better,
             Ok(None) => break,
@@ -387,12 +393,24 @@ fn answered(
     Ok((answer, accepted))
 }
 
+/// The sources that a summary names and was not shown. Its commit is refused.
+fn foreign(document: &SummaryDocument, expected: &Expected) -> Vec<Fault> {
+    let named = document.source_ids.iter().enumerate();
+    let foreign = named.filter(|(_, id)| !expected.committing.contains(id));
+    foreign.map(|(at, _)| Fault::new(format!("/source_ids/{at}"), "is none of the sources")).collect()
+}
+
 /// The summary of a pack, as it would be stored.
 fn rehearsed(summarizer: &dyn Summarizer, pack: &InputPack, attempts: u32) -> Result<SummaryDocument> {
-    let accepted = answered(summarizer, pack, attempts)?.1.map_err(|faults| Error::Refused {
-        code: crate::model::Refusal::InvalidSummary.as_str(),
+    let refused = |refusal: Refusal, faults: Vec<Fault>| Error::Refused {
+        code: refusal.as_str(),
         why: faults.first().map(|fault| fault.what.clone()).unwrap_or_default(),
         pointers: faults.into_iter().map(|fault| fault.pointer).collect(),
-    })?;
-    Ok(accepted.document)
+    };
+    let (_, accepted) = answered(summarizer, pack, attempts)?;
+    let document = accepted.map_err(|faults| refused(Refusal::InvalidSummary, faults))?.document;
+    match foreign(&document, &Expected::of(pack)) {
+        faults if faults.is_empty() => Ok(document),
+        faults => Err(refused(Refusal::BadProvenance, faults)),
+    }
 }

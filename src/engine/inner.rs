@@ -11,6 +11,7 @@ use crate::engine::clock::Clock;
 use crate::engine::in_force::{InForce, in_force};
 use crate::engine::lease::Lease;
 use crate::engine::queue::Queue;
+use crate::engine::scorer::AttachedScorer;
 use crate::engine::session::Work;
 use crate::error::{Error, Result};
 use crate::hygiene::Accesses;
@@ -37,6 +38,8 @@ pub(super) struct Inner {
     pub(super) lease: Span,
     /// Gives texts their vectors.
     pub(super) embedder: RwLock<Option<AttachedEmbedder>>,
+    /// What scores memories in place of the built-in formulas.
+    pub(super) scorer: RwLock<Option<AttachedScorer>>,
     pub(super) in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     pub(super) own_policy: Option<Policy>,
@@ -120,6 +123,7 @@ impl Inner {
             actor,
             lease,
             embedder: RwLock::new(None),
+            scorer: RwLock::new(None),
             in_force: RwLock::new(Arc::new(in_force)),
             own_policy: policy,
             own_instructions: instructions,

@@ -1,7 +1,7 @@
 //! How maintenance is asked for.
 
 use crate::error::Result;
-use crate::hygiene::Selection;
+use crate::hygiene::{PruneTarget, Selection};
 use crate::ingest::Threshold;
 use crate::limits::{
     CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within,
@@ -45,6 +45,11 @@ pub struct MaintainOptions {
     pub batch_size: Option<u32>,
     /// Only this series, in `snapshots`.
     pub series: Option<String>,
+    /// The step of the host, where it counts steps: `prune` looks at a level only every so many steps, and steps decide about
+    /// age and rest where memories have them.
+    pub step: Option<u64>,
+    /// What `prune` removes, in place of what the policy says of summaries; `prune.enabled` does not matter then.
+    pub prune: Option<PruneTarget>,
     /// How `vector-duplicates` runs, in place of the policy's `dedup.*`; of its other fields only the tiers count here.
     pub dedup: Option<DedupOptions>,
 }
@@ -62,6 +67,8 @@ impl Default for MaintainOptions {
             max_samples: None,
             batch_size: None,
             series: None,
+            step: None,
+            prune: None,
             dedup: None,
         }
     }
@@ -106,7 +113,7 @@ impl MaintainOptions {
     /// The rows to which the call confines a pass.
     pub(super) fn selection(&self) -> Selection {
         let tiers = self.dedup.iter().flat_map(|dedup| dedup.tiers.iter().copied()).collect();
-        Selection { series: self.series.clone(), tiers }
+        Selection { prune: self.prune.clone(), step: self.step, series: self.series.clone(), tiers }
     }
 
     /// The policy with the overrides of the call.

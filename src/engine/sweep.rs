@@ -14,7 +14,7 @@ use crate::engine::pace::{STALE_MAX, outpaced};
 use crate::engine::session::Session;
 use crate::error::{Error, Result, sound};
 use crate::hygiene::{
-    Applied, CarryingOut, Field, Job, MaintenancePlan, PassReport, PlanInput, Planned, Slice, Step,
+    Applied, CarryingOut, Field, Job, Judge, MaintenancePlan, PassReport, PlanInput, Planned, Slice, Step,
     StepInput, Vectorizer, implementation,
 };
 use crate::model::{NamespaceName, Pass, RunId, RunSort};
@@ -213,15 +213,23 @@ impl Database {
         let noted = Arc::clone(&self.inner.accesses);
         let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
         let selection = options.selection();
+        let asking = self.inner.asking(&published, &namespace, now)?;
         let input = PlanInput {
             published: &published,
             namespace: &namespace,
             field: &field,
             policy: &policy,
             selection: &selection,
+            is_named: options.passes.contains(&pass),
+            judge: asking.as_ref().map(|asking| asking as &dyn Judge),
         };
         let pace = &sweep.pace;
-        let (mut plan, scanned, details) = match implementation(pass).plan(input, &mut |_| pace.is_over())? {
+        let planned = implementation(pass).plan(input, &mut |_| pace.is_over())?;
+        if let Some(asking) = asking.as_ref().filter(|_| !options.dry_run && !self.inner.read_only) {
+            self.inner.journal_faults(ns, asking)?;
+        }
+        drop(asking);
+        let (mut plan, scanned, details) = match planned {
             None => return Ok(None),
             Some(Planned::Jobs(jobs)) => return Ok(Some(Work::Jobs(jobs))),
             Some(Planned::Actions { plan, scanned, details }) => (plan, scanned, details),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::{Namespace, Snapshot};
 use crate::error::{Error, Result, sound};
 use crate::exchange::{
-    NpyWriter, write_aggregate, write_context, write_event, write_memory, write_run, write_step,
+    NpyWriter, write_aggregate, write_context, write_event, write_goal, write_memory, write_run, write_step,
     write_tombstone,
 };
 use crate::limits::LINE_BYTES_MAX;
@@ -32,7 +32,7 @@ pub enum VectorsTo<'a, W> {
 /// An export: every line from one snapshot. Of a namespace memories stand in the order of partition, creation and id, the
 /// shared partition first and then the agents by name, but for what was superseded: that stands behind the memory that
 /// took its place. With [`Export::all_states`] the runs that can be taken back and the tombstones stand before the
-/// memories, and the messages and the inclusion log behind them, so that each line names what stands before it; links and provenance may lead
+/// memories, and the messages, the inclusion log and the goals behind them, so that each line names what stands before it; links and provenance may lead
 /// ahead.
 ///
 /// An export of all states is a backup: an import into an empty database puts everything back as it was, and another export gives the same bytes. One of what is visible names nothing that is not in it.
@@ -53,7 +53,7 @@ pub enum VectorsTo<'a, W> {
 pub struct Export {
     /// The namespaces, one after the other.
     pub namespaces: Vec<NamespaceName>,
-    /// Also rows that are superseded, expired, in limbo, not yet or no longer valid, and tombstones, messages and runs.
+    /// Also rows that are superseded, expired, in limbo, not yet or no longer valid, and tombstones, messages, runs and goals.
     pub all_states: bool,
 }
 
@@ -74,6 +74,8 @@ pub struct ExportReport {
     pub events: u64,
     /// Contexts of the inclusion log.
     pub contexts: u64,
+    /// Goals.
+    pub goals: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
     /// whose vector alone is damaged only the vector is left out.
     pub damaged: Vec<(NamespaceName, MemoryId)>,
@@ -132,6 +134,7 @@ impl Export {
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
+                lines.goals(&namespace)?;
             }
         }
         let Lines { out, path, report, .. } = lines;
@@ -431,6 +434,18 @@ impl<W: Write + Seek> Lines<'_, W> {
                 None => return Ok(()),
             }
         }
+    }
+
+    fn goals(&mut self, namespace: &Of) -> Result<()> {
+        for mut goal in namespace.goals()? {
+            if matches!(self.vectors, VectorsTo::Nowhere) {
+                goal.vector = None;
+            }
+            self.report.goals += 1;
+            write_goal(namespace.name(), &goal, &mut self.line);
+            self.end_line(None)?;
+        }
+        Ok(())
     }
 
     fn end_line(&mut self, vector: Option<&[f32]>) -> Result<()> {

@@ -141,7 +141,7 @@ pub struct ImportReport {
     pub consolidated: u64,
     /// Tombstones of an export put back.
     pub tombstones: u64,
-    /// Other lines of an export put back: runs and their steps, families of messages in numbers, messages, contexts.
+    /// Other lines of an export put back: runs and their steps, families of messages in numbers, messages, contexts, goals.
     pub told: u64,
     /// Links and provenance of an export that lead to memories which are nowhere: they are left out.
     pub dangling: u64,

@@ -32,7 +32,7 @@ pub use lines::{LineReader, Records};
 pub use npy::{NpyReader, NpyWriter};
 pub use parse::parse_line;
 pub use target::Target;
-pub use told::{write_aggregate, write_context, write_event, write_run, write_step};
+pub use told::{write_aggregate, write_context, write_event, write_goal, write_run, write_step};
 pub use write::{journal_json, write_memory, write_tombstone};
 
 pub use crate::engine::PutBack;

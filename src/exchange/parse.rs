@@ -18,7 +18,7 @@ use crate::model::{Entity, Expiry, Payload, Significance, Span, SupersedeMode, T
 ///
 /// A line with `id` and `holders` is one of an export and gives [`ParsedLine::Memory`]; the HMACs of the fields
 /// that its holders gave are zero, for they depend on the database. One whose member `tombstone`, `run`, `step`,
-/// `aggregate`, `event` or `context` is an object gives [`ParsedLine::Kept`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
+/// `aggregate`, `event`, `context` or `goal` is an object gives [`ParsedLine::Kept`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
 /// field of a draft into its metadata. The names of other tools are taken as well: `content`, `embedding`,
 /// `source_memory_ids`, `memory_type` and `relevance_scores`. `null` for a field that can't be null says nothing.
 ///

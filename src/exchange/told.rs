@@ -10,12 +10,12 @@ use crate::exchange::write::Object;
 use crate::json::Members;
 use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
-    Actor, Aggregate, ContextLog, Delta, Event, Evidence, Family, JournalRow, Kept, MemoryId, NamespaceName,
-    RuleId, Run, RunId, Time, check_text, widened,
+    Actor, Aggregate, ContextLog, Delta, Event, Evidence, Family, Goal, JournalRow, Kept, MemoryId,
+    NamespaceName, RuleId, Run, RunId, Time, check_text, widened,
 };
 
 /// The members that make a line no memory.
-const SORTS: [&str; 6] = ["tombstone", "run", "step", "aggregate", "event", "context"];
+const SORTS: [&str; 7] = ["tombstone", "run", "step", "aggregate", "event", "context", "goal"];
 
 /// What a line is that has one of [`SORTS`]; none of a memory, which has a text.
 pub(super) fn sort_of(members: &Members<'_>) -> Option<&'static str> {
@@ -52,6 +52,7 @@ pub(super) fn read(members: Members<'_>, sort: &'static str) -> Result<KeptLine>
             Kept::Aggregate(Box::new(aggregate))
         }
         "context" => Kept::Context(Box::new(typed(sort, raw)?)),
+        "goal" => Kept::Goal(Box::new(typed(sort, raw)?)),
         _ => {
             let event = typed(sort, raw)?;
             check_event(&event, family.as_ref())?;
@@ -100,6 +101,26 @@ pub fn write_context(namespace: &NamespaceName, context: &ContextLog, out: &mut 
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
     line.member("context", context);
+    line.end_line();
+}
+
+/// Appends a goal as one JSON line, with its line feed.
+///
+/// ```
+/// use oubliette::exchange::write_goal;
+/// use oubliette::memory::GoalDraft;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let goal = team.set_goal(GoalDraft::new("Ship the release"))?;
+/// let mut line = Vec::new();
+/// write_goal(team.name(), &goal, &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","goal":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_goal(namespace: &NamespaceName, goal: &Goal, out: &mut Vec<u8>) {
+    let mut line = Object::begin(out);
+    line.member("namespace", namespace);
+    line.member("goal", goal);
     line.end_line();
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::model::{Access, MemoryId, Time};
+use crate::policy::Policy;
 use crate::store::NsId;
 
 /// The retrievals of one memory that no commit holds yet.
@@ -21,14 +22,23 @@ pub(crate) struct Noted {
     max: f32,
     /// The latest retrieval.
     pub(super) last: Time,
+    /// The latest step of the host at which it was retrieved.
+    step: Option<u64>,
 }
 
 impl Noted {
     /// One retrieval; a relevance outside 0 to 1 counts as the nearer end.
-    pub(crate) fn one(at: Time, relevance: Option<f32>) -> Self {
+    pub(crate) fn one(at: Time, relevance: Option<f32>, step: Option<u64>) -> Self {
         let relevance = relevance.filter(|relevance| !relevance.is_nan()).map(|given| given.clamp(0.0, 1.0));
         let max = relevance.unwrap_or_default();
-        Noted { retrievals: 1, sum: f64::from(max), scored: u64::from(relevance.is_some()), max, last: at }
+        Noted {
+            retrievals: 1,
+            sum: f64::from(max),
+            scored: u64::from(relevance.is_some()),
+            max,
+            last: at,
+            step,
+        }
     }
 
     fn join(&mut self, more: Noted) {
@@ -37,6 +47,14 @@ impl Noted {
         self.scored += more.scored;
         self.max = self.max.max(more.max);
         self.last = self.last.max(more.last);
+        self.step = self.step.max(more.step);
+    }
+
+    /// Whether one of the retrievals answered so well that it protects the memory from pruning for a while, or they are so
+    /// many by now.
+    pub(super) fn protects(&self, retrievals: u64, policy: &Policy) -> bool {
+        let least = policy.protect.retrievals;
+        (least > 0 && retrievals >= least) || f64::from(self.max) > policy.prune.protect_relevance
     }
 
     /// Counts the retrievals in the statistics of the memory.
@@ -46,6 +64,7 @@ impl Noted {
         access.relevance_score_count = access.relevance_score_count.saturating_add(self.scored);
         access.relevance_max = access.relevance_max.max(self.max);
         access.last_retrieved = access.last_retrieved.max(Some(self.last));
+        access.last_retrieved_step = access.last_retrieved_step.max(self.step);
         access.access_seq = access.access_seq.saturating_add(self.retrievals);
     }
 }
@@ -100,6 +119,11 @@ impl Accesses {
     /// Retrievals that were given up since the handle was opened.
     pub(crate) fn dropped(&self) -> u64 {
         self.0.lock().dropped
+    }
+
+    /// The memories of a namespace of which something is noted, by id.
+    pub(crate) fn ids(&self, ns: NsId) -> Vec<MemoryId> {
+        self.0.lock().noted.range(of_namespace(ns)).map(|((_, id), _)| *id).collect()
     }
 
     /// Hands out what is noted of at most `most` memories, of a namespace or of all.
@@ -191,7 +215,7 @@ mod tests {
     fn v299_repeats_are_joined_and_a_full_buffer_drops_and_counts() {
         let all = Accesses::default();
         for (millis, number) in [1, 1, 2, 3, 4, 5].into_iter().enumerate() {
-            all.note(NS, 4, [(id(number), Noted::one(at(millis as i64), Some(0.5)))]);
+            all.note(NS, 4, [(id(number), Noted::one(at(millis as i64), Some(0.5), None))]);
         }
         assert_eq!(
             (1..=5).map(|number| noted(&all, number)).collect::<Vec<_>>(),
@@ -211,7 +235,7 @@ mod tests {
             [(Some(1.7), 1.0, 1), (Some(-0.3), 0.0, 1), (None, 0.0, 0), (Some(f32::NAN), 0.0, 0)]
         {
             let mut access = Access::default();
-            Noted::one(at(1), given).count_in(&mut access);
+            Noted::one(at(1), given, None).count_in(&mut access);
             assert_eq!(
                 (access.relevance_score_sum, access.relevance_score_count),
                 (sum, scored),
@@ -223,7 +247,7 @@ mod tests {
     #[test]
     fn each_memory_has_its_turn() {
         let all = Arc::new(Accesses::default());
-        let note = |number| all.note(NS, 9, [(id(number), Noted::one(at(1), None))]);
+        let note = |number| all.note(NS, 9, [(id(number), Noted::one(at(1), None, None))]);
         let take = || {
             let mut taken = all.take(None, 2);
             let numbers: Vec<u8> = taken.entries.iter().map(|((_, id), _)| id.as_bytes()[0]).collect();
@@ -241,12 +265,12 @@ mod tests {
     fn what_no_commit_took_over_goes_back() {
         let all = Arc::new(Accesses::default());
         for number in 1..=3 {
-            all.note(NS, 3, [(id(number), Noted::one(at(1), None))]);
+            all.note(NS, 3, [(id(number), Noted::one(at(1), None, None))]);
         }
-        all.note(NsId(2), 9, [(id(1), Noted::one(at(1), None))]);
+        all.note(NsId(2), 9, [(id(1), Noted::one(at(1), None, None))]);
         let taken = all.take(Some(NS), 2);
         assert_eq!((all.len(Some(NS)), all.len(None)), (1, 2));
-        all.note(NS, 3, [(id(1), Noted::one(at(9), None))]);
+        all.note(NS, 3, [(id(1), Noted::one(at(9), None, None))]);
         drop(taken);
         assert_eq!((noted(&all, 1), all.len(Some(NS))), (Some(2), 3));
         let mut taken = all.take(None, 9);
@@ -257,7 +281,7 @@ mod tests {
         taken.is_committed();
         drop(taken);
         assert_eq!((all.len(None), all.dropped()), (0, 0));
-        all.note(NS, 3, [(id(1), Noted::one(at(1), None))]);
+        all.note(NS, 3, [(id(1), Noted::one(at(1), None, None))]);
         assert!(all.take(None, 9).give_up());
         assert_eq!((all.len(None), all.dropped()), (0, 1));
     }

@@ -85,7 +85,7 @@ impl MaintenancePass for Cap {
             }
             let access = field.sound(rows.access(field.ns, id))?.unwrap_or_default();
             candidates.push(Candidate {
-                score: Worth::of(&vitals, &access, field.now).score(input.policy),
+                score: Worth::of(&vitals, &access, field.now).judged(input.judge, id).score(input.policy),
                 last_accessed: access.last_accessed(&vitals),
                 id,
                 version: vitals.version,

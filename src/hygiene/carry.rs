@@ -3,9 +3,9 @@
 
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::{Adjustable, Adjustment};
-use crate::hygiene::plan::{Action, Group, Plan};
+use crate::hygiene::plan::{Action, Group, Plan, Pruning};
 use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves, tags_fit};
-use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, TombstoneReason, Vitals};
 use crate::store::Rows;
 
 /// How far a plan is carried out.
@@ -189,6 +189,10 @@ impl Slice<'_, '_, '_> {
                     done.skipped += 1;
                 }
             }
+            Action::Prune(pruning) => match self.prune(pruning)? {
+                true => done.removed += 1,
+                false => done.skipped += 1,
+            },
             Action::Restore { id, version } => {
                 if self.vitals(*id)?.is_some_and(|row| row.version == *version) {
                     self.apply(Change::Restore { id: *id, asked: false }, Evidence::default())?;
@@ -216,6 +220,21 @@ impl Slice<'_, '_, '_> {
             }
         }
         Ok(done)
+    }
+
+    /// Takes a row to limbo that is as the plan saw it, that nobody has used since, and of which no goal says anything new.
+    fn prune(&mut self, pruning: &Pruning) -> Result<bool> {
+        let Pruning { id, version, access_seq, reason, goals } = pruning;
+        let stands = match goals {
+            Some(stamp) => stamp.stands(&*self.ledger.tx, self.context.ns)?,
+            None => true,
+        };
+        if !stands || !self.is_as_planned(*id, *version)? || !self.is_unused(*id, Some(*access_seq))? {
+            return Ok(false);
+        }
+        let change = Change::Retire { id: *id, reason: TombstoneReason::Pruned, replaced_by: None };
+        self.apply(change, reason.evidence())?;
+        Ok(true)
     }
 
     fn supersede(&mut self, old: MemoryId, version: u64, new: MemoryId, evidence: Evidence) -> Result<bool> {

@@ -115,12 +115,17 @@ pub(crate) fn plan<R: Rows>(
         Action::Merge(group) => (2, group.canonical),
         Action::Supersede { by, .. } => (3, *by),
         Action::Retire { id, .. } | Action::Adjust { id, .. } => (4, *id),
+        Action::Prune(pruning) => (4, pruning.id),
     });
     for action in &plan.actions {
         match action {
             Action::Restore { id, .. } => report.restored.push(*id),
             Action::Repoint { id, .. } => report.repointed.push(*id),
-            Action::Merge(_) | Action::Supersede { .. } | Action::Retire { .. } | Action::Adjust { .. } => {}
+            Action::Merge(_)
+            | Action::Supersede { .. }
+            | Action::Retire { .. }
+            | Action::Prune(_)
+            | Action::Adjust { .. } => {}
         }
     }
     Ok(Some((plan, report)))

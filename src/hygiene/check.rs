@@ -10,6 +10,7 @@ mod bits;
 mod contexts;
 mod counts;
 mod events;
+mod goals;
 mod graph;
 mod holders;
 mod names;
@@ -163,6 +164,7 @@ impl Check<'_> {
                 self.message_index(table, key)
             }
             Table::Context => self.context(key, value),
+            Table::Goal => self.goal(key, value),
             Table::ContextTime | Table::ContextOf => self.context_index(table, key),
             _ if IndexRow::TABLES.contains(&table) => self.index_row(table, key),
             _ => table.read_value(key, value),

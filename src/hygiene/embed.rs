@@ -1,12 +1,12 @@
-//! Which memories wait for a vector? The pass `embed`, and the vectors of memories that a commit has left without one.
+//! Which memories and goals wait for a vector? The pass `embed`, and the vectors of memories that a commit has left without one.
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ingest::meant;
-use crate::model::{Kind, MemoryId};
-use crate::store::{NsId, Rows, Snapshot};
+use crate::model::{GoalId, Kind, MemoryId};
+use crate::store::{GoalRows, NsId, Rows, Snapshot};
 
 /// Texts that are given to the embedder at once.
 const BATCH: usize = 64;
@@ -17,8 +17,10 @@ pub(crate) struct Embed;
 impl MaintenancePass for Embed {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
         let ns = input.field.ns;
-        let waiting = input.published.snapshot().pending_rows(ns)?;
-        let job = Embedding { ns, planned: waiting.len() as u64, waiting, tried: 0, filled: 0 };
+        let rows = input.published.snapshot();
+        let (waiting, goals) = (rows.pending_rows(ns)?, waiting_goals(rows, ns)?);
+        let planned = (waiting.len() + goals.len()) as u64;
+        let job = Embedding { ns, planned, goals, waiting, tried: 0, filled: 0 };
         Ok(Some(Planned::Jobs(vec![Box::new(job)])))
     }
 
@@ -30,6 +32,7 @@ impl MaintenancePass for Embed {
 struct Embedding {
     ns: NsId,
     planned: u64,
+    goals: Vec<(GoalId, String)>,
     waiting: Vec<MemoryId>,
     tried: u64,
     filled: u64,
@@ -37,6 +40,11 @@ struct Embedding {
 
 impl Job for Embedding {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        if input.embedder.is_some() && !self.goals.is_empty() {
+            let batch: Vec<_> = self.goals.drain(..self.goals.len().min(BATCH)).collect();
+            self.tried += batch.len() as u64;
+            return fill_goals(input, self.ns, batch);
+        }
         while input.embedder.is_some() && !self.waiting.is_empty() {
             let batch: Vec<MemoryId> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
             self.tried += batch.len() as u64;
@@ -56,9 +64,31 @@ impl Job for Embedding {
         report.scanned += self.planned;
         report.changed += self.filled;
         report.skipped += self.tried - self.filled;
-        report.left += self.waiting.len() as u64;
+        report.left += (self.goals.len() + self.waiting.len()) as u64;
         Ok(())
     }
+}
+
+/// The goals of a namespace without a vector of the current space, with their texts.
+fn waiting_goals(rows: &Snapshot, ns: NsId) -> Result<Vec<(GoalId, String)>> {
+    let space = rows.clock()?.space;
+    let (goals, _) = rows.goals(ns)?;
+    let waiting = goals.into_iter().filter(|(_, row)| !row.is_embedded(space));
+    Ok(waiting.map(|(id, row)| (id, row.text)).collect())
+}
+
+/// Works out vectors of the current space for goals.
+fn fill_goals(input: StepInput<'_>, ns: NsId, goals: Vec<(GoalId, String)>) -> Result<Option<Step<'_>>> {
+    let Some(embedder) = input.embedder else { return Ok(None) };
+    let vectors = embedder.vectors_of(&goals.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>())?;
+    Ok(Some(Box::new(move |slice| {
+        let mut filled = 0;
+        for ((id, text), vector) in goals.iter().zip(&vectors) {
+            let Some(vector) = vector else { continue };
+            filled += u64::from(slice.ledger.embed_goal(ns, *id, text, vector, embedder.space())?);
+        }
+        Ok(Applied::rows(filled))
+    })))
 }
 
 /// Works out vectors of the current space for memories that have none of it; none where no text asks for one.

@@ -282,7 +282,7 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run] {
+    for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run, Table::Goal] {
         snapshot.walk(table, &Walk::all(), &mut |key, value| {
             search.subtract(key);
             search.subtract(value);

@@ -149,6 +149,10 @@ fn folded(id: MemoryId, vitals: &Vitals, mut access: Access, noted: &Noted, poli
     noted.count_in(&mut access);
     let (mut expires_at, mut confidence) = (None, None);
     if vitals.times.superseded.is_none() && vitals.times.removed_at.is_none() {
+        if noted.protects(access.retrieval_count, policy) {
+            let until = noted.last.plus(policy.protect.period);
+            access.protected_until = access.protected_until.max(Some(until));
+        }
         expires_at = slid(vitals, noted, policy);
         confidence = grown(vitals.confidence, access.confidence_grown_at, noted.last, policy);
         if confidence.is_some() {

@@ -25,11 +25,15 @@ mod chains;
 mod check;
 mod cluster;
 mod collapse;
+mod consolidate;
+mod demote;
 mod embed;
 mod erased;
 mod expire;
 mod fold;
+mod fsck;
 mod gc;
+mod goals;
 mod limbo;
 mod link;
 mod list;
@@ -37,16 +41,21 @@ mod maintenance_plan;
 mod near;
 mod pass;
 mod plan;
+mod promote;
+mod prune;
 mod repair;
 mod report;
 mod retention;
 mod score;
+mod scorer;
+mod scores;
 mod snapshots;
 mod superseded;
 #[cfg(test)]
 mod tests;
 mod told;
 mod undo;
+mod uniqueness;
 mod utility;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
@@ -59,15 +68,18 @@ pub use check::CheckOptions;
 pub(crate) use check::{check, locate};
 pub use cluster::{DedupAction, DedupReport};
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
+pub(crate) use consolidate::{Distilled, consolidate, refuse_consolidation, to_consolidate};
+pub use demote::DemoteReport;
 pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
 pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
+pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{
-    Committing, Verdict, candidates, carry_out, close_plan, committed, gc_report, group_of, groups, observed,
-    pack, pack_limits, plan_told, refuse, tags_of_all,
+    Committing, GroupLimits, Shared, Verdict, candidates, carry_out, close_plan, committed, gc_report,
+    group_of, groups, pack, pack_limits, plan_told, refuse, shared,
 };
 pub use gc::{
     Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,
@@ -79,13 +91,20 @@ pub(crate) use list::implementation;
 pub(crate) use maintenance_plan::CarryingOut;
 pub use maintenance_plan::MaintenancePlan;
 pub use near::NearDuplicateReport;
+pub use pass::PruneTarget;
 pub(crate) use pass::{
     Applied, DueInput, Job, PlanInput, Planned, Selection, Slice, Step, StepInput, Vectorizer,
 };
-pub(crate) use plan::Field;
 pub use plan::KeptApart;
+pub(crate) use plan::{Field, pruned_in};
+pub use promote::PromoteReport;
+pub use prune::PruneReport;
 pub use repair::RepairReport;
 pub use report::{CheckReport, Finding};
+pub(crate) use scorer::Judge;
+pub use scorer::Scorer;
+pub use scores::Scores;
+pub(crate) use scores::scores;
 pub use snapshots::PruneHistoryReport;
 pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};

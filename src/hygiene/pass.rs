@@ -8,18 +8,54 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::hygiene::plan::{Field, Plan, Stop};
+use crate::hygiene::scorer::Judge;
 use crate::hygiene::told::{Details, PassDetails, PassReport};
 use crate::index::{Linked, Published};
 use crate::ledger::{Context, Ledger};
-use crate::model::{NamespaceName, Pass, RunId, Tier};
+use crate::model::{Kind, NamespaceName, Pass, RunId, Tier};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, Snapshot};
 use crate::text::Messages;
 use crate::vector::UnitVector;
 
+/// What a call asks `prune` for, in place of what the policy says of summaries.
+///
+/// ```
+/// use oubliette::Kind;
+/// use oubliette::maintain::PruneTarget;
+/// let target = PruneTarget::new(Kind::Episode, 1_000);
+/// assert_eq!((target.count, target.agent), (1_000, None));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PruneTarget {
+    /// The kind of the memories.
+    pub kind: Kind,
+    /// Only memories of this agent, as they name it in `agent_id`; none: of all.
+    pub agent: Option<String>,
+    /// How many visible memories of the kind are left, at least.
+    pub count: u64,
+}
+
+impl PruneTarget {
+    /// All but this number of the memories of a kind.
+    ///
+    /// ```
+    /// use oubliette::Kind;
+    /// use oubliette::maintain::PruneTarget;
+    /// assert_eq!(PruneTarget::new(Kind::Episode, 1_000).kind, Kind::Episode);
+    /// ```
+    pub fn new(kind: Kind, count: u64) -> Self {
+        PruneTarget { kind, agent: None, count }
+    }
+}
+
 /// The rows to which a call confines a pass, as no policy can.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
+    /// What `prune` is asked for.
+    pub(crate) prune: Option<PruneTarget>,
+    /// The step of the host, where it counts steps.
+    pub(crate) step: Option<u64>,
     /// Only this series of snapshots.
     pub(crate) series: Option<String>,
     /// Only rows of these tiers; empty: all.
@@ -29,7 +65,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// Whether nothing is left out.
     pub(crate) fn is_all(&self) -> bool {
-        self.series.is_none() && self.tiers.is_empty()
+        self.series.is_none() && self.tiers.is_empty() && self.prune.is_none()
     }
 }
 
@@ -43,6 +79,10 @@ pub(crate) struct PlanInput<'s> {
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
     pub(crate) selection: &'s Selection,
+    /// Whether the call names the pass; else the policy does, as a stage of the sweep.
+    pub(crate) is_named: bool,
+    /// What scores memories in place of the built-in formulas.
+    pub(crate) judge: Option<&'s dyn Judge>,
 }
 
 /// An embedder, and the space that its vectors open.

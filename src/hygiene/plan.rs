@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, sound};
 use crate::hygiene::accesses::Accesses;
 use crate::hygiene::adjust::Adjustment;
+use crate::hygiene::goals::GoalStamp;
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
-use crate::model::{Access, MemoryId, Time, TombstoneReason, Vitals};
+use crate::model::{Access, Evidence, MemoryId, Time, TombstoneReason, Vitals};
 use crate::policy::{Canonical, Policy};
 use crate::record::{At, decode_vitals};
 use crate::store::control::{CounterSort, TOTAL};
@@ -162,6 +163,8 @@ pub(crate) enum Action {
         /// What stands in its place.
         replaced_by: Option<MemoryId>,
     },
+    /// A row goes to limbo because of its age or its score.
+    Prune(Pruning),
     /// A superseded row becomes live again.
     Restore {
         id: MemoryId,
@@ -193,6 +196,7 @@ impl Action {
                 members.iter().filter(|member| member.visible).count() as u64
             }
             Action::Retire { visible, .. } => u64::from(*visible),
+            Action::Prune(_) => 1,
             Action::Restore { .. } | Action::Adjust { .. } | Action::Repoint { .. } => 0,
         }
     }
@@ -203,10 +207,58 @@ impl Action {
             Action::Merge(group) => group.losers.len(),
             Action::Supersede { members, .. } => members.len(),
             Action::Retire { .. }
+            | Action::Prune(_)
             | Action::Restore { .. }
             | Action::Adjust { .. }
             | Action::Repoint { .. } => 1,
         }
+    }
+}
+
+/// A visible row that is pruned.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pruning {
+    pub(crate) id: MemoryId,
+    /// The version that the plan saw.
+    pub(crate) version: u64,
+    /// The count of uses that the plan saw: a use since keeps the row.
+    pub(crate) access_seq: u64,
+    pub(crate) reason: PruneReason,
+    /// The goals under which it was decided, if they have a say: a change of them since keeps the row.
+    pub(crate) goals: Option<GoalStamp>,
+}
+
+/// Why a row is pruned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PruneReason {
+    /// A summary of a level is too old.
+    Age { level: u8 },
+    /// The score is too low, or, without a threshold, among the lowest of too many.
+    Score {
+        score: f64,
+        threshold: Option<f64>,
+        /// Whether it is the final score, which goals have a part in, and not the utility.
+        by_goals: bool,
+        /// The score by the built-in formula, where a hook has a part in it.
+        built_in: Option<f64>,
+    },
+}
+
+impl PruneReason {
+    /// As the journal tells it.
+    pub(super) fn evidence(self) -> Evidence {
+        let (score, signature) = match self {
+            PruneReason::Age { level } => (None, format!("age of level {level}")),
+            PruneReason::Score { score, threshold, by_goals, built_in } => {
+                let name = if by_goals { "final score" } else { "utility" };
+                let below =
+                    threshold.map_or_else(|| "the lowest".to_owned(), |below| format!("below {below}"));
+                let built_in = built_in.map(|score| format!(" ({score:.6} by the built-in formula)"));
+                let built_in = built_in.unwrap_or_default();
+                (Some(score as f32), format!("{name} {score:.6}{built_in}, {below}"))
+            }
+        };
+        Evidence { score, signature: Some(signature), ..Evidence::default() }
     }
 }
 
@@ -242,6 +294,15 @@ pub(super) fn told_apart(hints: &[KeptApart], policy: &Policy) -> (u64, Vec<Kept
 pub(super) fn visible_of_kind(rows: &Snapshot, ns: NsId, kind: &str) -> Result<u64> {
     let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
     Ok(u64::try_from(counter.rows).unwrap_or(0))
+}
+
+/// The rows that a plan prunes, in its order.
+pub(crate) fn pruned_in(plan: &Plan) -> Vec<MemoryId> {
+    let pruned = |action: &Action| match action {
+        Action::Prune(pruning) => Some(pruning.id),
+        _ => None,
+    };
+    plan.actions.iter().filter_map(pruned).collect()
 }
 
 /// What a pass would do.

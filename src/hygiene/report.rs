@@ -155,6 +155,8 @@ codes! {
     Version = "version";
     /// Instants that contradict each other or the clock of the store.
     Times = "times";
+    /// Counted as used more, or less, than its statistics say.
+    Usage = "usage";
     /// Counted as something that it is not.
     Counted = "counted";
     /// The fingerprint is not that of the text.

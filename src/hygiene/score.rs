@@ -1,6 +1,7 @@
 //! How much is a memory worth keeping? The RetentionScore.
 
-use crate::model::{Access, Memory, Tier, Time, Vitals};
+use crate::hygiene::scorer::Judge;
+use crate::model::{Access, Memory, MemoryId, Tier, Time, Vitals};
 use crate::policy::{Policy, RetentionForm};
 
 const DAY_MS: f64 = 86_400_000.0;
@@ -37,6 +38,12 @@ impl Worth {
             age: days(used, now),
             rest: days(used.max(vitals.updated_at), now),
         }
+    }
+
+    /// With the importance that a hook gives the row; without an answer it stays as it is.
+    pub(crate) fn judged(self, judge: Option<&dyn Judge>, id: MemoryId) -> Self {
+        let importance = judge.and_then(|judge| judge.importance(id));
+        Worth { importance: importance.unwrap_or(self.importance), ..self }
     }
 
     /// Of a memory that is shown, at an instant.

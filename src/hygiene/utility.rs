@@ -1,7 +1,7 @@
 //! How useful did a memory prove to be? The memory utility score.
 
 use crate::hygiene::score::days;
-use crate::model::{Memory, Time};
+use crate::model::{Access, Memory, Time};
 use crate::policy::Policy;
 
 /// What the score of one memory rests on.
@@ -17,6 +17,11 @@ struct Use {
 }
 
 impl Use {
+    /// Of a memory at an instant; `scored` is the sum and the number of its relevances.
+    fn of(retrievals: u64, (sum, scored): (f64, u64), last: Option<Time>, now: Time) -> Self {
+        Use { retrievals, sum, scored, age: last.map(|last| days(last, now)) }
+    }
+
     /// Frequency: ln(1 + n), at least 0 and without a bound. With `mus.saturate_at` N it is ln(1 + n) / ln(1 + N), at most 1.
     fn frequency(self, saturate_at: u64) -> f64 {
         let frequency = (self.retrievals as f64).ln_1p();
@@ -64,13 +69,14 @@ impl Use {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn utility(memory: &Memory, now: Time, policy: &Policy) -> f64 {
-    let of = Use {
-        retrievals: memory.retrieval_count,
-        sum: memory.relevance_score_sum,
-        scored: memory.relevance_score_count,
-        age: memory.last_retrieved.map(|last| days(last, now)),
-    };
-    of.score(policy)
+    let scored = (memory.relevance_score_sum, memory.relevance_score_count);
+    Use::of(memory.retrieval_count, scored, memory.last_retrieved, now).score(policy)
+}
+
+/// The utility of the memory with these statistics.
+pub(super) fn utility_of(access: &Access, now: Time, policy: &Policy) -> f64 {
+    let scored = (access.relevance_score_sum, access.relevance_score_count);
+    Use::of(access.retrieval_count, scored, access.last_retrieved, now).score(policy)
 }
 
 #[cfg(test)]

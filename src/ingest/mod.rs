@@ -16,6 +16,7 @@ mod confidence;
 mod context;
 mod fields;
 mod forget;
+mod goal;
 mod likeness;
 mod message;
 mod names;
@@ -207,7 +208,7 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    fn ns(&self) -> NsId {
+    pub(crate) fn ns(&self) -> NsId {
         self.context.ns
     }
 

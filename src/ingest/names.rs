@@ -1,5 +1,7 @@
 //! From the names that a caller uses to the numbers of the file.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::{NamespaceWriter, Prepared};
@@ -79,6 +81,13 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let asked_for = self.embeds.clone().filter(|space| !space.suggested && name == SpaceRow::CALLER);
         self.ledger.open_space(asked_for.as_ref().map_or(name, |space| &space.name), dim)
+    }
+
+    /// The name of the space of the vectors of an export, which does not say which embedder made them. They count as those
+    /// of the handle's embedder, if they can be.
+    pub(super) fn name_of_space(&self, dim: usize) -> Arc<str> {
+        let own = self.embeds.as_ref().filter(|space| space.dim == dim);
+        own.map_or_else(|| SpaceRow::CALLER.into(), |space| Arc::clone(&space.name))
     }
 
     /// Refuses a vector with other dimensions than the space of the file has, or, before there is one, that of the embedder

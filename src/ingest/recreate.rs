@@ -12,7 +12,6 @@ use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, Kept, Memory,
     MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
 };
-use crate::store::control::SpaceRow;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
 use crate::text::normal_form;
 
@@ -110,6 +109,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Kept::Run(run) => [("started_at", Some(run.started_at)), ("", None), ("", None)],
             Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
             Kept::Context(log) => [("at", Some(log.at)), ("", None), ("", None)],
+            Kept::Goal(goal) => [("set_at", Some(goal.set_at)), ("", None), ("", None)],
             Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
         };
         let most = self.now().plus(self.policy.stats.clock_warn);
@@ -154,6 +154,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Kept::Event(event, family) => self.recreate_event(part, event, family.as_deref())?,
             Kept::Joint(joint) => self.rejoin(part, joint.clone())?,
             Kept::Context(log) => self.recreate_context(log)?,
+            Kept::Goal(goal) => self.recreate_goal(goal)?,
         }
         Ok(None)
     }
@@ -192,10 +193,7 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals.place.partition = place.0;
         parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
-            // An export does not say which embedder made its vectors. They count as those of the handle's
-            // embedder, if they can be.
-            let own = self.embeds.clone().filter(|space| space.dim == vector.len());
-            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |space| space.name);
+            let name = self.name_of_space(vector.len());
             parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
         }
         if let Some(by) = memory.superseded_by()

@@ -1,5 +1,7 @@
 //! Storing a summary in the place of its sources.
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
 use crate::ingest::fields::expire;
 use crate::ingest::{NamespaceWriter, Prepared};
@@ -7,28 +9,32 @@ use crate::ledger::{Change, NewRow};
 use crate::model::{Holder, MemoryId, RuleId};
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// Stores a summary as a row of its own, whatever is near or equal: what it stands for decides, not what it says.
+    /// Stores what was made from memories as a row of its own, whatever is near or equal: what it stands for decides, not what it
+    /// says. `by` is the rule, and whether the sources go with it.
     ///
     /// # Errors
     /// Those of the ledger.
-    pub(crate) fn store_summary(
+    pub(crate) fn store_made(
         &mut self,
         prepared: &Prepared,
         part: u32,
         sources: &[MemoryId],
         tags: &[String],
+        (rule, deletes_source): (RuleId, bool),
     ) -> Result<MemoryId> {
         let draft = prepared.checked.draft();
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
-        parts.vitals.deletes_source = self.policy.gc.delete_sources;
+        parts.vitals.deletes_source = deletes_source;
         parts.vitals.place.partition = part;
         parts.vitals.place.fingerprint = prepared.normal.prefix();
         if let Some(vector) = &prepared.vector {
             parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
         }
         let share = parts.vitals.reinforcement_count;
-        let holder = Holder { share, tags: tags.to_vec(), ..self.holder_of(draft) };
+        let holder = self.holder_of(draft);
+        let all: BTreeSet<String> = holder.tags.iter().chain(tags).cloned().collect();
+        let holder = Holder { share, tags: all.into_iter().collect(), ..holder };
         let id = self.next_id();
         let row = NewRow {
             id,
@@ -40,7 +46,7 @@ impl NamespaceWriter<'_, '_, '_> {
             sources: sources.to_vec(),
             payload: None,
         };
-        self.apply(RuleId::SUMMARIZE, Change::Insert(Box::new(row)))?;
+        self.apply(rule, Change::Insert(Box::new(row)))?;
         Ok(id)
     }
 }

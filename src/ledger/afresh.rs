@@ -232,10 +232,22 @@ impl Ledger<'_, '_> {
     }
 
     fn complete_memory(&mut self, ns: NsId, id: MemoryId) -> Result<u64> {
-        let Some(vitals) = sound(self.tx.vitals(ns, id))?.flatten() else { return Ok(0) };
+        let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() else { return Ok(0) };
         let content = sound(self.tx.content(ns, id))?.flatten();
-        let rows = index_rows(&vitals, content.as_ref(), &self.declared(ns)?);
-        self.ensure_all(rows.iter().map(|row| row.place(ns, id)))
+        let declared = self.declared(ns)?;
+        let before = index_rows(&vitals, content.as_ref(), &declared);
+        let usage = sound(self.tx.access(ns, id))?.map(|access| access.usage(vitals.tier));
+        let Some(usage) = usage.filter(|usage| *usage != vitals.place.usage) else {
+            return self.ensure_all(before.iter().map(|row| row.place(ns, id)));
+        };
+        vitals.place.usage = usage;
+        truth(self.tx).put_vitals(ns, id, &vitals)?;
+        let rows = index_rows(&vitals, content.as_ref(), &declared);
+        for row in before.difference(&rows) {
+            let (table, key) = row.place(ns, id);
+            truth(self.tx).delete(table, &key)?;
+        }
+        Ok(1 + self.ensure_all(rows.iter().map(|row| row.place(ns, id)))?)
     }
 
     fn complete_holder(&mut self, ns: NsId, key: &[u8]) -> Result<u64> {

@@ -3,10 +3,10 @@
 use crate::ledger::applied::Onward;
 use crate::ledger::fold::Folded;
 use crate::model::{
-    Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, SupersedeMode,
-    Tier, Time, TombstoneReason, Vitals,
+    Access, Content, Delta, Evidence, GoalId, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId,
+    SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
-use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
+use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
 use crate::vector::UnitVector;
 
 /// A new row: everything except what the ledger works out itself.
@@ -230,6 +230,18 @@ pub(crate) enum Change {
         row: Box<ContextRow>,
         /// Its memories with their new statistics.
         rows: Vec<Folded>,
+    },
+    /// A goal is set, or gets another weight.
+    SetGoal {
+        /// The goal.
+        id: GoalId,
+        /// The goal from now on.
+        row: Box<GoalRow>,
+    },
+    /// A goal is dropped.
+    DropGoal {
+        /// The goal.
+        id: GoalId,
     },
     /// Contexts go out of the inclusion log because they are old.
     DropContexts {

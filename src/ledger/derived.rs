@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{Content, Counted, Kind, MemoryId, MetaValue, Tier, Time, Times, Vitals, series_place};
+use crate::limits::IMPORTANCE_CLASSES;
+use crate::model::{
+    Content, Counted, ExpiresBy, Kind, MemoryId, MetaValue, Tier, Time, Times, Vitals, series_place,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::keys::{self, Key};
 use crate::store::{NsId, PartId, Table};
@@ -26,6 +29,12 @@ pub(crate) enum IndexRow {
     Ended(bool, Time),
     /// The row is visible and of a short-term tier.
     ShortTerm,
+    /// The row is visible and durable, and nobody has used it: class of importance, and when it was last written.
+    Unused(u8, Time),
+    /// The row is visible, of this short-term tier, used so often, and no consolidation has looked at it.
+    InUse(Tier, u8),
+    /// By level and creation, while the row is visible.
+    ByLevel(u8, Time),
     /// The row waits for a vector.
     Pending(PartId),
     /// The row that superseded it.
@@ -40,7 +49,7 @@ pub(crate) enum IndexRow {
 
 impl IndexRow {
     /// The tables in which such rows stand.
-    pub(crate) const TABLES: [Table; 10] = [
+    pub(crate) const TABLES: [Table; 13] = [
         Table::Superseded,
         Table::SupersededTime,
         Table::ByTime,
@@ -48,6 +57,9 @@ impl IndexRow {
         Table::Due,
         Table::Ended,
         Table::ShortTerm,
+        Table::Unused,
+        Table::InUse,
+        Table::ByLevel,
         Table::Pending,
         Table::Series,
         Table::MetaValue,
@@ -63,6 +75,9 @@ impl IndexRow {
             IndexRow::Due(at) => (Table::Due, keys::by_instant(ns, *at, id)),
             IndexRow::Ended(protected, at) => (Table::Ended, keys::ended(ns, u8::from(*protected), *at, id)),
             IndexRow::ShortTerm => (Table::ShortTerm, keys::memory(ns, id)),
+            IndexRow::Unused(class, updated) => (Table::Unused, keys::unused(ns, *class, *updated, id)),
+            IndexRow::InUse(tier, uses) => (Table::InUse, keys::in_use(ns, *tier, *uses, id)),
+            IndexRow::ByLevel(level, created) => (Table::ByLevel, keys::by_level(ns, *level, *created, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
             IndexRow::SupersededAt(at) => (Table::SupersededTime, keys::by_instant(ns, *at, id)),
@@ -80,6 +95,9 @@ impl IndexRow {
             Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
             Table::Ended => keys::Ended::parse(key).map(|row| IndexRow::Ended(row.protected != 0, row.at)),
             Table::ShortTerm => keys::ShortTerm::parse(key).map(|_| IndexRow::ShortTerm),
+            Table::Unused => keys::Unused::parse(key).map(|row| IndexRow::Unused(row.sixteenth, row.updated)),
+            Table::InUse => keys::InUse::parse(key).map(|row| IndexRow::InUse(row.tier, row.uses)),
+            Table::ByLevel => keys::ByLevel::parse(key).map(|row| IndexRow::ByLevel(row.level, row.created)),
             Table::SupersededTime => {
                 keys::SupersededTime::parse(key).map(|row| IndexRow::SupersededAt(row.at))
             }
@@ -129,6 +147,12 @@ pub(crate) fn index_rows(
     if vitals.tier.is_short_term() && vitals.place.counted == Counted::Live {
         rows.insert(IndexRow::ShortTerm);
     }
+    rows.extend(by_use(vitals));
+    if let Some(level) = Kind::level_of(vitals.kind_code)
+        && vitals.place.counted == Counted::Live
+    {
+        rows.insert(IndexRow::ByLevel(level, vitals.created_at));
+    }
     if vitals.place.slot.is_none() {
         rows.insert(IndexRow::Pending(part));
     }
@@ -146,6 +170,31 @@ pub(crate) fn index_rows(
         rows.extend(values.map(|value| IndexRow::Meta(Arc::clone(path), value)));
     }
     rows
+}
+
+/// The row by which demotion or promotion finds a memory, if it may.
+fn by_use(vitals: &Vitals) -> Option<IndexRow> {
+    // Automatic actors leave a protected memory alone.
+    if vitals.place.counted != Counted::Live || vitals.is_protected() {
+        return None;
+    }
+    let usage = vitals.place.usage;
+    match vitals.tier {
+        // What a caller said of the end of a memory is a promise, and demotion would set another end.
+        Tier::Semantic | Tier::Procedural => (usage.uses == 0 && vitals.expires_by == ExpiresBy::Tier)
+            .then(|| IndexRow::Unused(importance_class(f64::from(vitals.importance)), vitals.updated_at)),
+        Tier::Working => (usage.uses > 0 && !(usage.is_consolidated && usage.is_promoted))
+            .then_some(IndexRow::InUse(vitals.tier, usage.uses)),
+        Tier::Episodic => {
+            (usage.uses > 0 && !usage.is_consolidated).then_some(IndexRow::InUse(vitals.tier, usage.uses))
+        }
+    }
+}
+
+/// The sixteenth into which an importance from 0 to 1 falls, from 0 to 15.
+pub(crate) fn importance_class(importance: f64) -> u8 {
+    let classes = f64::from(IMPORTANCE_CLASSES);
+    (importance * classes).clamp(0.0, classes - 1.0) as u8
 }
 
 /// The key of everything besides the normal form that must be equal before a write is absorbed.

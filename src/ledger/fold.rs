@@ -1,6 +1,6 @@
 //! Accesses of memories, counted together.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Access, Delta, MemoryId, Op, Time, Vitals};
@@ -54,6 +54,7 @@ impl Ledger<'_, '_> {
         }
         debug_assert_ne!(vitals.version, version, "a change has a version of its own");
         vitals.place = before.place.clone();
+        vitals.place.usage = access.usage(vitals.tier);
         self.place_row(context, id, &before, &content, vitals, &content)?;
         truth(self.tx).put_access(context.ns, id, &access)?;
         self.journal(context, Op::Adjust, Some((id, None)), deltas, why)?;
@@ -65,9 +66,12 @@ impl Ledger<'_, '_> {
     pub(super) fn fold(&mut self, context: &Context, rows: Vec<Folded>, why: Why) -> Result<Applied> {
         let ns = context.ns;
         for Folded { id, access, expires_at, confidence } in &rows {
-            if expires_at.is_some() || confidence.is_some() {
+            let is_known = |vitals: Vitals| vitals.place.usage == access.usage(vitals.tier);
+            let is_known = sound(self.tx.vitals(ns, *id))?.flatten().is_none_or(is_known);
+            if !is_known || expires_at.is_some() || confidence.is_some() {
                 let (before, content) = self.load(ns, *id)?;
                 let mut vitals = before.clone();
+                vitals.place.usage = access.usage(vitals.tier);
                 vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
                 vitals.confidence = confidence.or(vitals.confidence);
                 self.place_row(context, *id, &before, &content, vitals, &content)?;

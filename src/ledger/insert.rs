@@ -51,6 +51,7 @@ impl Ledger<'_, '_> {
         vitals.place.holders = 1;
         vitals.place.doc = None;
         vitals.place.payload = payload.is_some();
+        vitals.place.usage = access.usage(vitals.tier);
         // The slot is claimed before the vitals are written, because the vitals name it.
         vitals.place.slot = match &vector {
             Some(vector) => {
@@ -151,6 +152,7 @@ impl Ledger<'_, '_> {
         // is replaced.
         let space = vitals.place.space;
         vitals.place = before.place.clone();
+        vitals.place.usage = access.usage(vitals.tier);
         vitals.version = version + 1;
         if let Some(vector) = vector {
             self.set_vector(ns, id, &mut vitals, space, &vector)?;

@@ -15,7 +15,8 @@ use crate::model::{MemoryId, Op};
 /// | adjust | an adjust with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
-/// | return, restore, remove, detach, part, drop, derive, ignore, fold, refuse | none |
+/// | set_goal, drop_goal | another drop, or another set, which a caller makes |
+/// | return, restore, remove, detach, part, drop, derive, ignore, fold, refuse, unscored | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
@@ -40,6 +41,9 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Rename
         | Op::Fold
         | Op::Adjust
-        | Op::Refuse => None,
+        | Op::Refuse
+        | Op::Unscored
+        | Op::SetGoal
+        | Op::DropGoal => None,
     }
 }

@@ -28,6 +28,7 @@ impl Ledger<'_, '_> {
         let Memory { holders, vector, sources, limbo, payload, .. } = memory;
         let Parts { mut vitals, content, access } = parts;
         vitals.place.payload = payload.is_some();
+        vitals.place.usage = access.usage(vitals.tier);
         truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {

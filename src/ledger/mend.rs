@@ -9,6 +9,17 @@ use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};
 
+/// Tables whose rows are given up where they can't be read: nothing in them is a part of what a memory says.
+const GIVEN_UP: [Table; 7] = [
+    Table::Pass,
+    Table::Access,
+    Table::Context,
+    Table::GcPlan,
+    Table::GcGroup,
+    Table::Goal,
+    Table::GoalEpoch,
+];
+
 impl Ledger<'_, '_> {
     /// Mends the small rows of a namespace that nothing else writes again. Names come from the table that holds them
     /// the other way round, runs from the rows that tell of them, and tombstones from the journal. Values are removed
@@ -55,8 +66,7 @@ impl Ledger<'_, '_> {
                 truth(self.tx).put_vitals(ns, id, &vitals)?;
             }
         }
-        // Statistics and the log of inclusions are not a part of what a memory says.
-        for table in [Table::Pass, Table::Access, Table::Context, Table::GcPlan, Table::GcGroup] {
+        for table in GIVEN_UP {
             for key in self.tx.lost(table, ns)? {
                 truth(self.tx).delete(table, &key)?;
             }

@@ -19,6 +19,7 @@ mod damage;
 pub(crate) mod derived;
 mod erase;
 mod fold;
+mod goal;
 mod holders;
 mod insert;
 mod inverse;
@@ -111,6 +112,8 @@ impl Ledger<'_, '_> {
             Change::LogContext { context: name, row, rows } => {
                 self.log_context(context, &name, &row, rows, why)
             }
+            Change::SetGoal { id, row } => self.set_goal(context, id, &row, why),
+            Change::DropGoal { id } => self.drop_goal(context, id, why),
             Change::DropContexts { names } => self.drop_contexts(context, &names, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, id, by, expires_at, confidence, why)

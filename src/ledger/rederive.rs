@@ -142,6 +142,7 @@ impl Ledger<'_, '_> {
             Some((was, _)) => was.place.likeness,
             None => likeness_of(&vitals, content),
         };
+        vitals.place.usage = vitals.place.usage.for_tier(vitals.tier);
         // Index rows and counters follow from this state, so it is set before they are derived.
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;

@@ -199,6 +199,7 @@ impl Ledger<'_, '_> {
                 self.bring_message(from, to, parts, &id, row)?;
             }
         }
+        self.bring_goals(from, to.ns)?;
         self.bring_log(from, to.ns)
     }
 

@@ -50,9 +50,9 @@ impl Ledger<'_, '_> {
         self.apply(context, Entry::new(rule, change)).map(drop)
     }
 
-    /// Journals that a summary was refused.
-    pub(crate) fn refuse_summary(&mut self, context: &Context, evidence: Evidence) -> Result<()> {
-        let why = Why { rule: RuleId::REFUSE_SUMMARY, evidence };
+    /// Journals that a summary or a consolidation was refused, by the rule that says of what.
+    pub(crate) fn refuse(&mut self, context: &Context, rule: RuleId, evidence: Evidence) -> Result<()> {
+        let why = Why { rule, evidence };
         self.journal(context, Op::Refuse, None, Vec::new(), why)
     }
 }

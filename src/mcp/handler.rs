@@ -1,12 +1,12 @@
 //! What the server answers: tools, resources, a prompt.
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -59,7 +59,7 @@ fn plain(name: &str) -> String {
 impl Handler {
     /// The name of a tool by the name that a client has for it.
     fn tool(&self, name: &str) -> Option<&'static str> {
-        self.0.all_schemas().iter().map(|tool| tool.name).find(|own| plain(own) == name)
+        self.0.all_names().into_iter().find(|own| plain(own) == name)
     }
 
     /// Calls a tool on a thread that may block, and tells the client how far it is.
@@ -159,6 +159,19 @@ impl ServerHandler for Handler {
             Err(why) => CallToolResult::error(vec![ContentBlock::text(error_of(&why).to_string())]),
         };
         Ok(answer.into())
+    }
+
+    /// A request of a sort that is known, with parameters of another form, or of one that is not.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if ["tools/call", "resources/read", "prompts/get"].contains(&method.as_str()) {
+            return Err(ErrorData::invalid_params(format!("{method} has parameters of another form"), None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 
     async fn list_resources(

@@ -104,6 +104,10 @@ macro_rules! with_passes {
             REFUSE_SUMMARY = 51, "GC-17";
             /// A source of a summary was forgotten.
             FORGOTTEN_SOURCE = 56, "GC-42";
+            /// A caller set or dropped a goal.
+            GOAL = 74, "LIFE-62";
+            /// A hook of the host was asked for scores.
+            SCORER = 73, "LIFE-70";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

@@ -18,6 +18,8 @@ use crate::model::time::Time;
 
 /// The tag that means the same as `pinned = true`.
 pub(crate) const PINNED_TAG: &str = "pinned";
+/// The tag whose memories tell how something is done: consolidation makes them procedural.
+pub(crate) const PROCEDURE_TAG: &str = "procedure";
 
 /// When a memory ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

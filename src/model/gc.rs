@@ -62,6 +62,8 @@ closed_set! {
         Budget = 11, "budget";
         /// Fewer of the probes would find the summary than the floor of the policy asks for.
         RecallBelowFloor = 12, "recall_below_floor";
+        /// Whoever was to write the summary gave none.
+        NoSummary = 13, "no_summary";
     }
 }
 

@@ -68,6 +68,12 @@ closed_set! {
         Adjust = 45, "adjust";
         /// A summary was refused, and no row changed.
         Refuse = 60, "refuse";
+        /// A goal was set, or got another weight.
+        SetGoal = 70, "set_goal";
+        /// A goal was dropped.
+        DropGoal = 71, "drop_goal";
+        /// A hook gave no score for memories, and the built-in formula stood; no row changed.
+        Unscored = 72, "unscored";
     }
 }
 

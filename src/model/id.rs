@@ -115,6 +115,11 @@ uuid_id!(
     AggregateId,
     "aggregate"
 );
+uuid_id!(
+    /// The name of one goal.
+    GoalId,
+    "goal"
+);
 
 /// A source of ids. A test injects its own source to make a run repeatable.
 ///

@@ -8,6 +8,7 @@ use crate::limits::{HOLDER_NUMBER_MAX, at_most, within};
 use crate::model::context::ContextLog;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
+use crate::model::goal::Goal;
 use crate::model::history::{JournalRow, Op, Tombstone};
 use crate::model::id::{AggregateId, MemoryId, RunId};
 use crate::model::kind::{State, SupersedeMode};
@@ -76,6 +77,8 @@ pub enum Kept {
     Joint(Joint),
     /// A context of the inclusion log, whose memories have counted it.
     Context(Box<ContextLog>),
+    /// A goal.
+    Goal(Box<Goal>),
 }
 
 /// An end of a link, or of the provenance of a memory, that stands later in an export than the memory itself.

@@ -141,6 +141,12 @@ macro_rules! kinds {
                 match self { $(Kind::$variant => $code,)+ Kind::Custom(_) => Kind::CUSTOM_CODE }
             }
 
+            /// Of a kind with this code that consolidates others: the level, 1 for a session and 2 for a chapter.
+            pub(crate) fn level_of(code: u8) -> Option<u8> {
+                let levels = [(Kind::ConsolidatedSummary.code(), 1), (Kind::ChapterSummary.code(), 2)];
+                levels.into_iter().find(|(of, _)| *of == code).map(|(_, level)| level)
+            }
+
             /// The kind with a code from disk; `custom` is the name that stands in the record.
             pub(crate) fn from_code(code: u8, custom: Option<&str>) -> Option<Self> {
                 match code {

@@ -4,12 +4,14 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::limits::USES_MAX;
 use crate::model::field::{
     Attachment, DraftField, Embed, Field, Fields, Shown, TimeRange, memory_fields, stored,
 };
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, Tier};
 use crate::model::time::Time;
+use crate::model::usage::Usage;
 use crate::model::vitals::Vitals;
 
 /// The parts of a row that fields decide.
@@ -158,6 +160,16 @@ impl Access {
     /// How often the row was used.
     pub fn count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
+    }
+
+    /// What the vitals of a row of a tier with these statistics say of its use.
+    pub(crate) fn usage(&self, tier: Tier) -> Usage {
+        Usage {
+            uses: u8::try_from(self.count()).unwrap_or(u8::MAX).min(USES_MAX),
+            is_promoted: self.promoted_at.is_some(),
+            is_consolidated: self.last_consolidated_at.is_some(),
+        }
+        .for_tier(tier)
     }
 
     /// When the row with these vitals was last touched.

@@ -22,6 +22,8 @@ macro_rules! passes {
             Cap = 41, "cap", rule CAP "LIFE-4", stage Cap, in cap;
             /// Erases memories that were superseded longer ago than `sweeper.tombstone_ttl`.
             Superseded = 42, "superseded", rule PURGE_SUPERSEDED "LIFE-10", stage SupersededPurge, in superseded;
+            /// Makes durable memories that matter little and were never used episodic, so that they end unless they are used.
+            Demote = 70, "demote", rule DEMOTE "LIFE-24", stage Demote, in demote;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
             /// Collapses operational reports that differ only in numbers and dates.
@@ -34,8 +36,12 @@ macro_rules! passes {
             Backfill = 47, "backfill", rule BACKFILL "LIFE-17", in backfill;
             /// Restores superseded memories whose chain of superseders leads nowhere.
             Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
+            /// Moves short-term memories in use to a more durable tier: those of `working` to `episodic`, and short texts to a durable one.
+            Promote = 71, "promote", rule PROMOTE "LIFE-23", stage Promote, in promote;
             /// Embeds the memories that wait for a vector; does nothing without an embedder.
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
+            /// Removes summaries of sessions and of chapters that are too old, or too little used, if `prune.enabled` says so.
+            Prune = 72, "prune", rule PRUNE "LIFE-34", stage Prune, in prune;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
             /// Removes rows of the journal that are older, or more, than the policy keeps.

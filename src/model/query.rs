@@ -51,6 +51,8 @@ pub struct Query {
     /// Whether the hits count as retrieved; by default as the handle says
     /// ([`Builder::track`](crate::Builder::track)).
     pub track: Option<bool>,
+    /// The step of the host, where it counts steps: a hit that counts as retrieved keeps it.
+    pub step: Option<u64>,
 }
 
 closed_set! {
@@ -326,6 +328,24 @@ impl Query {
         self
     }
 
+    /// With the step of the host at which it asks. A hit that counts as retrieved keeps the latest step.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.search(Query::text("tea").track(true).step(17))?;
+    /// team.add("It rains")?;
+    /// assert_eq!(team.get(tea)?.unwrap().last_retrieved_step, Some(17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn step(mut self, step: u64) -> Self {
+        self.step = Some(step);
+        self
+    }
+
     /// How many hits are ranked: those that are skipped as well.
     pub(crate) fn depth(&self) -> usize {
         self.offset.saturating_add(self.k)
@@ -445,6 +465,21 @@ pub struct Hit {
     pub text: String,
     /// What the score is made of.
     pub signals: Signals,
+    /// Of a summary: what it stands for.
+    pub stands_for: Option<StandsFor>,
+}
+
+/// What a summary stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StandsFor {
+    /// The number of its sources; [`Namespace::expand`](crate::Namespace::expand) names them.
+    pub count: u64,
+    /// When the first of them happened, as far as the summary says.
+    pub start: Option<Time>,
+    /// When the last of them happened.
+    pub end: Option<Time>,
+    /// How many of them were forgotten since. The summary may still tell what they said.
+    pub source_forgotten: u64,
 }
 
 /// A memory with its score, before its text is fetched.

@@ -9,6 +9,9 @@ use crate::model::parts::Content;
 use crate::model::time::Time;
 use crate::model::vitals::Vitals;
 
+/// The members of the metadata that say where a memory lies, where its fields do not.
+pub(crate) const PLACE_NAMES: [&str; 3] = ["thread", "session", "conversation"];
+
 /// The place of a memory in the order of its thread: the thread and the time. Memories of one time follow each other
 /// in the order in which they were stored.
 ///

@@ -7,6 +7,7 @@ use crate::model::kind::{ExpiresBy, Kind, Significance, Tier};
 use crate::model::order::Rank;
 use crate::model::span::Span;
 use crate::model::time::Time;
+use crate::model::usage::Usage;
 use crate::model::visible::Times;
 
 /// The hot part of a memory, which every filter and ranking reads. Its width is fixed.
@@ -76,6 +77,8 @@ pub struct Place {
     pub next_holder: u32,
     /// The number of holders.
     pub holders: u32,
+    /// How much the row was used, as far as tables of memories follow from it.
+    pub usage: Usage,
 }
 
 impl Place {
@@ -218,6 +221,7 @@ impl Vitals {
                 counted: Counted::Live,
                 next_holder: 0,
                 holders: 0,
+                usage: Usage::default(),
             },
         }
     }

@@ -107,8 +107,20 @@ group! {
         confidence: Confidence;
         @group /// The memory utility score.
         mus: Mus;
+        @group /// What goals say of a memory, beside its utility.
+        goal: Goal;
+        @group /// How a memory differs from all others.
+        sus: Sus;
+        @group /// Pruning of consolidated memories by age, use and goals.
+        prune: Prune;
+        @group /// Protection that use earns.
+        protect: Protect;
         @group /// Accesses that wait for a commit, and inclusions in contexts.
         access: Access;
+        @group /// Demotion of durable memories that nobody has used.
+        demote: Demote;
+        @group /// Promotion of short-term memories in use.
+        promote: Promote;
         @group /// The passes of a sweep.
         sweeper: Sweeper;
     }

@@ -218,7 +218,6 @@ fn unknown_keys_are_refused_with_their_path() {
         ("ttl.wroking = \"1h\"", "ttl.wroking"),
         ("salience.workin = 1", "salience.workin"),
         // Keys of rules that nothing carries out yet.
-        ("prune.enabled = true", "prune"),
         ("gc.keep_queries = true", "gc.keep_queries"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {

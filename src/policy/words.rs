@@ -13,6 +13,10 @@ pub(super) const STOPWORDS: &str = "a an and are as at be been being by connecte
 /// Units that may follow a number directly.
 pub(super) const UNITS: &str = "ns us ms s m h d w b kb mb gb tb kib mib gib";
 
+/// Kinds that are never demoted.
+pub(super) const UNDEMOTED: &str =
+    "snapshot summary aggregate consolidated_summary chapter_summary system developer admin";
+
 /// Words that deny; a leading `*` stands for any beginning of a word.
 pub(super) const NEGATION: &str = "no not never none nobody nothing neither nor without cannot *n't";
 

@@ -19,6 +19,7 @@ mod distinct;
 mod events;
 mod explain;
 mod feed;
+mod goals;
 mod hybrid;
 mod instants;
 mod kept;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, sound};
 use crate::index::{Ask, Found, Sieve, Stop, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
-use crate::model::{Filter, Hit, MemoryId, Mode, Query, Ranked, SearchPlan, Vitals};
+use crate::model::{Filter, Hit, Kind, MemoryId, Mode, Query, Ranked, SearchPlan, StandsFor, Vitals};
 use crate::policy;
 use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
@@ -12,7 +12,7 @@ use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::relevance::relevance;
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId, Walk, keys};
+use crate::store::{IndexId, Junction, NsId, PartId, Rows, SpaceId, Walk, keys};
 use crate::vector::UnitVector;
 
 /// The answer to a search.
@@ -127,9 +127,24 @@ impl Reader<'_> {
                 key.is_some()
             });
             sound(seen)?;
-            hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals });
+            let stands_for = sound(self.stands_for(ns, id))?.flatten();
+            hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals, stands_for });
         }
         Ok(SearchResult { hits, plan })
+    }
+
+    /// What a summary stands for; none for other memories.
+    fn stands_for(&self, ns: NsId, id: MemoryId) -> Result<Option<StandsFor>> {
+        let is_summary = |vitals: &Vitals| vitals.kind_code == Kind::Summary.code();
+        if !self.rows().vitals(ns, id)?.as_ref().is_some_and(is_summary) {
+            return Ok(None);
+        }
+        let time = self.content(ns, id)?.time_range;
+        let sources =
+            self.rows().junctions(ns, id)?.iter().filter(|row| row.sort == Junction::Source).count();
+        let source_forgotten = self.rows().access(ns, id)?.source_forgotten;
+        let (start, end) = (time.map(|time| time.start), time.map(|time| time.end));
+        Ok(Some(StandsFor { count: sources as u64, start, end, source_forgotten }))
     }
 
     /// Where vectors are to be searched; none if there are none.

@@ -17,7 +17,7 @@ use crate::model::field::tests::sample;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder, JournalRow, Kind,
     MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time,
-    Times, Tombstone, TombstoneReason, Vitals,
+    Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 
 const KEY: &[u8] = b"\x00\x00\x00\x01key";
@@ -78,6 +78,7 @@ fn vitals() -> Vitals {
             counted: Counted::Superseded,
             next_holder: 8,
             holders: 2,
+            usage: Usage { uses: 5, is_promoted: true, is_consolidated: false },
         },
     }
 }

@@ -39,13 +39,14 @@
 //! | 184 | 4 | CRC |
 //!
 //! With the flag `HAS_DOC` the number of a document stands between likeness and CRC. The flag `CALLERS_END` says that
-//! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`.
+//! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 8 to 11 of the flags count the
+//! uses of the memory, as far as tables follow from them; `IS_PROMOTED` and `IS_CONSOLIDATED` say what became of it.
 
 use crate::error::Result;
-use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
     Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times,
-    Vitals,
+    Usage, Vitals,
 };
 use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
 
@@ -57,6 +58,16 @@ const HAS_DOC: u16 = 1;
 const CALLERS_END: u16 = 2;
 /// Flag of the header: the memory has a payload.
 const HAS_PAYLOAD: u16 = 4;
+/// Place of the four bits of the header that count uses.
+const USES_SHIFT: u32 = 8;
+/// These bits.
+const USES: u16 = (USES_MAX as u16) << USES_SHIFT;
+/// Flag of the header: the memory was promoted.
+const IS_PROMOTED: u16 = 1 << 12;
+/// Flag of the header: a consolidation has looked at the memory.
+const IS_CONSOLIDATED: u16 = 1 << 13;
+
+const _: () = assert!(USES & (HAS_DOC | CALLERS_END | HAS_PAYLOAD | IS_PROMOTED | IS_CONSOLIDATED) == 0);
 
 /// A field at a fixed place of the value.
 #[derive(Clone, Copy)]
@@ -169,7 +180,21 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     let doc = vitals.place.doc.map_or(0, |_| HAS_DOC);
     let end = u16::from(vitals.expires_by == ExpiresBy::Caller) * CALLERS_END;
     let payload = u16::from(vitals.place.payload) * HAS_PAYLOAD;
-    seal(doc | end | payload, key, out);
+    seal(doc | end | payload | usage_bits(vitals.place.usage), key, out);
+}
+
+fn usage_bits(usage: Usage) -> u16 {
+    let uses = u16::from(usage.uses.min(USES_MAX)) << USES_SHIFT;
+    let promoted = u16::from(usage.is_promoted) * IS_PROMOTED;
+    uses | promoted | (u16::from(usage.is_consolidated) * IS_CONSOLIDATED)
+}
+
+fn usage_of(flags: u16) -> Usage {
+    Usage {
+        uses: ((flags & USES) >> USES_SHIFT) as u8,
+        is_promoted: flags & IS_PROMOTED != 0,
+        is_consolidated: flags & IS_CONSOLIDATED != 0,
+    }
 }
 
 fn status_of(vitals: &Vitals) -> u8 {
@@ -227,8 +252,8 @@ fn put_place(place: &Place, out: &mut [u8]) {
 /// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
 pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (flags, _) = open(tag::VITALS, at, bytes)?;
-    let (fixed, doc) = match (flags & !(CALLERS_END | HAS_PAYLOAD), bytes.split_first_chunk::<VITALS_BYTES>())
-    {
+    let length = flags & !(CALLERS_END | HAS_PAYLOAD | USES | IS_PROMOTED | IS_CONSOLIDATED);
+    let (fixed, doc) = match (length, bytes.split_first_chunk::<VITALS_BYTES>()) {
         (0, Some((fixed, []))) => (fixed, None),
         // The number stands where the checksum does otherwise.
         (HAS_DOC, Some((fixed, [_, _, _, _]))) => {
@@ -240,6 +265,7 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
         read_vitals(fixed).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))?;
     vitals.place.doc = doc;
     vitals.place.payload = flags & HAS_PAYLOAD != 0;
+    vitals.place.usage = usage_of(flags);
     if flags & CALLERS_END != 0 {
         vitals.expires_by = ExpiresBy::Caller;
     }
@@ -318,6 +344,7 @@ fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
         doc: None,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),
         holders: u32::from_le_bytes(HOLDERS.get(bytes)),
+        usage: Usage::default(),
     })
 }
 

@@ -131,6 +131,32 @@ pub(crate) struct UnfinishedRow {
     pub(crate) filled: u64,
 }
 
+/// A goal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GoalRow {
+    /// The agent whose goal it is; none: the goal is one of all agents.
+    pub(crate) agent: Option<String>,
+    /// What the agent is after.
+    pub(crate) text: String,
+    /// How much the goal counts beside others.
+    pub(crate) weight: f32,
+    /// Transaction time at which the goal was set, or got its weight.
+    pub(crate) set_ms: i64,
+    /// The embedding space of the vector.
+    pub(crate) space: u16,
+    /// The unit vector of the text; empty while the goal waits for one.
+    pub(crate) vector: Vec<f32>,
+}
+
+/// How often the goals of an agent, or those of all agents, have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GoalEpochRow {
+    /// A count that grows with every change of what the goals say of memories.
+    pub(crate) epoch: u64,
+    /// Transaction time at which a goal was last set or dropped.
+    pub(crate) changed_ms: i64,
+}
+
 /// What is left of the journal of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JournalHeadRow {

@@ -86,6 +86,26 @@ pub(crate) fn ended_half(ns: NsId, protected: u8) -> Key {
     self::ns(ns).and(&protected)
 }
 
+/// The unused memories of a class of importance.
+pub(crate) fn of_class(ns: NsId, class: u8) -> Key {
+    self::ns(ns).and(&class)
+}
+
+/// The memories in use of a short-term tier.
+pub(crate) fn of_tier(ns: NsId, tier: Tier) -> Key {
+    self::ns(ns).and(&tier)
+}
+
+/// Those of them that were used so often, and what follows.
+pub(crate) fn used(ns: NsId, tier: Tier, uses: u8) -> Key {
+    of_tier(ns, tier).and(&uses)
+}
+
+/// The summaries of a level.
+pub(crate) fn level(ns: NsId, level: u8) -> Key {
+    self::ns(ns).and(&level)
+}
+
 /// The families with an exact key.
 pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32]) -> Key {
     ns_part(ns, part).and(&key)

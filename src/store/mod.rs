@@ -16,6 +16,7 @@ pub(crate) mod control;
 mod counterparts;
 pub(crate) mod disk;
 mod draft;
+mod goals;
 mod handle;
 pub(crate) mod keys;
 mod messages;
@@ -39,12 +40,16 @@ mod traces;
 mod transact;
 mod truth;
 mod tx;
+mod usage;
 mod write;
 
 pub(crate) use bits::BitRows;
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use contexts::{ContextPlace, ContextRows};
-pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
+#[cfg(test)]
+pub(crate) use control::GoalEpochRow;
+pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
+pub(crate) use goals::GoalRows;
 pub(crate) use handle::Options;
 pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;
@@ -60,6 +65,7 @@ pub(crate) use traces::Traces;
 pub(crate) use transact::Written;
 pub(crate) use truth::{Keeper, Lock, Truth, holder_keys};
 pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
+pub(crate) use usage::UsageRows;
 
 use crate::model::closed::closed_set;
 

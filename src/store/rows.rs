@@ -667,6 +667,12 @@ pub(crate) trait Rows: Read {
         self.each_key(Table::ShortTerm, &Walk::prefix(&keys::ns(ns)), usize::MAX, id)
     }
 
+    /// The visible summaries of a level, by creation.
+    fn of_level(&self, ns: NsId, level: u8) -> Result<Vec<MemoryId>> {
+        let walk = Walk::prefix(&keys::level(ns, level));
+        self.each_key(Table::ByLevel, &walk, usize::MAX, |key| last_id(Table::ByLevel, key))
+    }
+
     /// The ids of a table of instants that stand before `end`, at most `most`.
     fn by_instant(&self, table: Table, ns: NsId, end: &[u8], most: usize) -> Result<Vec<(Time, MemoryId)>> {
         let place = |key: &[u8]| keys::LimboTime::read(table, key).map(|row| (row.at, row.id));

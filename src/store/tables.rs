@@ -7,16 +7,16 @@
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::limits::{FORMAT_VERSION, SIMHASH_BANDS};
+use crate::limits::{FORMAT_VERSION, IMPORTANCE_CLASSES, SIMHASH_BANDS, USES_MAX};
 use crate::model::{self, AuthorKind, MemoryId, NamespaceName, RunId, Tier, Time, check_index_key};
 use crate::record::{
     self, At, decode_access, decode_content, decode_holder, decode_journal, decode_meta, decode_payload,
     decode_tombstone, decode_vitals,
 };
 use crate::store::control::{
-    AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead,
-    Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
-    UnfinishedRow,
+    AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GoalEpochRow,
+    GoalRow, GraphHead, Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
+    SpaceRow, TextHead, UnfinishedRow,
 };
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
@@ -355,6 +355,12 @@ tables! {
             fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
         /// Visible memories of the short-term tiers.
         ShortTerm = "short_term", Derived, Codec::Empty, like Memory;
+        /// Visible durable memories that nobody has used, by sixteenths of their importance and the last write.
+        Unused = "unused", Derived, Codec::Empty,
+            fn unused(ns: NsId, sixteenth: u8, updated: Time, id: MemoryId) if sixteenth < IMPORTANCE_CLASSES;
+        /// Visible short-term memories in use that no consolidation has looked at, by tier and the number of uses.
+        InUse = "in_use", Derived, Codec::Empty,
+            fn in_use(ns: NsId, tier: Tier, uses: u8, id: MemoryId) if tier.is_short_term() && uses <= USES_MAX;
         /// Superseded memories by the instant of their supersession.
         SupersededTime = "superseded_time", Derived, Codec::Empty, like LimboTime;
         /// From where on the journal of a namespace is whole; no row while nothing was removed from it.
@@ -367,6 +373,13 @@ tables! {
         Bits = "bits", Derived, Codec::Block, like Slot;
         /// The center that the one-bit codes of an index are made with.
         BitsHead = "bits_head", Derived, row!(62, BitsHead), like SlotHead;
+        /// Visible summaries of sessions and of chapters by creation.
+        ByLevel = "by_level", Derived, Codec::Empty,
+            fn by_level(ns: NsId, level: u8, created: Time, id: MemoryId) if matches!(level, 1 | 2);
+        /// What agents are after.
+        Goal = "goal", Truth, row!(70, GoalRow), like Memory;
+        /// Agent, or nothing for the goals of all → how often its goals have changed.
+        GoalEpoch = "goal_epoch", Truth, row!(71, GoalEpochRow), fn goal_epoch<'k>(ns: NsId, agent: Rest<'k>) named agent;
     }
 }
 

@@ -1,9 +1,14 @@
 //! Whether an answer is a summary of its sources.
 
+use std::collections::BTreeSet;
+
 use super::document::{Fault, SummaryDocument, TimeSpan};
-use super::pack::PackLimits;
+use super::pack::{InputPack, PackLimits, token_estimate};
 use super::repair::repaired;
-use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, TAG_BYTES_MAX};
+use crate::limits::{
+    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX,
+};
+use crate::model::Time;
 
 /// What is known before a summary is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +21,75 @@ pub struct Expected {
     pub span: TimeSpan,
     /// How much a summary may have.
     pub limits: PackLimits,
+    /// Estimated tokens of what the writer was shown.
+    pub tokens: u64,
+    /// The numbers of what the writer was shown, each by its digits.
+    pub numbers: BTreeSet<String>,
+}
+
+impl Expected {
+    /// What is known of the summary of a pack.
+    ///
+    /// ```
+    /// use oubliette::Kind;
+    /// use oubliette::gc::{Expected, InputPack, PackLimits, PackSource, accept};
+    ///
+    /// let source = PackSource {
+    ///     id: "1".into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: "480 euros".into(),
+    /// };
+    /// let pack = InputPack::new(vec![source], vec![], PackLimits { bullets: 25, patterns: 10 });
+    /// let answer = r#"{"topic": "tea", "time_range": {"start": 0, "end": 0}, "summary": ["It cost 700 euros"]}"#;
+    /// let accepted = accept(answer, &Expected::of(&pack)).unwrap();
+    /// assert_eq!(accepted.warnings[0].pointer, "/summary/0"); // No source says 700.
+    /// ```
+    pub fn of(pack: &InputPack) -> Self {
+        let times = || pack.sources.iter().map(|source| source.ts);
+        let span =
+            TimeSpan { start: times().min().unwrap_or_default(), end: times().max().unwrap_or_default() };
+        let observed: Vec<u64> = pack.aggregates.iter().map(|aggregate| aggregate.dup_count).collect();
+        let examples = || pack.aggregates.iter().flat_map(|aggregate| &aggregate.examples);
+        let mut numbers = BTreeSet::new();
+        numbers.extend(observed.iter().map(u64::to_string));
+        numbers.insert(pack.sources.len().to_string());
+        for text in pack.sources.iter().map(|source| &source.text).chain(examples()) {
+            numbers.extend(figures(text));
+            numbers.extend(grouped(text));
+        }
+        for at in times().chain(
+            pack.aggregates.iter().flat_map(|aggregate| [aggregate.time_span.start, aggregate.time_span.end]),
+        ) {
+            numbers.extend(figures(&Time::from_millis(at).to_string()));
+        }
+        Expected {
+            committing: pack.sources.iter().map(|source| source.id.clone()).collect(),
+            observed,
+            span,
+            limits: pack.limits,
+            tokens: pack.tokens() + examples().map(|text| token_estimate(text)).sum::<u64>(),
+            numbers,
+        }
+    }
+}
+
+/// The runs of digits of a text, without leading zeros.
+fn figures(text: &str) -> impl Iterator<Item = String> + '_ {
+    let runs = text.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
+    runs.map(|run| match run.trim_start_matches('0') {
+        "" => "0".to_owned(),
+        run => run.to_owned(),
+    })
+}
+
+/// The numbers of a text whose digits stand in groups of three, as in 1,200.
+fn grouped(text: &str) -> impl Iterator<Item = String> + '_ {
+    let numbers = text.split(|c: char| !c.is_ascii_digit() && !",.'’".contains(c));
+    numbers.filter_map(|number| {
+        let mut runs =
+            number.trim_matches(|c: char| !c.is_ascii_digit()).split(|c: char| !c.is_ascii_digit());
+        let first = runs.next()?;
+        let rest: String = runs.take_while(|run| run.len() == 3).collect();
+        (!rest.is_empty()).then(|| format!("{first}{rest}").trim_start_matches('0').to_owned())
+    })
 }
 
 /// A summary that was accepted.
@@ -32,7 +106,8 @@ pub struct Accepted {
 /// Repairs an answer where that is certain, reads it strictly, and holds it to its sources.
 ///
 /// Too many events or patterns are cut in order. A number of spam messages that was not observed is marked as
-/// estimated. A time outside that of the sources is moved inside. Each is told as a warning.
+/// estimated. A time outside that of the sources is moved inside. Each is told as a warning, and so is a text with a number that
+/// the writer was not shown: it may be a sum, or invented.
 ///
 /// ```
 /// use oubliette::gc::{Expected, PackLimits, TimeSpan, accept};
@@ -42,6 +117,8 @@ pub struct Accepted {
 ///     observed: vec![],
 ///     span: TimeSpan { start: 3, end: 9 },
 ///     limits: PackLimits { bullets: 25, patterns: 10 },
+///     tokens: 100,
+///     numbers: Default::default(),
 /// };
 /// let answer = r#"Here: {"topic": "tea", "time_range": {"start": 0, "end": 9}, "summary": "Ann drinks tea"}"#;
 /// let accepted = accept(answer, &expected).unwrap();
@@ -53,7 +130,7 @@ pub struct Accepted {
 ///
 /// # Errors
 /// What is wrong, value by value, as [`SummaryDocument::parse`] tells it; and a topic of more than 1,024 bytes, a text
-/// with NUL, a summary of more than 1 MiB.
+/// with NUL, a summary of more than 1 MiB, and one of more than 60 tokens that is longer than what it stands for.
 pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>> {
     let (value, repairs) = repaired(answer, &expected.committing)?;
     let mut document = SummaryDocument::read(&value)?;
@@ -68,8 +145,15 @@ pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>>
     cut(&mut document.open_loops, SUMMARY_ITEMS_MAX, "/open_loops", &mut warnings);
     cut(&mut document.entities, SUMMARY_ITEMS_MAX, "/entities", &mut warnings);
     drop_long_names(&mut document.entities, &mut warnings);
+    let tokens = token_estimate(&document.content());
+    if tokens > expected.tokens.max(SUMMARY_TOKENS_MIN) {
+        let what =
+            format!("has {tokens} tokens with the topic, and what it stands for has {}", expected.tokens);
+        return Err(vec![Fault::new("/summary", what)]);
+    }
     label_counts(&mut document, &expected.observed, &mut warnings);
     clamp(&mut document.time_range, expected.span, &mut warnings);
+    tell_unknown_numbers(&document, &expected.numbers, &mut warnings);
     Ok(Accepted { document, repairs, warnings })
 }
 
@@ -84,24 +168,41 @@ fn beyond_bounds(document: &SummaryDocument) -> Vec<Fault> {
             format!("must have at most {CONTENT_BYTES_MAX} bytes with the topic"),
         ));
     }
+    let patterns = document.spam_patterns.iter().enumerate().flat_map(|(number, item)| {
+        let all = std::iter::once(&item.pattern).chain(&item.signals);
+        all.map(move |text| (format!("/spam_patterns/{number}"), text.as_str()))
+    });
+    for (at, _) in texts(document).chain(patterns).filter(|(_, text)| text.contains('\0')) {
+        faults.push(Fault::new(at, "must not contain NUL"));
+    }
+    faults
+}
+
+/// The texts of a summary, each with its place.
+fn texts(document: &SummaryDocument) -> impl Iterator<Item = (String, &str)> {
     let lists = [
         ("/summary", &document.summary),
         ("/decisions", &document.decisions),
         ("/open_loops", &document.open_loops),
         ("/entities", &document.entities),
     ];
-    let texts = lists.iter().flat_map(|(at, list)| {
+    let items = lists.into_iter().flat_map(|(at, list)| {
         list.iter().enumerate().map(move |(number, text)| (format!("{at}/{number}"), text.as_str()))
     });
-    let patterns = document.spam_patterns.iter().enumerate().flat_map(|(number, item)| {
-        let all = std::iter::once(&item.pattern).chain(&item.signals);
-        all.map(move |text| (format!("/spam_patterns/{number}"), text.as_str()))
-    });
-    let topic = std::iter::once(("/topic".to_owned(), document.topic.as_str()));
-    for (at, _) in topic.chain(texts).chain(patterns).filter(|(_, text)| text.contains('\0')) {
-        faults.push(Fault::new(at, "must not contain NUL"));
+    std::iter::once(("/topic".to_owned(), document.topic.as_str())).chain(items)
+}
+
+/// Tells the texts that have a number that their writer was not shown.
+fn tell_unknown_numbers(document: &SummaryDocument, known: &BTreeSet<String>, warnings: &mut Vec<Fault>) {
+    for (at, text) in texts(document) {
+        let wholes: Vec<String> = grouped(text).filter(|whole| known.contains(whole)).collect();
+        let is_known = |number: &String| {
+            known.contains(number) || wholes.iter().any(|whole| whole.contains(number.as_str()))
+        };
+        if let Some(number) = figures(text).find(|number| !is_known(number)) {
+            warnings.push(Fault::new(at, format!("says {number}, which stands in no source")));
+        }
     }
-    faults
 }
 
 fn cut<T>(list: &mut Vec<T>, most: usize, at: &str, warnings: &mut Vec<Fault>) {

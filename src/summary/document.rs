@@ -81,7 +81,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(pointer: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(crate) fn new(pointer: impl Into<String>, what: impl Into<String>) -> Self {
         Fault { pointer: pointer.into(), what: what.into() }
     }
 }

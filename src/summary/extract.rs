@@ -1,8 +1,8 @@
 //! Summaries without a model: the sentences of the sources that say most for their length.
 //!
 //! Each term of a group has a weight: how rare the term is in the group, more for names and figures. A source is worth the
-//! square of the weight of its terms, since what answers a question is rather said in a long message than in a short
-//! one. A summary is worth, for each source, the square of the share of its terms that the summary has, up to the share
+//! cube of the weight of its terms, since what answers a question is rather said in a long message than in a short
+//! one. A summary is worth, for each source, the cube of the share of its terms that the summary has, up to the share
 //! by which a source counts as told; a term counts once, so a repetition adds nothing. The sentence that adds most for
 //! each byte is taken until the budget is spent.
 //!
@@ -13,11 +13,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::document::{SpamPattern, SummaryDocument, TimeSpan};
-use super::pack::{InputPack, PackSource};
+use super::pack::{InputPack, PackSource, token_estimate};
 use super::sentences::{sentences, speaker};
 use super::summarizer::Summarizer;
 use crate::error::{Error, Result};
-use crate::limits::{SUMMARY_BULLETS_MAX, TAG_BYTES_MAX, TOKEN_BYTES};
+use crate::limits::{SUMMARY_BULLETS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX, TOKEN_BYTES};
 use crate::model::Time;
 use crate::policy::Stemming;
 use crate::text::Analyzer;
@@ -32,12 +32,15 @@ const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could 
 const FILLERS: &str = "a an the and is are was were am be been being have has had do does did it its it's i i'm i've i'd i'll \
     you your you're you've my me we we're we've our us that that's this there so really just very too also some hey hi oh \
     wow yeah yes well of in on at with for to as";
+/// The power that prefers a few sources that are told to many of which a little is.
+const WORTH_POWER: i32 = 3;
 /// Share of the terms of a source by which the source counts as told.
-const SHARE_TOLD: f64 = 0.65;
+const SHARE_TOLD: f64 = 0.7;
 /// Sentences of a group for which a round takes one sentence more.
 const SENTENCES_A_ROUND: usize = 200;
-/// Least budget of a summary, in tokens.
-const TOKENS_MIN: u64 = 60;
+/// Tokens of the sources of a summary, about one session of talk. A shorter group has fewer words in common that need to be
+/// said once only, and the summary of a longer one is found worse (`docs/benchmarks.md`).
+const GROUP_TOKENS: u64 = 1_000;
 /// Weight of a term that is a name or has a digit.
 const FIGURE_WEIGHT: f64 = 1.5;
 /// Names of the topic, and content words of it.
@@ -100,36 +103,58 @@ impl Extractive {
 
     fn budget_bytes(self, tokens: u64) -> usize {
         let tokens = (tokens as f64 * self.share).floor() as u64;
-        tokens.max(TOKENS_MIN) as usize * TOKEN_BYTES
+        tokens.max(SUMMARY_TOKENS_MIN) as usize * TOKEN_BYTES
     }
 }
 
 impl Summarizer for Extractive {
+    fn group_tokens(&self) -> Option<u64> {
+        Some(GROUP_TOKENS)
+    }
+
     fn summarize(&self, pack: &InputPack) -> Result<String> {
         let group = Group::read(pack);
         let topic = group.topic();
-        let budget = self.budget_bytes(pack.tokens()).saturating_sub(topic.len());
-        let chosen = group.choose(budget);
-        if chosen.is_empty() {
-            let why = "no sentence of the sources fits into the length of a summary";
-            return Err(Error::Conflict { what: "the built-in summarizer".to_owned(), why: why.to_owned() });
+        let most = pack.tokens().max(SUMMARY_TOKENS_MIN);
+        let mut budget = self.budget_bytes(pack.tokens()).saturating_sub(topic.len());
+        loop {
+            let chosen = group.choose(budget);
+            if chosen.is_empty() || budget == 0 {
+                let why = "no sentence of the sources fits into the length of a summary";
+                return Err(Error::Conflict {
+                    what: "the built-in summarizer".to_owned(),
+                    why: why.to_owned(),
+                });
+            }
+            let document = group.document(pack, topic.clone(), &chosen);
+            let tokens = token_estimate(&document.content());
+            if tokens <= most {
+                return Ok(serde_json::to_value(&document).unwrap_or(Value::Null).to_string());
+            }
+            // The days and the speakers, which the budget leaves out, have made the summary longer than its sources.
+            budget = budget.saturating_sub((tokens - most) as usize * TOKEN_BYTES);
         }
+    }
+}
+
+impl Group<'_> {
+    /// The summary that consists of some sentences.
+    fn document(&self, pack: &InputPack, topic: String, chosen: &[usize]) -> SummaryDocument {
         let bullets = pack.limits.bullets.clamp(1, SUMMARY_BULLETS_MAX);
         let times = pack.sources.iter().map(|source| source.ts);
         let spans = pack.aggregates.iter().map(|aggregate| aggregate.time_span);
         let start = times.clone().chain(spans.clone().map(|span| span.start)).min().unwrap_or_default();
         let end = times.chain(spans.map(|span| span.end)).max().unwrap_or_default();
-        let document = SummaryDocument {
+        SummaryDocument {
             topic,
             time_range: TimeSpan { start, end },
-            summary: group.events(&chosen, bullets),
+            summary: self.events(chosen, bullets),
             spam_patterns: patterns(pack),
             decisions: Vec::new(),
             open_loops: Vec::new(),
-            entities: group.names.iter().take(ENTITIES_MAX).map(|(name, _)| (*name).to_owned()).collect(),
+            entities: self.names.iter().take(ENTITIES_MAX).map(|(name, _)| (*name).to_owned()).collect(),
             source_ids: pack.sources.iter().map(|source| source.id.clone()).collect(),
-        };
-        Ok(serde_json::to_value(&document).unwrap_or(Value::Null).to_string())
+        }
     }
 }
 
@@ -312,17 +337,17 @@ impl<'a> Group<'a> {
                 }
             }
         }
-        worths.iter_mut().for_each(|(_, worth)| *worth = worth.powi(2));
+        worths.iter_mut().for_each(|(_, worth)| *worth = worth.powi(WORTH_POWER));
         let days = pack.sources.iter().map(|source| Time::from_millis(source.ts).day()).collect();
         Group { sources: &pack.sources, speakers, days, sentences: all, terms, sources_of, worths, names }
     }
 
-    /// What a summary is worth for telling so many terms of a source. Half of a source is worth a quarter of it, and what
+    /// What a summary is worth for telling so many terms of a source. Half of what counts is worth an eighth of it, and what
     /// lies past the share by which a source counts as told is worth nothing.
     fn worth(&self, source: usize, count: u32) -> f64 {
         let (terms, whole) = self.worths.get(source).copied().unwrap_or_default();
         let share = f64::from(count) / (f64::from(terms.max(1)) * SHARE_TOLD);
-        whole * share.min(1.0).powi(2)
+        whole * share.min(1.0).powi(WORTH_POWER)
     }
 
     /// The most frequent names, and the heaviest words besides. Words of the sources only.

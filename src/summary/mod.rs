@@ -13,6 +13,8 @@
 mod accept;
 mod document;
 mod extract;
+#[cfg(feature = "openai")]
+mod openai;
 mod pack;
 mod repair;
 mod sentences;
@@ -23,6 +25,9 @@ mod tests;
 pub use accept::{Accepted, Expected, accept};
 pub use document::{Fault, SpamPattern, SummaryDocument, TimeSpan};
 pub use extract::Extractive;
+#[cfg(feature = "openai")]
+#[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+pub use openai::{ChatOptions, OpenAiSummarizer};
 pub use pack::{InputPack, PackAggregate, PackLimits, PackSource, token_estimate};
 pub(crate) use repair::canonical_json;
 pub use summarizer::Summarizer;

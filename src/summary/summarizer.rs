@@ -2,7 +2,8 @@
 
 use super::document::Fault;
 use super::pack::InputPack;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model::{Draft, Memory};
 
 /// Writes the summary of a group of memories.
 ///
@@ -31,6 +32,35 @@ pub trait Summarizer: Send + Sync {
     /// # Errors
     /// When there is no summary. The group then stays as it is.
     fn summarize(&self, pack: &InputPack) -> Result<String>;
+
+    /// What short-term memories in use come to, as a durable memory, for
+    /// [`Namespace::consolidate`](crate::Namespace::consolidate), which has an example.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, Summarizer};
+    /// assert!(Extractive::default().consolidate(&[]).is_err()); // It copies sentences, and distils nothing.
+    /// ```
+    ///
+    /// # Errors
+    /// When there is nothing that they come to: the memories then stay as they are. Always, as here, from a summarizer
+    /// that writes summaries only.
+    fn consolidate(&self, memories: &[Memory]) -> Result<Draft> {
+        Err(Error::Conflict {
+            what: format!("a consolidation of {} memories", memories.len()),
+            why: "this summarizer writes summaries only".to_owned(),
+        })
+    }
+
+    /// The number of tokens that the sources of a summary should have: a run divides longer groups. None, as here, when a
+    /// summary may be of as much as the policy allows.
+    ///
+    /// ```
+    /// use oubliette::gc::{Extractive, Summarizer};
+    /// assert_eq!(Extractive::default().group_tokens(), Some(1_000));
+    /// ```
+    fn group_tokens(&self) -> Option<u64> {
+        None
+    }
 
     /// Another answer, after `answer` was found to be no summary for these reasons. It is asked for at most
     /// `gc.repair_attempts` times. None, as here, when there is no better answer: the first one is refused then.

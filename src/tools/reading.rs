@@ -63,7 +63,9 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     for hit in &found {
         let Some((text, is_whole)) = budget.take(&hit.text) else { break };
         let memory = host.namespace.get(hit.id)?;
-        let mut one = json!({ "id": hit.id, "text": text, "score": hit.score });
+        // Three digits say all that a reader makes of a score.
+        let score = (f64::from(hit.score) * 1e3).round() / 1e3;
+        let mut one = json!({ "id": hit.id, "text": text, "score": score });
         if let Value::Object(members) = &mut one {
             members.extend(hit.key.clone().map(|key| ("key".to_owned(), json!(key))));
             members.extend((!is_whole).then(|| ("cut".to_owned(), json!(true))));

@@ -80,6 +80,7 @@ pub(super) fn gc_plan(host: &Host, args: PlanArguments, _: &dyn Caller) -> Resul
         access_threshold: args.access_threshold,
         max_groups: args.max_groups,
         probes: args.probes.unwrap_or_default(),
+        ..GcOptions::default()
     };
     Ok(json!(host.namespace.gc_plan(&options)?))
 }

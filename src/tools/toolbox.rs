@@ -279,7 +279,8 @@ impl Toolbox {
         tool.run(&self.0, args, caller).map_err(|error| ToolError::of(name, &shape, &error))
     }
 
-    fn all_names(&self) -> Vec<&'static str> {
+    /// The names of all tools.
+    pub(crate) fn all_names(&self) -> Vec<&'static str> {
         let all = TOOLS.iter().filter(|tool| tool.set == Set::Memory || self.may_be_called(tool));
         all.map(|tool| tool.name).collect()
     }

@@ -58,7 +58,10 @@ pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Re
         HygienePass::VectorDedup => Pass::VectorDuplicates,
         HygienePass::SnapshotPrune => Pass::Snapshots,
         HygienePass::PurgeExpired => Pass::Expire,
-        HygienePass::Fsck => return fsck(&host.namespace, dry_run),
+        HygienePass::Fsck => {
+            let audit = json!(host.namespace.audit(dry_run)?);
+            return Ok(json!({ "dry_run": dry_run, "audit": audit }));
+        }
     };
     let options = MaintainOptions {
         dry_run,
@@ -69,16 +72,6 @@ pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Re
     };
     let report = host.namespace.maintain_with(&options)?;
     Ok(json!({ "dry_run": dry_run, "run": report.run, "passes": report.passes }))
-}
-
-/// The audit of the namespace.
-fn fsck(namespace: &Namespace, dry_run: bool) -> Result<Value> {
-    let _ = (namespace, dry_run);
-    Err(Error::Refused {
-        code: "unavailable",
-        why: "this build has no fsck".to_owned(),
-        pointers: Vec::new(),
-    })
 }
 
 arguments! {

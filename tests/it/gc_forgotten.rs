@@ -23,7 +23,7 @@ fn summarized(world: &World) -> ([MemoryId; 4], MemoryId, RunId) {
 }
 
 #[test]
-fn a_summary_counts_its_forgotten_sources() {
+fn v_304_a_summary_counts_its_forgotten_sources() {
     let world = World::new();
     let (ids, summary, _) = summarized(&world);
     assert_eq!(world.row(summary).source_forgotten, 0);

@@ -1,13 +1,15 @@
-//! Plans and commits of summaries beside a model of them: random orders of planning, editing, pinning, forgetting,
-//! committing, repeating, giving up, undoing, waiting and opening again.
+//! Plans and commits of summaries beside a model of them: random orders of planning, editing, pinning, using, forgetting,
+//! committing, repeating, giving up, undoing, waiting, opening again and dying without a close, while a second process reads
+//! the same file.
 
 use std::collections::BTreeMap;
 
 use crate::world::World;
 use oubliette::gc::{GcOptions, PlanState};
 use oubliette::maintain::RunId;
+use oubliette::memory::{ContextDraft, Inclusion};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Error, Kind, MemoryId, Patch, Time};
+use oubliette::{Database, Draft, Durability, Error, Kind, MemoryId, Namespace, PageRequest, Patch, Time};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -18,12 +20,22 @@ enum Op {
     Plan,
     Edit(usize),
     Pin(usize),
+    Use(usize),
     Forget(usize),
-    Commit { plan: usize, group: usize, variant: u8 },
-    Abort { plan: usize, group: Option<usize> },
+    Commit {
+        plan: usize,
+        group: usize,
+        variant: u8,
+    },
+    Abort {
+        plan: usize,
+        group: Option<usize>,
+    },
     Undo(usize),
     Wait,
     Reopen,
+    /// The process dies, and what it had written is opened again.
+    Die,
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -31,12 +43,14 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         3 => Just(Op::Plan),
         1 => (0..ROWS).prop_map(Op::Edit),
         1 => (0..ROWS).prop_map(Op::Pin),
+        1 => (0..ROWS).prop_map(Op::Use),
         1 => (0..ROWS).prop_map(Op::Forget),
         6 => (0..3_usize, 0..3_usize, 0..2_u8).prop_map(|(plan, group, variant)| Op::Commit { plan, group, variant }),
         1 => (0..3_usize, prop::option::of(0..3_usize)).prop_map(|(plan, group)| Op::Abort { plan, group }),
         2 => (0..3_usize).prop_map(Op::Undo),
         1 => Just(Op::Wait),
         1 => Just(Op::Reopen),
+        1 => Just(Op::Die),
     ];
     prop::collection::vec(op, 1..24)
 }
@@ -50,10 +64,23 @@ struct Row {
     covered: bool,
     /// Grows with each change.
     version: u32,
+    /// Grows with each use.
+    uses: u32,
+    /// What its uses were worth at the last of them, and when that was.
+    used: Option<(f64, Time)>,
+}
+
+impl Row {
+    /// What its uses are worth at an instant, by which they count less from day to day.
+    fn worth(&self, now: Time) -> f64 {
+        let Some((count, last)) = self.used else { return 0.0 };
+        count * (-((now.as_millis() - last.as_millis()) as f64 / 86_400_000.0) / 21.0).exp()
+    }
 }
 
 struct Group {
-    sources: Vec<(MemoryId, u32)>,
+    /// Each with its version and its uses at the time of the plan.
+    sources: Vec<(MemoryId, u32, u32)>,
     aborted: bool,
     committed: Option<Commit>,
 }
@@ -91,6 +118,8 @@ impl Plan {
 
 struct Tale {
     world: World,
+    /// The namespace as another process reads it.
+    reader: Option<Namespace>,
     ids: Vec<MemoryId>,
     rows: BTreeMap<MemoryId, Row>,
     plans: Vec<Plan>,
@@ -99,7 +128,7 @@ struct Tale {
 
 impl Tale {
     fn new() -> Self {
-        let world = World::new();
+        let world = World::with(|builder| builder.durability(Durability::Fast).shared(true));
         world.db.set_policy("gc.max_sources = 2", Syntax::Toml).unwrap();
         let old = world.ago("20d");
         let add = |number: usize| {
@@ -108,7 +137,26 @@ impl Tale {
         };
         let ids: Vec<MemoryId> = (0..ROWS).map(add).collect();
         let rows = ids.iter().map(|id| (*id, Row::default())).collect();
-        Tale { world, ids, rows, plans: Vec::new(), waits: 0 }
+        let mut tale = Tale { world, reader: None, ids, rows, plans: Vec::new(), waits: 0 };
+        tale.join();
+        tale
+    }
+
+    /// Lets another process open the file.
+    fn join(&mut self) {
+        let db: Database = self.world.builder().shared(true).read_only(true).open(self.world.path()).unwrap();
+        self.reader = Some(db.namespace("default").unwrap());
+    }
+
+    /// Whatever this process has written is what the next one finds, though nobody closes the file.
+    fn die(&mut self) {
+        let left = self.world.beside("left.oub");
+        std::fs::copy(self.world.path(), &left).unwrap();
+        self.reader = None;
+        self.world.db.clone().close().unwrap();
+        std::fs::rename(left, self.world.path()).unwrap();
+        self.world.open_again(|builder| builder.shared(true));
+        self.join();
     }
 
     fn is_live(row: &Row) -> bool {
@@ -125,6 +173,7 @@ impl Tale {
                 row.pinned = !row.pinned;
                 world.ns.pin(id, row.pinned).unwrap();
             }),
+            Op::Use(at) => self.uses(*at),
             Op::Forget(at) => self.change(*at, |world, id, row| {
                 row.gone = true;
                 world.forget_id(id);
@@ -137,7 +186,12 @@ impl Tale {
                 self.world.advance("13h");
             }
             Op::Wait => {}
-            Op::Reopen => self.world.reopen(),
+            Op::Reopen => {
+                self.reader = None;
+                self.world.reopen();
+                self.join();
+            }
+            Op::Die => self.die(),
         }
         let summaries = self.plans.iter().flat_map(|plan| &plan.groups).filter_map(|group| group.committed);
         let mut live: Vec<MemoryId> =
@@ -145,9 +199,15 @@ impl Tale {
         live.extend(self.rows.iter().filter(|(_, row)| Tale::is_live(row)).map(|(id, _)| *id));
         live.sort_unstable();
         assert_eq!(self.world.live(), live);
+        let reader = self.reader.as_ref().unwrap();
+        let read = reader.list(&PageRequest::default()).unwrap().items;
+        let mut read: Vec<MemoryId> = read.iter().map(|row| row.id).collect();
+        read.sort_unstable();
+        assert_eq!(read, live, "the other process");
         for plan in &self.plans {
             let told = self.world.ns.gc_show(plan.id).unwrap();
             assert_eq!(told.state, plan.state(self.world.now()));
+            assert_eq!(reader.gc_show(plan.id).unwrap(), told);
         }
     }
 
@@ -160,24 +220,40 @@ impl Tale {
         }
     }
 
+    fn uses(&mut self, at: usize) {
+        let (id, now) = (self.ids[at], self.world.now());
+        let row = self.rows.get_mut(&id).unwrap();
+        let name = format!("{id}-{}", row.uses);
+        let context = ContextDraft::new(name, [Inclusion::new(id, 5)]);
+        let counted = self.world.ns.context_log_write(&context).unwrap().counted;
+        assert_eq!(counted == 1, Tale::is_live(row));
+        if counted == 1 {
+            (row.used, row.uses) = (Some((row.worth(now) + 1.0, now)), row.uses + 1);
+        }
+    }
+
     fn plan(&mut self) {
         let now = self.world.now();
         let open = self.plans.iter().filter(|plan| plan.state(now) == PlanState::Open);
         let groups = open.flat_map(|plan| &plan.groups);
         let at_work = groups.filter(|group| !group.aborted && group.committed.is_none());
-        let taken: Vec<MemoryId> = at_work.flat_map(|group| &group.sources).map(|(id, _)| *id).collect();
+        let taken: Vec<MemoryId> = at_work.flat_map(|group| &group.sources).map(|(id, ..)| *id).collect();
         let free = |(id, row): &(&MemoryId, &Row)| {
-            Tale::is_live(row) && !row.pinned && !row.covered && !taken.contains(id)
+            let is_free = !row.pinned && !row.covered && !taken.contains(id);
+            is_free && Tale::is_live(row) && row.worth(now) < 0.8
         };
-        let free: Vec<(MemoryId, u32)> =
-            self.rows.iter().filter(free).map(|(id, row)| (*id, row.version)).collect();
+        let mut free: Vec<(&MemoryId, &Row)> = self.rows.iter().filter(free).collect();
+        // Of one instant, the least used come first; the map is in the order of ids.
+        free.sort_by(|(_, a), (_, b)| a.worth(now).total_cmp(&b.worth(now)));
+        let free: Vec<(MemoryId, u32, u32)> =
+            free.into_iter().map(|(id, row)| (*id, row.version, row.uses)).collect();
         let told = self.world.ns.gc_plan(&GcOptions::default()).unwrap();
         let pairs = free.chunks(2).filter(|pair| pair.len() == 2);
         let groups: Vec<Group> =
             pairs.map(|pair| Group { sources: pair.to_vec(), aborted: false, committed: None }).collect();
         let sources: Vec<Vec<MemoryId>> = told.groups.iter().map(|group| group.source_ids.clone()).collect();
         let expected: Vec<Vec<MemoryId>> =
-            groups.iter().map(|group| group.sources.iter().map(|(id, _)| *id).collect()).collect();
+            groups.iter().map(|group| group.sources.iter().map(|(id, ..)| *id).collect()).collect();
         assert_eq!(sources, expected);
         self.plans.push(Plan { id: told.plan_id, expires_at: told.expires_at, aborted: false, groups });
     }
@@ -187,12 +263,13 @@ impl Tale {
         if group.aborted || plan.state(self.world.now()) != PlanState::Open {
             return Some("plan_closed");
         }
-        let mut changed = group.sources.iter().filter_map(|(id, version)| {
+        let mut changed = group.sources.iter().filter_map(|(id, version, uses)| {
             let row = &self.rows[id];
             match () {
                 () if !Tale::is_live(row) => Some("source_gone"),
                 () if row.pinned => Some("source_protected"),
                 () if row.version != *version => Some("source_changed"),
+                () if row.uses != *uses => Some("source_used"),
                 () => None,
             }
         });
@@ -203,7 +280,7 @@ impl Tale {
         let Some(at) = self.plans.len().checked_sub(1 + plan) else { return };
         let (plan, number) = (&self.plans[at], group);
         let Some(group) = plan.groups.get(number) else { return };
-        let ids: Vec<String> = group.sources.iter().map(|(id, _)| id.to_string()).collect();
+        let ids: Vec<String> = group.sources.iter().map(|(id, ..)| id.to_string()).collect();
         let answer = json!({
             "topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": [format!("boxes went {variant}")],
             "source_ids": ids,
@@ -221,7 +298,7 @@ impl Tale {
         }
         match (done, self.refusal(plan, group)) {
             (Ok(done), None) => {
-                for (id, _) in &group.sources {
+                for (id, ..) in &group.sources {
                     self.rows.get_mut(id).unwrap().summarized = true;
                 }
                 let (summary, run) = (done.summary_memory_id, done.run.unwrap());
@@ -261,7 +338,7 @@ impl Tale {
         if !commit.undone {
             assert_eq!((undone.restored, undone.lost.len()), (group.sources.len() as u64, 0));
             commit.undone = true;
-            for (id, _) in &group.sources {
+            for (id, ..) in &group.sources {
                 let row = self.rows.get_mut(id).unwrap();
                 (row.summarized, row.covered, row.version) = (false, true, row.version + 1);
             }

@@ -4,7 +4,7 @@ use crate::world::{World, text};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link};
+use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link, Tier};
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
 use serde_json::json;
 
@@ -413,4 +413,38 @@ fn the_first_message_of_a_large_family() {
         cost(|| assert_eq!(world.forget_id(first).forgotten, 1))
     };
     constant(cost_of(50), cost_of(1_000));
+}
+
+/// LIFE-66: a sweep that finds nothing to do reads the same number of rows, however many memories there are that it leaves
+/// alone: durable ones that nobody uses, short-term ones, superseded ones, ones in limbo.
+#[test]
+fn a_sweep_with_nothing_to_do_reads_as_much_of_four_times_as_many_memories() {
+    let sweep = |memories: usize| {
+        let world = world();
+        let policy = "sweeper.demote_after = '7d'\nsweeper.tombstone_ttl = '100d'\nsweeper.short_term_cap = 100000\n\
+                      sweeper.stages = ['fold', 'purge', 'cap', 'superseded_purge', 'demote', 'promote', 'limbo', 'retention']\n\
+                      ttl.working = '3d'\nundo.horizon = '60d'\nbudget.floor = 100000";
+        world.db.set_policy(policy, oubliette::policy::Syntax::Toml).unwrap();
+        fill(&world, 0, memories, |at| {
+            let draft = text(&format!("memory {at}")).key(format!("k{at}"));
+            match at % 4 {
+                0 => draft.tier(Tier::Working),
+                1 => draft.tier(Tier::Episodic),
+                2 => draft.importance(0.2).key(format!("k{}", at % 20)),
+                _ => draft,
+            }
+        });
+        // A quarter goes to limbo, and what matters little becomes episodic. The other durable ones are old and unused too.
+        world.advance("8d");
+        let first = world.db.maintain().unwrap();
+        let changed = |pass: Pass| first.passes.iter().find(|of| of.pass == pass).unwrap().changed;
+        assert!(changed(Pass::Expire) > 0 && changed(Pass::Demote) > 0);
+        cost(|| {
+            let idle = world.db.maintain().unwrap();
+            assert!(idle.passes.iter().all(|pass| pass.changed == 0), "{idle:?}");
+        })
+    };
+    let (small, large) = (sweep(200), sweep(800));
+    constant(small, large);
+    assert_eq!((small.written, large.written), (0, 0), "an idle sweep writes");
 }

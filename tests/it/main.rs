@@ -35,19 +35,24 @@ mod erasure;
 mod exchange;
 mod expiry;
 mod forgetting;
+mod fsck;
 mod gc_forgotten;
+mod gc_groups;
 mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]
 mod gc_report;
+mod goals;
 mod growth;
 mod habit;
 mod index;
 mod indexes;
+mod inverses;
 #[cfg(all(unix, feature = "cli"))]
 mod kill;
 #[cfg(all(unix, feature = "cli"))]
 mod kill_passes;
+mod life;
 mod maintain;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -57,6 +62,7 @@ mod openers;
 mod orphans;
 mod past;
 mod payload;
+mod prune;
 mod quality;
 mod ranking;
 mod recall;
@@ -78,6 +84,7 @@ mod spec_tools;
 mod spec_vector_dedup;
 mod sweeper;
 mod text;
+mod tiers;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod travel;

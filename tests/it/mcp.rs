@@ -1,5 +1,6 @@
 //! The server of the Model Context Protocol, as a client meets it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use ::tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Duple
 use ::tokio::time::timeout;
 use oubliette::mcp::Server;
 use oubliette::memory::Actor;
-use oubliette::tools::Toolbox;
-use oubliette::{Draft, Kind, State};
+use oubliette::tools::{Caller, Toolbox};
+use oubliette::{Draft, Kind, State, WriteOptions};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, ProgressNotificationParam,
     ReadResourceRequestParams, ResourceContents,
@@ -111,7 +112,7 @@ fn every_tool_is_listed_called_and_answers_as_its_schema_says() {
             json!({ "topic": "boxes", "time_range": { "start": 0, "end": 0 }, "summary": ["boxes went"] });
         let commit = json!({ "summary_json": summary, "source_ids": sources, "plan_id": plan });
         let calls = [
-            ("search_memories", json!({ "query": "Ann" })),
+            ("search_memories", json!({ "query": "tea" })),
             ("get_memory", json!({ "id": tea })),
             ("list_memories", json!({ "limit": 2 })),
             ("update_memory", json!({ "id": "ann:drink", "tags": ["drink"] })),
@@ -210,6 +211,7 @@ fn no_argument_widens_the_namespace() {
         world.db.namespace("other").unwrap().add(Draft::new("Bob prefers coffee").key("bob")).unwrap().id;
     run(async {
         let client = connect(&world).await;
+        done(&client, "add_memory", json!({ "text": "Cy walks the dog" })).await;
         for tool in client.list_all_tools().await.unwrap() {
             let name: &'static str = Box::leak(tool.name.to_string().into_boxed_str());
             let (code, pointers) = refused(&client, name, json!({ "namespace": "other" })).await;
@@ -338,6 +340,25 @@ fn writes_say_what_became_of_them() {
         );
         done(&client, "update_memory", json!({ "id": other["id"], "pinned": true, "importance": 0.9 })).await;
         assert!(world.row(other["id"].as_str().unwrap()).pinned);
+        world.advance("1d");
+        done(&client, "add_memory", json!({ "text": "Ann runs in Lille", "kind": "event", "tags": ["run"] }))
+            .await;
+        let count = |told: &Value, items: &str| told[items].as_array().unwrap().len();
+        for (args, items) in
+            [(json!({ "kind": "event" }), 1), (json!({ "tag": "run", "kind": "profile" }), 0)]
+        {
+            assert_eq!(count(&done(&client, "list_memories", args.clone()).await, "items"), items, "{args}");
+            let mut args = args;
+            args["query"] = json!("Lille");
+            assert_eq!(count(&done(&client, "search_memories", args.clone()).await, "hits"), items, "{args}");
+        }
+        let before = json!({ "query": "runs", "as_of": world.ago("1h") });
+        let found = done(&client, "search_memories", before).await;
+        assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["kind"] != "event"), "{found}");
+        assert_eq!(
+            refused(&client, "search_memories", json!({ "query": "x", "as_of": "monday" })).await.1,
+            ["/args/as_of"]
+        );
         let events = world.ns.history(other["id"].as_str().unwrap()).unwrap().events;
         assert!(events.iter().all(|event| event.actor == Actor::Tool));
     });
@@ -428,7 +449,7 @@ fn a_message_that_is_none_is_answered_and_changes_nothing() {
             (&request(8, "add_memory", r#"{"text":"a","text":"b"}"#), -32_600, json!(8)),
             (
                 r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":["add_memory"]}}"#,
-                -32_600,
+                -32_602,
                 json!(9),
             ),
         ] {
@@ -494,18 +515,66 @@ fn what_was_asked_before_the_end_is_answered() {
     assert_eq!(world.live().len(), 1);
 }
 
-#[test]
-fn long_work_tells_how_far_it_is_and_can_be_cancelled() {
+/// A world with so many memories whose life is over.
+fn over(count: usize) -> World {
     let world = world();
+    let end = world.ahead("1h");
+    let drafts = (0..count).map(|n| Draft::new(format!("Note {n}")).expiry(end)).collect();
+    world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
+    world.advance("2h");
+    world
+}
+
+fn expire() -> Value {
+    json!({ "passes": ["expire"], "dry_run": false, "max_seconds": 60 })
+}
+
+#[test]
+fn long_work_tells_how_far_it_is() {
+    let world = over(200);
     run(async {
         let client = connect(&world).await;
-        for n in 0..200 {
-            world.add(Draft::new(format!("Note {n}")).expiry(world.ahead("1h")));
-        }
-        world.advance("2h");
-        let args = json!({ "passes": ["expire"], "dry_run": false, "max_seconds": 30 });
-        let told = done(&client, "run_maintenance", args).await;
+        let told = done(&client, "run_maintenance", expire()).await;
         assert_eq!(told["passes"][0]["removed"], 200);
         assert!(!client.service().0.lock().unwrap().is_empty(), "no progress was told");
+    });
+}
+
+/// A caller who leaves before the first part is done.
+#[derive(Default)]
+struct Hasty(Cell<u64>);
+
+impl Caller for Hasty {
+    fn progress(&self, _: u64, _: Option<u64>) {
+        self.0.set(self.0.get() + 1);
+    }
+
+    fn is_gone(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_caller_who_leaves_is_not_worked_for_to_the_end() {
+    let world = over(4_000);
+    let (tools, hasty) = (Toolbox::new(world.ns.clone()), Hasty::default());
+    let told = tools.call_for("run_maintenance", expire(), &hasty).unwrap();
+    assert_eq!(hasty.0.get(), 1, "one part, then it ends: {told}");
+    let first = told["passes"][0]["removed"].as_u64().unwrap();
+    let rest = tools.call("run_maintenance", expire()).unwrap()["passes"][0]["removed"].as_u64().unwrap();
+    assert_eq!(first + rest, 4_000, "the next call goes on with the rest");
+}
+
+#[test]
+fn a_call_that_is_cancelled_gets_no_answer() {
+    let world = over(4_000);
+    run(async {
+        let mut raw = Raw::new(&world).await;
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"enough"}}"#;
+        let call = request(5, "run_maintenance", &expire().to_string());
+        raw.say(&format!("{call}\n{cancel}")).await;
+        ::tokio::time::sleep(Duration::from_millis(600)).await;
+        raw.say(&request(6, "memory_stats", "{}")).await;
+        assert_eq!(raw.hear().await["id"], 6);
     });
 }

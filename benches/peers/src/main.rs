@@ -17,7 +17,7 @@ mod heap;
 mod ours;
 mod parts;
 mod peers;
-#[path = "../../plot.rs"]
+#[path = "../../figures/plot.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
 mod plot;
 mod words;

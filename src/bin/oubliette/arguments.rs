@@ -3,6 +3,7 @@
 mod access;
 mod context_log;
 mod contradict;
+mod goal;
 mod member;
 mod renamespace;
 mod tool;
@@ -17,11 +18,12 @@ use oubliette::{Durability, Mode};
 pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
-pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
+pub(crate) use self::goal::{GoalCommand, GoalSetOptions};
+pub(crate) use self::renamespace::{MoveOptions, NamespaceCommand, SplitOptions};
 #[cfg(feature = "mcp")]
-pub(crate) use self::tool::ServeOptions;
+pub(crate) use self::tool::{McpClient, ServeOptions, SetupOptions};
 pub(crate) use self::tool::{ToolOptions, WriterOptions};
-pub(crate) use self::upkeep::MaintainOptions;
+pub(crate) use self::upkeep::{MaintainOptions, PruneOptions};
 use crate::arguments::member::member;
 use crate::past::PastOptions;
 use crate::{embedder, gc_arguments};
@@ -100,6 +102,9 @@ pub(crate) enum Command {
     Access(AccessCommand),
     /// Note which memories went into a context of a language model, and count them
     ContextLog(ContextLogOptions),
+    /// Set, list or drop what an agent is after; memories near to a goal are worth more
+    #[command(subcommand)]
+    Goal(GoalCommand),
     /// Page through memories
     List(ListOptions),
     /// Count the values of a metadata key among the visible memories, the most frequent first
@@ -166,6 +171,9 @@ pub(crate) enum Command {
     MemoryStats,
     /// Check everything in the file; exit code 3 means that something is wrong
     Check(CheckOptions),
+    /// Audit the file: remove what is over or too much, tell what repeats, and check; exit code 3 means that something is
+    /// wrong
+    Fsck(FsckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
     Eval(EvalOptions),
     /// Write memories as JSON lines
@@ -184,6 +192,9 @@ pub(crate) enum Command {
     /// Hand the tools to a client of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
     Serve(ServeOptions),
+    /// Show the lines that make a client of the Model Context Protocol use this program on this database
+    #[cfg(feature = "mcp")]
+    Setup(SetupOptions),
     /// Show the main job, end to end, on real text that ships with the program
     Demo,
     /// Print a completion script for a shell
@@ -441,6 +452,9 @@ pub(crate) struct SearchOptions {
     /// Count the hits as retrieved, for scores and pruning
     #[arg(long, conflicts_with_all = ["why", "read_only"])]
     pub(crate) track: bool,
+    /// The step of the host, if it counts steps; a hit that counts as retrieved keeps it
+    #[arg(long, value_name = "N", requires = "track")]
+    pub(crate) step: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -690,29 +704,18 @@ pub(crate) enum IndexCommand {
     List,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum NamespaceCommand {
-    /// List all namespaces
-    List,
-    /// Drop a namespace with everything in it
-    Drop {
-        /// The namespace
-        name: String,
-        /// Do not ask first; only a terminal is asked
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Give a namespace another name, or move all its memories into another namespace
-    Move(MoveOptions),
-    /// Move each memory to the namespace that its metadata names
-    Split(SplitOptions),
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct StatsOptions {
     /// Recount every row, inspect every index as a whole, and count bytes by page and by table
     #[arg(long)]
     pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FsckOptions {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

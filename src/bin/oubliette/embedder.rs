@@ -72,11 +72,18 @@ fn openai(model: &str) -> Result<Box<dyn Embedder>> {
         .rsplit_once(':')
         .and_then(|(model, dim)| Some((model, dim.parse().ok()?)))
         .ok_or_else(|| Error::invalid("embedder", "must be openai:MODEL:DIM", model))?;
-    let from_env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let base = from_env("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
-    let mut options = OpenAiOptions::new(base, model, dim);
-    options.api_key = from_env("OPENAI_API_KEY");
+    let (base_url, api_key) = openai_server();
+    let mut options = OpenAiOptions::new(base_url, model, dim);
+    options.api_key = api_key;
     Ok(Box::new(OpenAiEmbedder::new(options)?))
+}
+
+/// The address and the key of the server that answers like OpenAI's.
+#[cfg(feature = "openai")]
+pub(crate) fn openai_server() -> (String, Option<String>) {
+    let from_env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let base_url = from_env("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
+    (base_url, from_env("OPENAI_API_KEY"))
 }
 
 #[cfg(not(feature = "openai"))]

@@ -79,7 +79,14 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
                     path: copy.clone(),
                     source,
                 })?;
-                let row = measured(&copy, place, &policy, (*share, *budget, name), &questions, &texts)?;
+                let row = measured(
+                    &copy,
+                    place,
+                    (&policy, options.group_tokens),
+                    (*share, *budget, name),
+                    &questions,
+                    &texts,
+                )?;
                 rows.push(row);
                 progress.set(rows.len() as u64);
             }
@@ -99,7 +106,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
 fn measured(
     copy: &Path,
     place: &Place,
-    policy: &Policy,
+    (policy, group_tokens): (&Policy, Option<u64>),
     (share, budget, name): (f64, f64, &str),
     questions: &[Question],
     texts: &HashMap<String, BTreeSet<String>>,
@@ -123,8 +130,12 @@ fn measured(
             Ok(())
         })?;
         let summarizer = summarizer(name, budget, keys)?;
-        let plan =
-            GcOptions { age_min: Some(Span::ZERO), access_threshold: Some(1e6), ..GcOptions::default() };
+        let plan = GcOptions {
+            age_min: Some(Span::ZERO),
+            access_threshold: Some(1e6),
+            group_tokens: group_tokens.or(Extractive::default().group_tokens()),
+            ..GcOptions::default()
+        };
         let wanted = GcRunOptions { plan, ..GcRunOptions::default() };
         let report = namespace.gc_run(summarizer.as_ref(), &wanted, |_| ())?;
         compacted += report.sources;

@@ -61,7 +61,7 @@ pub(crate) fn run(place: &Place, output: Output) -> Done {
 
 /// The screen before there is a file.
 fn nothing(place: &Place, output: Output) -> Done {
-    let path = place.path().map(|path| path.display().to_string());
+    let path = place.path().ok().map(|path| path.display().to_string());
     if output.json {
         return output.document(&json!({ "path": path, "memories": Value::Null }));
     }

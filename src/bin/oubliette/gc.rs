@@ -10,7 +10,7 @@ use oubliette::gc::{
     Fault, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
 };
 use oubliette::maintain::RunId;
-use oubliette::{Error, Kind, MemoryId, Namespace, Result, Snapshot, Span};
+use oubliette::{Error, MemoryId, Namespace, Result, Span};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NameOptions;
@@ -141,10 +141,13 @@ fn read(file: &PathBuf) -> Result<String> {
 pub(crate) fn summarizer(namespace: &Namespace, name: &str, timeout: &str) -> Result<Arc<dyn Summarizer>> {
     Ok(match name {
         "builtin" => Arc::new(namespace.gc_builtin()?),
-        command => {
+        name => {
             let timeout: Span = timeout.parse()?;
             let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
-            Arc::new(Commanded { command: command.to_owned(), timeout })
+            match name.strip_prefix("openai:") {
+                Some(model) => openai(model, timeout)?,
+                None => Arc::new(Commanded { command: name.to_owned(), timeout }),
+            }
         }
     })
 }
@@ -163,6 +166,20 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Don
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
     output.done(&document, |_| run_told(&report, options.dry_run))
+}
+
+#[cfg(feature = "openai")]
+fn openai(model: &str, timeout: Duration) -> Result<Arc<dyn Summarizer>> {
+    use oubliette::gc::{ChatOptions, OpenAiSummarizer};
+    let (base_url, api_key) = crate::embedder::openai_server();
+    let mut options = ChatOptions::new(base_url, model);
+    (options.api_key, options.timeout) = (api_key, timeout);
+    Ok(Arc::new(OpenAiSummarizer::new(options)?))
+}
+
+#[cfg(not(feature = "openai"))]
+fn openai(_model: &str, _timeout: Duration) -> Result<Arc<dyn Summarizer>> {
+    Err(Error::invalid("summarizer", "must be one that this build has: it was made without openai", "openai"))
 }
 
 /// How many of the questions that had found a memory find its summary.
@@ -217,19 +234,6 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output) -> Do
         }}),
     });
     output.document(&json!({ "summary": found.summary, "sources": sources.collect::<Vec<_>>() }))
-}
-
-/// What a summary stands for: how many memories, and of which time. None for other memories.
-pub(crate) fn stands_for(namespace: &Namespace<Snapshot>, id: MemoryId) -> Result<Option<Value>> {
-    let memory = namespace.get(id)?.filter(|memory| memory.kind == Kind::Summary);
-    Ok(memory.map(|memory| {
-        let (start, end) =
-            (memory.time_range.map(|range| range.start), memory.time_range.map(|range| range.end));
-        json!({
-            "count": memory.sources.len(), "start": start, "end": end,
-            "source_forgotten": memory.source_forgotten,
-        })
-    }))
 }
 
 /// A command that writes summaries: the pack on its standard input, the summary on its standard output.

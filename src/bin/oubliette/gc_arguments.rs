@@ -49,6 +49,10 @@ pub(crate) struct PlanOptions {
     /// Largest number of tokens of all memories of a plan, 1 to 1000000 [default: 60000]
     #[arg(long, value_name = "N")]
     pub(crate) limit_tokens: Option<u64>,
+    /// Tokens that the memories of a summary should have; longer groups are divided [default: as many as the policy allows;
+    /// for run, as many as suit the summarizer]
+    #[arg(long, value_name = "N")]
+    pub(crate) group_tokens: Option<u64>,
     /// Age above which a memory may be summarized, such as 14d [default: gc.age_min of the policy]
     #[arg(long, value_name = "DURATION")]
     pub(crate) age_min: Option<String>,
@@ -82,11 +86,12 @@ pub(crate) struct CommitOptions {
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
-    /// Who writes the summaries: builtin, which copies sentences, or a command that reads the pack as JSON from standard
-    /// input and prints JSON of the form json_v1. An answer that is no summary is given back under "repair"
-    #[arg(long, value_name = "builtin|CMD", default_value = "builtin")]
+    /// Who writes the summaries: builtin, which copies sentences; openai:MODEL at $OPENAI_BASE_URL, with $OPENAI_API_KEY; or
+    /// a command that reads the pack as JSON from standard input and prints JSON of the form json_v1. An answer that is no
+    /// summary is given back, to a command under "repair"
+    #[arg(long, value_name = "builtin|openai:MODEL|CMD", default_value = "builtin")]
     pub(crate) summarizer: String,
-    /// How long a command may take for one summary
+    /// How long a command or a server may take for one summary
     #[arg(long, value_name = "DURATION", default_value = "2m")]
     pub(crate) timeout: String,
     /// Say what would be done, and change nothing
@@ -98,6 +103,7 @@ impl PlanOptions {
     pub(crate) fn options(&self) -> Result<GcOptions> {
         Ok(GcOptions {
             limit_tokens: self.limit_tokens,
+            group_tokens: self.group_tokens,
             age_min: self.age_min.as_deref().map(str::parse).transpose()?,
             access_threshold: self.access_threshold,
             max_groups: self.max_groups,
@@ -118,6 +124,9 @@ pub(crate) struct GcEvalOptions {
     /// of the policy]
     #[arg(long = "budget", value_name = "0..1", requires = "gc")]
     pub(crate) budgets: Vec<f64>,
+    /// Tokens that the memories of a summary should have, whoever writes it [default: as many as suit builtin]
+    #[arg(long, value_name = "N", requires = "gc")]
+    pub(crate) group_tokens: Option<u64>,
     /// Who writes the summaries: builtin, first (the first sentences), random (any sentences), or a file of facts as JSON
     /// lines with their "source_turns"; can be given several times
     #[arg(long = "summarizer", value_name = "NAME|F.jsonl", default_value = "builtin", requires = "gc")]

@@ -18,18 +18,22 @@ mod forget;
 mod front;
 mod gc;
 mod gc_arguments;
+mod goal;
 mod latency;
 mod maintain;
 mod output;
 mod past;
 mod place;
 mod progress;
+mod prune;
 mod read;
 mod renamespace;
 mod runs;
 mod search;
 #[cfg(feature = "mcp")]
 mod serve;
+#[cfg(feature = "mcp")]
+mod setup;
 mod story;
 mod told;
 mod tool;
@@ -103,6 +107,7 @@ fn run(command: Option<Command>, place: &Place, output: Output) -> Done {
         Command::Get(options) => read::get(&options, place, output),
         Command::Access(command) => access::run(&command, place, output),
         Command::ContextLog(options) => context_log::run(&options, place, output),
+        Command::Goal(command) => goal::run(&command, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),
@@ -140,6 +145,7 @@ fn run(command: Option<Command>, place: &Place, output: Output) -> Done {
         Command::Stats(options) => read::stats(options.deep, place, output),
         Command::MemoryStats => read::memory_stats(place, output),
         Command::Check(options) => maintain::check(&options, place, output),
+        Command::Fsck(options) => maintain::fsck(&options, place, output),
         Command::Eval(options) => evaluate::run(&options, place, output),
         Command::Export(options) => maintain::export(&options, place, output),
         Command::Backup(options) => maintain::backup(&options.file, place, output),
@@ -151,6 +157,8 @@ fn run(command: Option<Command>, place: &Place, output: Output) -> Done {
         }
         #[cfg(feature = "mcp")]
         Command::Serve(options) => serve::run(&options, place),
+        #[cfg(feature = "mcp")]
+        Command::Setup(options) => setup::run(&options, place, output),
         Command::Tool(options) => tool::run(&options, place),
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(shell),

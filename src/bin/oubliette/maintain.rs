@@ -5,13 +5,13 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use oubliette::exchange::{
-    Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
+    Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
-use oubliette::report::{CheckOptions, ErasedProbe};
+use oubliette::report::{CheckOptions, CheckReport, ErasedProbe};
 use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Arguments, ExportOptions, InitOptions};
+use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::embedder;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
@@ -64,15 +64,49 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
         output.document(&json!({
             "ok": report.ok, "findings": report.findings, "more": report.more, "checked": report.checked,
         }))?;
-    } else if report.ok {
-        output::line(&format!("{} rows checked, everything is as it must be", report.checked))?;
     } else {
-        let rows = report.findings.iter().map(|finding| {
-            vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
-        });
-        output::table(&["finding", "table", "where", "what"], rows)?;
+        tell_check(&report)?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
+}
+
+/// What a check found, as a table.
+fn tell_check(report: &CheckReport) -> Done {
+    if report.ok {
+        return output::line(&format!("{} rows checked, everything is as it must be", report.checked));
+    }
+    let rows = report.findings.iter().map(|finding| {
+        vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
+    });
+    output::table(&["finding", "table", "where", "what"], rows)
+}
+
+/// `fsck`.
+pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done {
+    let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
+    let report = database.fsck(options.dry_run)?;
+    database.close()?;
+    let is_ok = report.check.ok && report.failed.is_empty();
+    if output.json {
+        output.document(&json!(report))?;
+    } else {
+        let removed = [(report.expired_purged, "expired"), (report.short_term_evicted, "above the cap")];
+        let verb = if options.dry_run { "Would remove" } else { "Removed" };
+        for (count, why) in removed {
+            output::line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
+        }
+        output::line(&told::of(report.namespaces, "namespace", "namespaces"))?;
+        for group in &report.duplicate_groups {
+            let ids: Vec<String> = group.iter().map(ToString::to_string).collect();
+            output::line(&format!("Say the same: {}", ids.join(" ")))?;
+        }
+        for failed in &report.failed {
+            let pass = failed.pass.map_or("all", |pass| pass.as_str());
+            output::line(&format!("Failed: {pass}: {}", failed.why))?;
+        }
+        tell_check(&report.check)?;
+    }
+    if is_ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
 /// What must be left nowhere, by the lines of an export; its tombstones tell of nothing.
@@ -90,7 +124,11 @@ fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
                 let keys = draft.key.into_iter().collect();
                 probes.push(ErasedProbe { text: draft.text, vector: draft.vector, keys });
             }
-            ParsedLine::Kept(_) => {}
+            ParsedLine::Kept(line) => {
+                if let Kept::Goal(goal) = line.row {
+                    probes.push(ErasedProbe { text: goal.text, vector: goal.vector, keys: Vec::new() });
+                }
+            }
         }
     }
     Ok(probes)
@@ -124,7 +162,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     let document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
-            + report.contexts,
+            + report.contexts + report.goals,
         "memories": report.memories,
         "tombstones": report.tombstones,
         "vectors": report.vectors,
@@ -132,6 +170,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "aggregates": report.aggregates,
         "events": report.events,
         "contexts": report.contexts,
+        "goals": report.goals,
         "bytes": bytes,
         "replaced": replaced,
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
@@ -143,6 +182,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
             (report.events, "message", "messages"),
             (report.aggregates, "aggregate", "aggregates"),
             (report.runs, "run", "runs"),
+            (report.goals, "goal", "goals"),
         ];
         for (count, one, many) in others.into_iter().filter(|(count, ..)| *count > 0) {
             wrote.push_str(&format!(", {}", told::of(count, one, many)));

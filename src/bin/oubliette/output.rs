@@ -151,8 +151,9 @@ pub(crate) fn width() -> usize {
 
 /// Lines for people, broken between words where they are too long.
 pub(crate) fn text(lines: &[String]) -> Done {
-    let width = width();
-    let folded = |text: &String| textwrap::fill(&printable(text), width);
+    // An id stands whole, or nobody could copy it.
+    let options = textwrap::Options::new(width()).break_words(false);
+    let folded = |text: &String| textwrap::fill(&printable(text), &options);
     line(&lines.iter().map(folded).collect::<Vec<_>>().join("\n"))
 }
 
@@ -164,7 +165,9 @@ pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
     let width = u16::try_from(width()).unwrap_or(WIDTH);
     table.set_width(width);
     if width < NARROW {
-        return line(&blocks(names, rows));
+        let folded =
+            |block: &str| textwrap::fill(block, textwrap::Options::new(width.into()).break_words(false));
+        return line(&blocks(names, rows).lines().map(folded).collect::<Vec<_>>().join("\n"));
     }
     if !names.is_empty() {
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);

@@ -117,14 +117,16 @@ impl Place {
         self.now.unwrap_or_else(|| SystemClock.now())
     }
 
-    /// The file, named or not; none where there is no user data folder.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
     /// The file, if one was named.
     pub(crate) fn named_path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| !self.default_path)
+    }
+
+    /// The file that is meant.
+    pub(crate) fn path(&self) -> Result<&Path> {
+        self.path.as_deref().ok_or_else(|| {
+            Error::invalid("--db", "must be given where there is no user data folder", "nothing")
+        })
     }
 
     /// Options that every way of opening shares.
@@ -152,9 +154,7 @@ impl Place {
 
     /// Opens it, with more options.
     pub(crate) fn open_with(&self, access: Access, more: impl Fn(Builder) -> Builder) -> Result<Database> {
-        let path = self.path.as_deref().ok_or_else(|| {
-            Error::invalid("--db", "must be given where there is no user data folder", "nothing")
-        })?;
+        let path = self.path()?;
         let open = |access: Access| {
             let builder = self.builder().create(access == Access::Create).read_only(access == Access::Read);
             let database = more(builder).open(path)?;

@@ -285,8 +285,11 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
     let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
     let explained = team.explain(name)?;
-    let document = explanation_json(&explained);
+    let mut document = explanation_json(&explained);
     if output.json || output.verbose {
+        if let (Some(scores), Value::Object(members)) = (team.scores(explained.id)?, &mut document) {
+            members.insert("scores".to_owned(), json!(scores));
+        }
         return output.document(&document);
     }
     let text = match team.look_up(explained.id, false) {

@@ -18,7 +18,7 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
-use crate::{gc, told, write};
+use crate::{told, write};
 
 /// Relevance below which a hit has next to nothing to do with the question.
 const RELEVANT: f32 = 0.05;
@@ -46,6 +46,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         deadline: deadline(options)?,
         at: options.past.point()?,
         track: Some(options.track),
+        step: options.step,
     };
     let namespace = place.namespace()?;
     let database = place.open(access(options))?;
@@ -117,8 +118,8 @@ fn hit_told(team: &Namespace<Snapshot>, hit: &oubliette::Hit, steps: Option<usiz
     if let Some(steps) = steps {
         members.insert("around".to_owned(), around(team, hit.id, steps)?);
     }
-    if let Some(sources) = gc::stands_for(team, hit.id)? {
-        members.insert("sources".to_owned(), sources);
+    if let Some(sources) = hit.stands_for {
+        members.insert("sources".to_owned(), json!(sources));
     }
     Ok(document)
 }
@@ -392,6 +393,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         deadline: deadline(options)?,
         at: options.past.point()?,
         track: Some(options.track),
+        step: options.step,
         ..Query::default()
     };
     defaults.check()?;

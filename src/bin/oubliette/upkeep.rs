@@ -18,7 +18,7 @@ use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
-use crate::told;
+use crate::{prune, told};
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
@@ -28,6 +28,9 @@ const SHOWN_DUPLICATES: usize = 3;
 /// `maintain`: of the namespace that was named, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output) -> Done {
     let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
+    if !options.prune.compare.is_empty() {
+        return prune::compare(options, place, output);
+    }
     if let Some(every) = &options.every {
         return sweep(named("--every", every.parse())?, asked, place, output);
     }
@@ -150,6 +153,8 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
         max_samples: options.samples,
         batch_size: options.batch_size,
         series: options.series.clone(),
+        step: options.prune.step,
+        prune: prune::target(&options.prune)?,
         dedup: None,
     })
 }

@@ -2,57 +2,18 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use crate::server::fake::{self, Seen, http};
+use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-/// What came in: the head in lower case, and the body.
-struct Seen {
-    head: String,
-    body: serde_json::Value,
-}
-
-/// Answers one request after the other, each on a connection of its own, and gives back what was asked.
 fn serve(answers: Vec<Vec<u8>>) -> (OpenAiOptions, JoinHandle<Vec<Seen>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let server = std::thread::spawn(move || {
-        answers.iter().map(|answer| respond(&listener.accept().unwrap().0, answer)).collect()
-    });
+    let (base_url, server) = fake::serve(answers);
     let mut options = OpenAiOptions::new(base_url, "tiny", 2);
     options.api_key = Some(KEY.to_owned());
     options.timeout = Duration::from_secs(20);
     (options, server)
-}
-
-fn respond(mut stream: &TcpStream, answer: &[u8]) -> Seen {
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        // The value of the key is left as it is.
-        let (name, value) = line.split_once(' ').unwrap();
-        let name = name.to_ascii_lowercase();
-        if name == "content-length:" {
-            length = value.trim().parse().unwrap();
-        }
-        head += &format!("{name} {value}");
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    stream.write_all(answer).unwrap();
-    Seen { head, body: serde_json::from_slice(&body).unwrap() }
-}
-
-fn http(status: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").into_bytes()
 }
 
 fn ok(vectors: &[(usize, &str)]) -> Vec<u8> {
@@ -200,16 +161,4 @@ fn options_have_bounds() {
     refused("base_url", |options| options.base_url = "file:///etc/passwd".to_owned());
     refused("base_url", |options| options.base_url = "http://me:secret@localhost/v1".to_owned());
     refused("api_key", |options| options.api_key = Some("secret\r\nX: y".to_owned()));
-}
-
-#[test]
-fn servers_of_this_machine_are_asked_without_a_proxy() {
-    for here in
-        ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8080/v1", "https://localhost"]
-    {
-        assert!(is_loopback(here), "{here}");
-    }
-    for there in ["https://api.openai.com/v1", "http://localhost.example.org/v1", "http://10.0.0.1:80"] {
-        assert!(!is_loopback(there), "{there}");
-    }
 }

@@ -23,6 +23,7 @@ impl Check<'_> {
         }
         self.times_of(ns, id, key, &vitals)?;
         self.counted_of(key, &vitals);
+        self.usage_of(ns, id, key, &vitals)?;
         let content = seen(self.snapshot.content(ns, id))?;
         for row in index_rows(&vitals, content.iter().flatten().next(), self.declared_in(ns)) {
             let (table, row) = row.place(ns, id);
@@ -96,6 +97,16 @@ impl Check<'_> {
         if counted != is && next_due(&vitals.times, counted).is_none_or(|at| at > now) {
             self.find(Code::Counted, Table::Vitals, key, format!("counted as {counted:?}, it is {is:?}"));
         }
+    }
+
+    /// The vitals say of the use of a memory what its statistics say.
+    fn usage_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
+        let Some(access) = seen(self.snapshot.access(ns, id))? else { return Ok(()) };
+        let (noted, is) = (vitals.place.usage, access.usage(vitals.tier));
+        if noted != is {
+            self.find(Code::Usage, Table::Vitals, key, format!("used as {noted:?}, it is {is:?}"));
+        }
+        Ok(())
     }
 
     fn superseder_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {

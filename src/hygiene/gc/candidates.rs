@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
-use crate::model::{Content, Kind, MemoryId, Time, Vitals};
+use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
-use crate::store::{MessageRows, NsId, PartId, Stamp, Walk};
+use crate::store::{ContextRows, MessageRows, NsId, PartId, Stamp, Walk};
 use crate::summary::token_estimate;
 
 /// Steps from an answer to the message that began its chain, at most.
@@ -139,9 +139,28 @@ impl Asked<'_> {
             part: PartId(vitals.place.partition),
             created_at: vitals.created_at,
             inclusion,
-            tokens: token_estimate(&content.text),
+            tokens: self.tokens(rows, id, &access, &content)?,
             key,
         }))
+    }
+
+    /// The tokens that a memory took in its last context, or else those that its text is estimated to have.
+    fn tokens<R: MessageRows>(
+        &self,
+        rows: &R,
+        id: MemoryId,
+        access: &Access,
+        content: &Content,
+    ) -> Result<u64> {
+        let was_included = access.included_count_total > 0;
+        let last = if was_included { rows.contexts_of(self.ns, id, None, 1)? } else { Vec::new() };
+        if let Some((_, context)) = last.first()
+            && let Some(context) = sound(rows.context(self.ns, context))?.flatten()
+        {
+            let items = context.items.iter().filter(|item| item.id == Some(id));
+            return Ok(items.map(|item| u64::from(item.tokens)).sum());
+        }
+        Ok(token_estimate(&content.text))
     }
 
     /// What groups a memory; none for an aggregate whose slice of time goes on.

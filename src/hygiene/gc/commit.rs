@@ -91,7 +91,8 @@ pub(crate) fn carry_out(
     }
     let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..writer.context.clone() };
     writer.context = context.clone();
-    let summary = writer.store_summary(wanted.draft, group.part, &kept, wanted.tags)?;
+    let by = (RuleId::SUMMARIZE, writer.policy.gc.delete_sources);
+    let summary = writer.store_made(wanted.draft, group.part, &kept, wanted.tags, by)?;
     for id in &kept {
         if writer.policy.gc.delete_sources {
             let (reason, replaced_by) = (TombstoneReason::Summarized, Some(summary));
@@ -208,7 +209,7 @@ pub(crate) fn refuse(
     let ns = writer.context.ns;
     let evidence = Evidence { signature: Some(refusal.as_str().to_owned()), ..Evidence::default() };
     let context = writer.context.clone();
-    writer.ledger.refuse_summary(&context, evidence)?;
+    writer.ledger.refuse(&context, RuleId::REFUSE_SUMMARY, evidence)?;
     let row = writer.ledger.tx.gc_group(ns, plan, group)?.filter(GroupRow::is_open);
     let Some(row) = row else { return Ok(()) };
     let row = GroupRow { state: GroupState::Refused, refusal: Some(refusal), ..row };

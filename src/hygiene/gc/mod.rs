@@ -12,8 +12,8 @@ mod told;
 
 pub(crate) use candidates::candidates;
 pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
-pub(crate) use groups::groups;
-pub(crate) use pack::{observed, pack, pack_limits, tags_of_all};
+pub(crate) use groups::{GroupLimits, groups};
+pub(crate) use pack::{Shared, pack, pack_limits, shared};
 pub(crate) use report::gc_report;
 pub use report::{Compacted, ForgottenSources, GcReport, ReportedBudget, ReportedFamily, SuggestedFilter};
 pub use told::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};

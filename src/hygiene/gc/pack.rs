@@ -1,12 +1,23 @@
 //! What is the writer of a summary shown of a group?
 
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
 use crate::error::{Result, sound};
-use crate::model::MemoryId;
+use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
-use crate::store::{AggregateRow, MessageRows, NsId};
+use crate::store::keys;
+use crate::store::{AggregateRow, MessageRows, NsId, PartId, Table, Walk, last_id};
 use crate::summary::{InputPack, PackAggregate, PackLimits, PackSource, TimeSpan};
 
-/// The memories of these that can still be read, and the numbers of the aggregates among them.
+/// Largest number of aggregates of a pack.
+const AGGREGATES_MAX: usize = 50;
+/// Memories of the days of a group among which other aggregates are looked for.
+const ROWS_BESIDE_MAX: usize = 10_000;
+
+/// The memories of these that can still be read, and in numbers the aggregates among them and those beside them: of their
+/// channels on their days.
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
@@ -17,6 +28,7 @@ pub(crate) fn pack<R: MessageRows>(
     gc: &Gc,
 ) -> Result<InputPack> {
     let (mut sources, mut aggregates) = (Vec::new(), Vec::new());
+    let (mut known, mut days) = (BTreeSet::new(), BTreeSet::new());
     for id in ids {
         let vitals = sound(rows.vitals(ns, id))?.flatten();
         let content = sound(rows.content(ns, id))?.flatten();
@@ -24,8 +36,10 @@ pub(crate) fn pack<R: MessageRows>(
         if let Some(aggregate) = content.aggregate_id
             && let Some(row) = sound(rows.aggregate(ns, aggregate.as_bytes()))?.flatten()
         {
+            known.insert(aggregate);
             aggregates.push(statistics(aggregate, row));
         }
+        days.insert((vitals.place.partition, content.channel.clone(), day_of(vitals.created_at)));
         sources.push(PackSource {
             id: id.to_string(),
             ts: vitals.happened_at.unwrap_or(vitals.created_at).as_millis(),
@@ -35,12 +49,57 @@ pub(crate) fn pack<R: MessageRows>(
             text: content.text,
         });
     }
+    beside(rows, ns, days, known, &mut aggregates)?;
     Ok(InputPack::new(sources, aggregates, pack_limits(gc)))
 }
 
 /// How much a summary may have.
 pub(crate) fn pack_limits(gc: &Gc) -> PackLimits {
     PackLimits { bullets: gc.max_bullets as usize, patterns: gc.max_patterns as usize }
+}
+
+/// The first instant of a UTC day.
+fn day_of(at: Time) -> Time {
+    let day = Span::from_days(1).as_millis();
+    Time::from_millis(at.as_millis().div_euclid(day) * day)
+}
+
+/// Adds the numbers of the other families of repeated messages of some partitions, channels and days.
+fn beside<R: MessageRows>(
+    rows: &R,
+    ns: NsId,
+    days: BTreeSet<(u32, Option<String>, Time)>,
+    mut known: BTreeSet<MemoryId>,
+    aggregates: &mut Vec<PackAggregate>,
+) -> Result<()> {
+    let mut left = ROWS_BESIDE_MAX;
+    for (part, channel, day) in days {
+        let part = PartId(part);
+        let from = keys::by_time(ns, part, day, MemoryId::from_bytes([0; 16]));
+        let end = keys::by_time(ns, part, day.plus(Span::from_days(1)), MemoryId::from_bytes([0; 16]));
+        let walk = Walk::prefix(&keys::ns_part(ns, part)).starting_at(&from).before(&end);
+        let ids = rows.each_key(Table::ByTime, &walk, left, |key| last_id(Table::ByTime, key))?;
+        left -= ids.len();
+        for id in ids {
+            if aggregates.len() >= AGGREGATES_MAX {
+                return Ok(());
+            }
+            let vitals = sound(rows.vitals(ns, id))?.flatten();
+            let stays = |vitals: &Vitals| {
+                vitals.kind_code == Kind::Aggregate.code() && vitals.times.removed_at.is_none()
+            };
+            if !vitals.as_ref().is_some_and(stays) {
+                continue;
+            }
+            let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.channel == channel);
+            let Some(id) = content.and_then(|content| content.aggregate_id) else { continue };
+            if known.insert(id) {
+                let row = sound(rows.aggregate(ns, id.as_bytes()))?.flatten();
+                aggregates.extend(row.map(|row| statistics(id, row)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn statistics(id: MemoryId, row: AggregateRow) -> PackAggregate {
@@ -53,33 +112,61 @@ fn statistics(id: MemoryId, row: AggregateRow) -> PackAggregate {
     }
 }
 
-/// The observed numbers of messages of the aggregates among some memories.
-///
-/// # Errors
-/// As [`pack`].
-pub(crate) fn observed<R: MessageRows>(rows: &R, ns: NsId, sources: &[MemoryId]) -> Result<Vec<u64>> {
-    let mut all = Vec::new();
-    for id in sources {
-        let content = sound(rows.content(ns, *id))?.flatten();
-        if let Some(id) = content.and_then(|content| content.aggregate_id) {
-            let row = sound(rows.aggregate(ns, id.as_bytes()))?.flatten();
-            all.extend(row.map(|row| row.dup_count));
-        }
-    }
-    Ok(all)
+/// What each of some memories has, and their summary therefore has as well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Shared {
+    pub(crate) tags: Vec<String>,
+    channel: Option<String>,
+    thread: Option<String>,
+    session: Option<String>,
+    /// What the metadata says of their place.
+    metadata: Map<String, Value>,
 }
 
-/// The tags that each of some memories has.
+impl Shared {
+    fn of(content: Content) -> Self {
+        let Content { tags, channel, thread, session, metadata, .. } = content;
+        let place =
+            PLACE_NAMES.iter().filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone())));
+        Shared { tags, channel, thread, session, metadata: place.collect() }
+    }
+
+    fn keep_of(&mut self, other: &Self) {
+        self.tags.retain(|tag| other.tags.contains(tag));
+        for (field, other) in [
+            (&mut self.channel, &other.channel),
+            (&mut self.thread, &other.thread),
+            (&mut self.session, &other.session),
+        ] {
+            field.take_if(|field| Some(&*field) != other.as_ref());
+        }
+        self.metadata.retain(|name, value| other.metadata.get(name) == Some(value));
+    }
+
+    /// Gives a draft its place in the channel and thread of the memories: neighbours in a thread lend a summary their
+    /// words, as they lend them to a message.
+    pub(crate) fn place(&self, draft: &mut Draft) {
+        let field = |field: &Option<String>| field.clone().map_or(Field::Absent, Field::Value);
+        draft.fields.channel = field(&self.channel);
+        draft.fields.thread = field(&self.thread);
+        draft.fields.session = field(&self.session);
+        if !self.metadata.is_empty() {
+            draft.fields.metadata = Some(Value::Object(self.metadata.clone()));
+        }
+    }
+}
+
+/// What each of some memories has. Of one that can't be read nothing is known.
 ///
 /// # Errors
 /// As [`pack`].
-pub(crate) fn tags_of_all<R: MessageRows>(rows: &R, ns: NsId, sources: &[MemoryId]) -> Result<Vec<String>> {
-    let mut all: Option<Vec<String>> = None;
+pub(crate) fn shared<R: MessageRows>(rows: &R, ns: NsId, sources: &[MemoryId]) -> Result<Shared> {
+    let mut all: Option<Shared> = None;
     for id in sources {
-        let tags = sound(rows.content(ns, *id))?.flatten().map(|content| content.tags).unwrap_or_default();
+        let one = sound(rows.content(ns, *id))?.flatten().map(Shared::of).unwrap_or_default();
         match &mut all {
-            None => all = Some(tags),
-            Some(all) => all.retain(|tag| tags.contains(tag)),
+            None => all = Some(one),
+            Some(all) => all.keep_of(&one),
         }
     }
     Ok(all.unwrap_or_default())

@@ -16,6 +16,9 @@ pub struct GcOptions {
     pub age_min: Option<Span>,
     /// Decayed number of inclusions below which a memory may be summarized.
     pub access_threshold: Option<f64>,
+    /// The number of tokens that a group should have: one that has more is divided into parts of about this length. None: as
+    /// many as the policy allows, or as many as suit the summarizer of a run.
+    pub group_tokens: Option<u64>,
     /// Largest number of groups, 1 to 50.
     pub max_groups: Option<u32>,
     /// Questions that must go on to be answered, at most 10 of 1 to 400 characters: each that finds a source before the

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use super::bed::id;
-use crate::hygiene::plan::{Action, Group, Loser, Phase, Plan, Similar};
+use crate::hygiene::plan::{Action, Group, Loser, Phase, Plan, Pruning, Similar};
 use crate::model::{MemoryId, TombstoneReason};
 use crate::store::PartId;
 
@@ -34,6 +34,7 @@ fn removals(plan: &Plan) -> Vec<(MemoryId, bool)> {
         Action::Merge(group) => group.losers.iter().map(|loser| (loser.id, loser.visible)).collect(),
         Action::Supersede { members, .. } => members.iter().map(|row| (row.id, row.visible)).collect(),
         Action::Retire { id, visible, .. } => vec![(*id, *visible)],
+        Action::Prune(pruning) => vec![(pruning.id, true)],
         Action::Restore { .. } | Action::Adjust { .. } | Action::Repoint { .. } => Vec::new(),
     };
     plan.actions.iter().flat_map(of).collect()
@@ -93,7 +94,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
                         member.id = id(n);
                     }
                 }
-                Action::Retire { id: of, .. } => {
+                Action::Retire { id: of, .. } | Action::Prune(Pruning { id: of, .. }) => {
                     n += 1;
                     *of = id(n);
                 }

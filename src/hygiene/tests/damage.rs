@@ -9,7 +9,7 @@ use crate::hygiene::report::Code;
 use crate::ledger::derived::IndexRow;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode,
-    Supersession, Time, Vitals,
+    Supersession, Tier, Time, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
@@ -27,6 +27,7 @@ pub(super) type Fault = Box<dyn Fn(&mut Truth<'_, '_>) -> Result<()>>;
 pub(super) fn cases() -> Vec<(Code, Fault)> {
     let mut all = names();
     all.extend(rows());
+    all.extend(uses());
     all.extend(holders());
     all.extend(slots());
     all.extend(graph());
@@ -127,6 +128,17 @@ fn names() -> Vec<(Code, Fault)> {
 /// The value of A in the index of the fixture.
 fn hall() -> MetaValue {
     MetaValue::Text(b"hall".to_vec())
+}
+
+/// Rows of the tables of memories by their use.
+fn uses() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::IndexExtra, |tx| put_index(tx, B, IndexRow::Unused(8, NOW))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::InUse(Tier::Working, 3))),
+        case(Code::KeyShape, |tx| tx.put(Table::Unused, &keys::unused(NS, 16, NOW, A), &[])),
+        case(Code::KeyShape, |tx| tx.put(Table::InUse, &keys::in_use(NS, Tier::Semantic, 1, A), &[])),
+        vitals_of(Code::Usage, A, |vitals| vitals.place.usage.uses = 2),
+    ]
 }
 
 fn rows() -> Vec<(Code, Fault)> {

@@ -11,13 +11,15 @@ use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, Payload, RuleId, RunId,
     Significance, SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
-use crate::model::{EventDecision, GroupState, Included, PlanState, Refusal};
+use crate::model::{EventDecision, GoalId, GroupState, Included, PlanState, Refusal};
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
     GraphHead, JournalHeadRow, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
 };
 use crate::store::disk::Folder;
-use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, GroupRow, Id, PlanRow, Stamp};
+use crate::store::{
+    AggregateRow, ContextRow, EventRow, FamilyRow, GoalEpochRow, GoalRow, GroupRow, Id, PlanRow, Stamp,
+};
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, Truth};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
@@ -165,6 +167,7 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;
     put_plan(tx)?;
     put_context(tx)?;
+    put_goal(tx)?;
     tx.put_run(NS, RUN, &RunRow::new(RunSort::Import, Actor::Caller, Time::EPOCH))
 }
 
@@ -173,6 +176,20 @@ fn put_context(tx: &mut Truth<'_, '_>) -> Result<()> {
     let item = Included { id: Some(A), tokens: 12, bucket: None, counted: true };
     let row = ContextRow { at_ms: 0, session: None, window_tokens: None, items: vec![item], digest: None };
     tx.put_context(NS, "turn-1", &row)
+}
+
+/// A goal with a vector.
+fn put_goal(tx: &mut Truth<'_, '_>) -> Result<()> {
+    let row = GoalRow {
+        agent: Some("scout".to_owned()),
+        text: "find the lamp".to_owned(),
+        weight: 1.0,
+        set_ms: 0,
+        space: SPACE.0,
+        vector: UnitVector::new("vector", &values(11))?.as_slice().to_vec(),
+    };
+    tx.put_goal(NS, GoalId::from_bytes([5; 16]), &row)?;
+    tx.put_goal_epoch(NS, row.agent.as_deref(), &GoalEpochRow { epoch: 1, changed_ms: 0 })
 }
 
 /// A plan of summaries with a group.
@@ -254,7 +271,8 @@ fn changes() -> Vec<(RuleId, Change)> {
     of_a.access.retrieval_count = 3;
     let mut of_b = row(B, "The door is next to the lamp", b, Some(2));
     (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
-    of_b.vitals.tier = Tier::Working;
+    of_b.access.included_count_total = 2;
+    (of_b.vitals.tier, of_b.vitals.kind_code) = (Tier::Working, Kind::ChapterSummary.code());
     let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
     of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
     let mut of_c = row(C, "The favourite colour is red", holder(Some("colour")), Some(3));

@@ -309,7 +309,7 @@ impl Oracle {
                 .iter()
                 .filter(|(row, _)| row.seen(now))
                 .map(|(row, share)| {
-                    let length = 1.0 - B + B * row.terms.len() as f64 / self.mean;
+                    let length = 1.0 - B + B * (row.terms.len() as f64 / self.mean).min(2.0);
                     share * row.often(clause) as f64 / length
                 })
                 .sum();

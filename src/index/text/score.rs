@@ -1,6 +1,8 @@
 //! BM25 over the visible documents of one index, or of all indexes of a namespace as if they were one.
 //!
 //! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1 and b 0.5.
+//! A text of more than twice the mean length counts as one of twice that length, because BM25 takes too much from long texts
+//! (Y. Lv, C. Zhai, "When Documents Are Very Long, BM25 Fails!", 2011): a summary is long because it says much.
 //! The weight of a term is ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N documents hold the term. Phrases and
 //! prefixes count as terms of their own.
 //!
@@ -31,6 +33,8 @@ use crate::text::{Analyzer, Clause, TextQuery};
 const K1: f32 = 1.0;
 /// How much less a long text counts.
 const B: f32 = 0.5;
+/// The length past which a text counts no less, in means.
+const LENGTH_MAX: f32 = 2.0;
 /// The largest number of terms that a prefix stands for: the first ones in the order of their bytes.
 const PREFIX_TERMS_MAX: usize = 1_024;
 /// How many times more documents than places compete for the best places at once.
@@ -194,14 +198,20 @@ impl Norm {
 
     #[inline]
     fn density(self, often: u32, length: u32) -> f32 {
-        often as f32 / (1.0 - B + self.slope * length as f32)
+        often as f32 / self.length(length)
+    }
+
+    /// How much the length of a text takes from its terms.
+    #[inline]
+    fn length(self, length: u32) -> f32 {
+        1.0 - B + (self.slope * length as f32).min(B * LENGTH_MAX)
     }
 
     /// The worth of that density, with one division less.
     #[inline]
     pub(super) fn worth(self, often: u32, length: u32) -> f32 {
         let often = often as f32;
-        often * (K1 + 1.0) / (often + K1 * (1.0 - B + self.slope * length as f32))
+        often * (K1 + 1.0) / (often + K1 * self.length(length))
     }
 }
 

@@ -137,6 +137,10 @@ macro_rules! memory_fields {
                 60 confidence_grown_at: Field<Time> = None, confidence_grown_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
                 /// Of a summary: sources that were forgotten after it was made. It may still tell what they said.
                 61 source_forgotten: Option<u64> = 0, source_forgotten, free, given, silent, keep, "1";
+                /// The step of the host at which a search last returned the memory.
+                70 last_retrieved_step: Field<u64> = None, last_retrieved_step, free, given, silent, keep, "12";
+                /// The step of the host at which the memory was last consolidated.
+                71 consolidated_step: Field<u64> = None, consolidated_step, free, given, silent, keep, "12";
             }
         }
     };

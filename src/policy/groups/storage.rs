@@ -202,9 +202,12 @@ group! {
         interval: Span = Span::ZERO, maybe_zero;
         /// How long superseded memories are kept, beyond `undo.horizon` in any case; 0 keeps them for ever.
         tombstone_ttl: Span = Span::ZERO, maybe_zero;
+        /// How long a durable memory that nobody has used stays one after its last write, before the pass `demote`; 0 is off.
+        demote_after: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
         stages: Vec<Stage> = vec![
-            Stage::Fold, Stage::Purge, Stage::Cap, Stage::SupersededPurge, Stage::Limbo, Stage::Retention,
+            Stage::Fold, Stage::Purge, Stage::Cap, Stage::SupersededPurge, Stage::Demote, Stage::Limbo,
+            Stage::Retention,
         ], set(any);
         /// Visible memories of the short-term tiers that a namespace may have; 0 and less is off.
         short_term_cap: i64 = 0, any;

@@ -5,11 +5,11 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
     Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, ExpiresBy,
     Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode, Supersession,
-    Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
+    Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
 
@@ -83,6 +83,14 @@ fn times() -> impl Strategy<Value = Times> {
         })
 }
 
+fn usage() -> impl Strategy<Value = Usage> {
+    (0..=USES_MAX, any::<bool>(), any::<bool>()).prop_map(|(uses, is_promoted, is_consolidated)| Usage {
+        uses,
+        is_promoted,
+        is_consolidated,
+    })
+}
+
 fn place() -> impl Strategy<Value = Place> {
     let numbers = (any::<u32>(), any::<u16>(), any::<u32>(), any::<u32>());
     (
@@ -90,7 +98,7 @@ fn place() -> impl Strategy<Value = Place> {
         option::of(any::<u32>()),
         option::of(any::<u32>()),
         (option::of(any::<[u8; 16]>()), any::<[u8; 12]>()),
-        (prop::sample::select(Counted::ALL), any::<bool>()),
+        (prop::sample::select(Counted::ALL), any::<bool>(), usage()),
     )
         .prop_map(
             |(
@@ -98,7 +106,7 @@ fn place() -> impl Strategy<Value = Place> {
                 slot,
                 doc,
                 (fingerprint, likeness),
-                (counted, payload),
+                (counted, payload, usage),
             )| Place {
                 partition,
                 space,
@@ -110,6 +118,7 @@ fn place() -> impl Strategy<Value = Place> {
                 counted,
                 next_holder,
                 holders,
+                usage,
             },
         )
 }
@@ -217,8 +226,9 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
 pub(super) fn access() -> impl Strategy<Value = Access> {
     let count = || prop_oneof![Just(0), any::<u64>()];
     let counts = (count(), count(), count(), count(), count());
-    (counts, vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
-        |(counts, times, sum, relevance_max, decay)| Access {
+    let steps = (option::of(any::<u64>()), option::of(any::<u64>()));
+    ((counts, steps), vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
+        |((counts, steps), times, sum, relevance_max, decay)| Access {
             retrieval_count: counts.0,
             last_retrieved: times[0],
             relevance_score_sum: sum,
@@ -234,6 +244,8 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
             confidence_grown_at: times[6],
             access_seq: counts.3,
             source_forgotten: counts.4,
+            last_retrieved_step: steps.0,
+            consolidated_step: steps.1,
         },
     )
 }

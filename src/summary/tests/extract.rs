@@ -114,10 +114,7 @@ proptest! {
         for word in found.topic.split(", ").flat_map(str::split_whitespace) {
             prop_assert!(known.iter().any(|known| known.contains(word)) || days.iter().any(|day| day == word), "{}", word);
         }
-        let expected = Expected {
-            committing: found.source_ids.clone(), observed: vec![], span: found.time_range, limits: LIMITS,
-        };
-        let held = accept(&answer, &expected).unwrap();
+        let held = accept(&answer, &Expected::of(&pack)).unwrap();
         prop_assert_eq!((held.document, held.repairs.len(), held.warnings.len()), (found, 0, 0));
     }
 }

@@ -41,6 +41,8 @@ fn expected() -> Expected {
         observed: vec![40],
         span: TimeSpan { start: i64::MIN, end: i64::MAX },
         limits: PackLimits { bullets: 25, patterns: 10 },
+        tokens: 1_000,
+        numbers: ["3", "40"].map(str::to_owned).into(),
     }
 }
 

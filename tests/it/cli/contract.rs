@@ -570,6 +570,11 @@ fn the_demo_tells_its_story_the_same_each_time() {
         assert_eq!(document[side]["recall_at_10_of_exact_scan"], 1.0, "{side}");
     }
     assert!(after["bytes"].as_u64() < before["bytes"].as_u64());
+    let summarized = &document["summarized"];
+    assert!(summarized["bytes"].as_u64() < after["bytes"].as_u64(), "{summarized} {after}");
+    assert!(summarized["memories"].as_u64() < after["memories"].as_u64());
+    let found = |side: &Value| side["answer_recall_at_10"].as_f64().unwrap();
+    assert!(found(summarized) > 0.5 * found(after), "{summarized} {after}");
     let steps = document["steps"].as_array().unwrap();
     let check = steps.iter().find(|step| step["step"] == "check").unwrap();
     assert_eq!(
@@ -583,6 +588,8 @@ fn the_demo_tells_its_story_the_same_each_time() {
         "{collapse}"
     );
     assert_eq!(collapse["removed"], step("undo")["restored"]);
+    let summaries = step("summarize");
+    assert!(summaries["memories"].as_u64() > Some(200) && summaries["refused"] == 0, "{summaries}");
     assert_eq!(
         (&step("undo")["lost"], &step("collapse_again")["removed"]),
         (&json!(0), &collapse["removed"])

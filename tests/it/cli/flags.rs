@@ -62,7 +62,7 @@ fn what_is_written_verbatim_is_a_memory_of_its_own() {
 #[test]
 fn a_line_of_add_that_is_no_json_says_so() {
     let sandbox = Sandbox::new();
-    let error = sandbox.run_with(&["add", "-"], b"Ann likes tea\n").error();
+    let error = sandbox.run_with(&["add", "-", "--jsonl"], b"Ann likes tea\n").error();
     assert!(error.1.starts_with("line 1: line: must be a memory as a JSON object"), "{error:?}");
 }
 

@@ -189,3 +189,53 @@ fn the_evaluation_asks_before_and_after() {
     );
     assert_eq!(live(&sandbox), 2);
 }
+
+/// A server that gives one answer of a model, and what it was asked.
+#[cfg(feature = "openai")]
+fn model(content: String) -> (String, std::thread::JoinHandle<String>) {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut head, mut length) = (String::new(), 0);
+        while reader.read_line(&mut head).unwrap() > 2 {
+            let last = head.lines().last().unwrap_or_default().to_lowercase();
+            length = last.strip_prefix("content-length: ").map_or(length, |value| value.parse().unwrap());
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let answer =
+            json!({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).to_string();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+            answer.len()
+        )
+        .unwrap();
+        String::from_utf8(body).unwrap()
+    });
+    (address, server)
+}
+
+#[cfg(feature = "openai")]
+#[test]
+fn a_language_model_may_write_the_summaries() {
+    let sandbox = old();
+    let summary = json!({"topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": ["all went"]});
+    let (address, server) = model(format!("```json\n{summary}\n```"));
+    let arguments = ["--json", "--db", "m.oub", "gc", "run", "--summarizer", "openai:tiny"];
+    let done = sandbox.command(&arguments).env("OPENAI_BASE_URL", address).output().unwrap();
+    let done: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1), "{done}");
+    let asked: Value = serde_json::from_str(&server.join().unwrap()).unwrap();
+    assert_eq!(asked["model"], "tiny");
+    assert!(asked["messages"][1]["content"].as_str().unwrap().contains("Box 2 went to Ghent2"));
+    // Nobody is at home: the group stays, and the report says why.
+    let other = old();
+    let done = other.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").output().unwrap();
+    let done: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((done["aborted"].clone(), live(&other)), (json!(1), 3), "{done}");
+    assert_eq!(other.document(&["gc", "report"])["refusals"]["no_summary"], 1);
+}

@@ -161,7 +161,7 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
         by_policy["passes"].as_array().unwrap().iter().map(|pass| &pass["pass"]).collect();
     assert_eq!(
         names,
-        ["fold", "expire", "cap", "superseded", "limbo", "retention", "index", "repair"],
+        ["fold", "expire", "cap", "superseded", "demote", "limbo", "retention", "index", "repair"],
         "the stages that there are, and the indexes; vectors are the caller's"
     );
     let table = sandbox.plain(&["--db", "m.oub", "maintain"], b"");

@@ -48,7 +48,7 @@ fn the_tools_reach_the_namespace_of_the_command() {
             .clone()
     };
     assert_eq!(total("other"), json!({ "shared-memory": 1 }));
-    assert_eq!(total("nobody"), json!({}));
+    assert_eq!(total("nobody"), json!({ "shared-memory": 0 }));
 }
 
 #[test]
@@ -102,4 +102,19 @@ fn serve_answers_until_its_input_ends() {
     );
     assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
     assert_eq!(sandbox.run(&["serve"]).code, 2, "it says what to speak");
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn setup_shows_what_a_client_must_be_told() {
+    let sandbox = Sandbox::new();
+    for client in ["claude", "cursor", "codex"] {
+        let told = sandbox.document(&["--namespace", "team", "setup", client]);
+        let lines = told["lines"].as_str().unwrap();
+        for word in ["m.oub", "team", "serve", "--mcp"] {
+            assert!(lines.contains(word), "{lines}");
+        }
+    }
+    assert!(!sandbox.path("m.oub").exists(), "nothing is written");
+    assert_eq!(sandbox.run(&["setup", "nobody"]).code, 2);
 }

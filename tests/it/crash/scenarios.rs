@@ -1,12 +1,14 @@
 //! What a database goes through while the power may fail: short stories, each over a prepared database.
 
-use oubliette::gc::{Extractive, GcOptions, GcPlan, Summarizer};
+use std::sync::Arc;
+
+use oubliette::gc::{Extractive, GcOptions, GcPlan, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::Expiry;
-use oubliette::memory::{AuthorKind, Entity, Link, SupersedeMode, Tier};
+use oubliette::memory::{AuthorKind, Entity, Expiry, GoalDraft, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
-    Database, Draft, Filter, Forget, Kind, Namespace, NamespaceName, Patch, Result, Scope, WriteOptions,
+    Database, Draft, Filter, Forget, Kind, Memory, Namespace, NamespaceName, Patch, Result, Scope,
+    WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -86,6 +88,35 @@ fn short_lived(w: &mut World) -> Result<()> {
         ns(w.db()).add(if at == 42 { draft.tag("pinned") } else { draft.key(format!("d{at}")) })?;
     }
     Ok(())
+}
+
+/// A library with memories that their use moves from tier to tier.
+fn tiered(w: &mut World) -> Result<()> {
+    library(w)?;
+    w.db().set_policy("plan.max_ms = 60_000\nsweeper.demote_after = \"1d\"", Syntax::Toml)?;
+    for at in 40..44 {
+        let draft = Draft::new(format!("of little importance {at}")).importance(0.3).vector(vector(at));
+        ns(w.db()).add(draft)?;
+        let id = ns(w.db()).add(Draft::new(format!("in use {at}")).tier(Tier::Working))?.id;
+        let mut patch = Patch::default();
+        patch.fields.retrieval_count = Some(3);
+        ns(w.db()).update(id, patch)?;
+    }
+    Ok(())
+}
+
+/// Puts the texts of memories one behind the other.
+struct Joining;
+
+impl Summarizer for Joining {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        Extractive::default().summarize(pack)
+    }
+
+    fn consolidate(&self, memories: &[Memory]) -> Result<Draft> {
+        let texts: Vec<&str> = memories.iter().map(|memory| memory.text.as_str()).collect();
+        Ok(Draft::new(texts.join("; ")))
+    }
 }
 
 /// A file whose last pages are in use, and most of those before them are free.
@@ -218,6 +249,18 @@ fn reports(w: &mut World) -> Result<()> {
     ns(w.db()).add(sees)?;
     let twins = (0..2).map(|at| Draft::new("the same twice").key(format!("twin{at}"))).collect();
     ns(w.db()).add_all(twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
+}
+
+/// Summaries that are too old, under a policy that prunes them.
+fn old_summaries(w: &mut World) -> Result<()> {
+    w.open()?;
+    let policy = "plan.max_ms = 60_000\nprune.enabled = true\nprune.mode = 'hybrid'";
+    w.db().set_policy(policy, Syntax::Toml)?;
+    for at in 0..4 {
+        let draft = Draft::new(format!("chapter {at}")).kind(Kind::ChapterSummary).vector(vector(90 + at));
+        ns(w.db()).add(draft.created_at("2020-01-01T00:00:00Z".parse()?))?;
+    }
+    Ok(())
 }
 
 /// A message that repeats another but for its figure.
@@ -490,6 +533,40 @@ pub const SCENARIOS: &[Scenario] = &[
             }),
             step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
             step(|w| ns(w.db()).add(Draft::new("a write that forgets")).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "tiers_and_undo",
+        before: tiered,
+        steps: &[
+            OPEN,
+            step(|w| sweep(w, Pass::Promote)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| {
+                let summarizer: Arc<dyn Summarizer> = Arc::new(Joining);
+                w.run = ns(w.db()).consolidate(&summarizer)?.run;
+                Ok(())
+            }),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| {
+                w.clock.set("2026-03-10T14:00:00Z".parse()?);
+                sweep(w, Pass::Demote)
+            }),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "goals_prune_and_undo",
+        before: old_summaries,
+        steps: &[
+            OPEN,
+            step(|w| ns(w.db()).set_goal(GoalDraft::new("the first").vector(vector(90))).map(drop)),
+            step(|w| sweep(w, Pass::Prune)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| {
+                let goals = ns(w.db()).goals()?;
+                goals.iter().try_for_each(|goal| ns(w.db()).drop_goal(goal.id).map(drop))
+            }),
         ],
     },
     Scenario {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use oubliette::clock::ManualClock;
 use oubliette::gc::GcOptions;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, Inclusion, Link};
+use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, GoalDraft, Inclusion, Link};
 use oubliette::memory::{Expiry, Tier};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Span, Time, WriteOptions};
@@ -94,6 +94,7 @@ pub(crate) fn store() -> Store {
     }
     let short = Draft::new("short of life").key("short").tier(Tier::Working);
     world.add(short.expiry(Expiry::At(world.ahead("1h"))));
+    world.add(Draft::new("in use for now").key("used").tier(Tier::Working).retrieval_count(2));
     world.add(Draft::new("revised once").key("rev").vector(vector(901)));
     world.add(Draft::new("revised twice").key("rev").vector(vector(902)));
     world.add(Draft::new("gone soon").key("gone").vector(vector(903)));
@@ -107,8 +108,10 @@ pub(crate) fn store() -> Store {
     world.add(snapshot);
     world.add(message(AuthorKind::Human, "is the build done?"));
     world.add(message(AuthorKind::Human, "who looks after the log?"));
+    world.add(Draft::new("what a session came to").kind(Kind::ConsolidatedSummary).vector(vector(907)));
     let context = ContextDraft::new("turn-1", [Inclusion::new("k2", 12), Inclusion::new("k3", 9)]);
     world.ns.context_log_write(&context).unwrap();
+    world.ns.set_goal(GoalDraft::new("Keep the store whole").agent("keeper").vector(vector(906))).unwrap();
     db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     db.maintain().unwrap();
     // Behind the graph, and not posted.

@@ -1,6 +1,24 @@
-//! The options of `namespace move` and `namespace split`.
+//! What is done to whole namespaces.
 
-use clap::Args;
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NamespaceCommand {
+    /// List all namespaces
+    List,
+    /// Drop a namespace with everything in it
+    Drop {
+        /// The namespace
+        name: String,
+        /// Do not ask first; only a terminal is asked
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Give a namespace another name, or move all its memories into another namespace
+    Move(MoveOptions),
+    /// Move each memory to the namespace that its metadata names
+    Split(SplitOptions),
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct MoveOptions {

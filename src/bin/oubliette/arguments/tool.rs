@@ -31,3 +31,20 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) writer: WriterOptions,
 }
+
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub(crate) struct SetupOptions {
+    /// The client
+    #[arg(value_enum)]
+    pub(crate) client: McpClient,
+}
+
+/// A client of the Model Context Protocol.
+#[cfg(feature = "mcp")]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum McpClient {
+    Claude,
+    Cursor,
+    Codex,
+}

@@ -43,9 +43,40 @@ pub(crate) struct MaintainOptions {
     /// Number of threads, 1 to 1024 [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) prune: PruneOptions,
     /// Also write the report to a file
     #[arg(long, value_name = "F.json")]
     pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of prune")]
+pub(crate) struct PruneOptions {
+    /// The step of the host, if it counts steps
+    #[arg(long, value_name = "N")]
+    pub(crate) step: Option<u64>,
+    /// Prune memories of this kind, the lowest scores first, in place of what the policy says of summaries
+    #[arg(long, value_name = "KIND", requires = "target")]
+    pub(crate) kind: Option<String>,
+    /// How many visible memories of the kind are left, at least
+    #[arg(long, value_name = "N", requires = "kind")]
+    pub(crate) target: Option<u64>,
+    /// With --kind, only memories of this agent, as they name it in agent_id
+    #[arg(long, value_name = "AGENT", requires = "kind")]
+    pub(crate) agent: Option<String>,
+    /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written
+    #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with = "kind")]
+    pub(crate) compare: Vec<PathBuf>,
+    /// With --compare, queries, each as a line of JSON: which share of their hits each policy would leave
+    #[arg(long, value_name = "Q.jsonl", requires = "compare")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Vectors of the queries, one row for each
+    #[arg(long, value_name = "Q.npy", requires = "queries")]
+    pub(crate) vectors: Option<PathBuf>,
+    /// How many hits of each query, 1 to 1000
+    #[arg(short, default_value_t = 10, requires = "queries")]
+    pub(crate) k: usize,
 }
 
 /// The passes with what they do, in the order in which they run by default.

@@ -26,13 +26,17 @@ pub(super) fn show(document: &Value) -> Done {
             show_reports(step)?;
         }
     }
-    output::line("\n150 questions in words, asked three times")?;
-    let sides = ["before", "forgotten", "after"].map(|side| document.get(side).unwrap_or(&Value::Null));
+    output::line("\n150 questions in words, asked four times")?;
+    let sides =
+        ["before", "forgotten", "after", "summarized"].map(|side| document.get(side).unwrap_or(&Value::Null));
     let row = |(member, name): &(&str, &str)| {
         let figures = sides.iter().map(|side| text(side, member));
         std::iter::once((*name).to_owned()).chain(figures).collect::<Vec<_>>()
     };
-    output::table(&["", "before", "after forgetting", "after compaction"], ROWS.iter().map(row))?;
+    output::table(
+        &["", "before", "after forgetting", "after compaction", "half in summaries"],
+        ROWS.iter().map(row),
+    )?;
     let timing = document.get("timing").unwrap_or(&Value::Null);
     output::line(&format!(
         "\nmedian search: {} µs before, {} µs after; all of it took {} ms",
@@ -91,6 +95,13 @@ fn told(step: &Value) -> String {
             get("by"),
             get("forgotten"),
             get("detached")
+        ),
+        "summarize" => format!(
+            "{} summaries stand for {} memories, {} tokens in place of {}",
+            get("summaries"),
+            get("memories"),
+            get("tokens_after"),
+            get("tokens_before")
         ),
         "compact" => format!("{} bytes before, {} after", get("bytes_before"), get("bytes_after")),
         "check" => format!(

@@ -1,6 +1,6 @@
 //! The steps of the story, each measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -10,14 +10,14 @@ use oubliette::embed::{Embedder, StaticMini};
 use oubliette::exchange::Import;
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
-    Database, Decision, Draft, Durability, Forget, MemoryId, Namespace, Query, Result, Scope, Snapshot, Time,
-    WriteOptions,
+    Database, Decision, Draft, Durability, Forget, MemoryId, Namespace, Query, Result, Scope, Snapshot, Span,
+    Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
 use crate::answers;
 use crate::demo::data::{self, Question};
-use crate::demo::reports;
+use crate::demo::{reports, summaries};
 use crate::evaluate::Exact;
 use crate::latency::{micros, percentile};
 
@@ -48,21 +48,27 @@ struct Story {
     namespace: Namespace,
     drafts: Vec<Draft>,
     questions: Vec<Question>,
+    clock: ManualClock,
     /// Keys that were forgotten together with their memories.
     gone: BTreeSet<String>,
+    /// The keys of memories that may have made room for summaries.
+    sources: BTreeMap<MemoryId, Vec<String>>,
 }
 
 /// Tells it in a new database at `path`.
 pub(super) fn tell(path: &Path) -> Result<Value> {
     let begun = Instant::now();
-    let builder = Database::builder().clock(ManualClock::at(NOW)).ids(Ids(AtomicU64::new(1))).secret([7; 32]);
+    let clock = ManualClock::at(NOW);
+    let builder = Database::builder().clock(clock.clone()).ids(Ids(AtomicU64::new(1))).secret([7; 32]);
     let database = builder.durability(Durability::Fast).embedder(StaticMini::new()).open(path)?;
     let mut story = Story {
         namespace: database.namespace("demo")?,
         database,
         drafts: data::drafts()?,
         questions: data::questions()?,
+        clock,
         gone: BTreeSet::new(),
+        sources: BTreeMap::new(),
     };
     let mut steps = vec![story.import()?, story.repeat()?];
     steps.extend(reports::tell(&story.database, &story.namespace)?);
@@ -73,12 +79,16 @@ pub(super) fn tell(path: &Path) -> Result<Value> {
     steps.push(story.compact()?);
     let (after, after_us) = story.ask()?;
     steps.push(story.check()?);
+    steps.push(story.summarize()?);
+    steps.push(story.compact()?);
+    let (summarized, _) = story.ask()?;
     story.database.close()?;
     let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(json!({
         "before": before,
         "forgotten": between,
         "after": after,
+        "summarized": summarized,
         "steps": steps,
         "timing": { "total_ms": ms, "before_p50_us": before_us, "after_p50_us": after_us },
     }))
@@ -123,14 +133,19 @@ impl Story {
             let hits = snapshot.search(&query)?.hits;
             took.push(micros(begun));
             let mut keys = BTreeSet::new();
+            let mut told = BTreeSet::new();
             for hit in &hits {
                 keys.extend(snapshot.keys_of(hit.id)?);
+                if hit.stands_for.is_some() {
+                    let sources = snapshot.get(hit.id)?.map(|summary| summary.sources).unwrap_or_default();
+                    told.extend(sources.iter().filter_map(|id| self.sources.get(id)).flatten());
+                }
             }
             dead += keys.intersection(&self.gone).count();
             let left: Vec<&String> =
                 question.answers.iter().filter(|key| !self.gone.contains(*key)).collect();
             answers += left.len();
-            found += left.iter().filter(|key| keys.contains(**key)).count();
+            found += left.iter().filter(|key| keys.contains(**key) || told.contains(*key)).count();
             let vector = embedder.embed_query(&question.query)?;
             let near = snapshot.search(Query::vector(vector.clone()).k(K))?.hits;
             for hit in &near {
@@ -184,6 +199,18 @@ impl Story {
         let mut document = answers::forgotten(&done);
         add(&mut document, json!({ "step": "forget", "by": "keys" }));
         Ok(document)
+    }
+
+    /// Half of the memories make room for summaries. When they can't be taken back any more, they are erased.
+    fn summarize(&mut self) -> Result<Value> {
+        let horizon = self.database.policy().0.undo.horizon;
+        self.clock.advance(Span::from_days(1));
+        let memories = summaries::keyed(&self.namespace)?;
+        let told = summaries::tell(&self.database, &self.namespace, &memories)?;
+        self.sources = memories.into_iter().collect();
+        self.clock.advance(horizon);
+        self.clock.advance(Span::from_days(1));
+        Ok(told)
     }
 
     fn compact(&self) -> Result<Value> {

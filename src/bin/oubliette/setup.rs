@@ -1,0 +1,73 @@
+//! `setup`: the lines that make a client of the Model Context Protocol use the server. Nothing is written.
+
+use std::path::Path;
+
+use oubliette::{Error, Result};
+use serde_json::json;
+
+use crate::arguments::{McpClient, SetupOptions};
+use crate::output::{self, Done, Output};
+use crate::place::Place;
+
+/// Name of the server in the files of clients.
+const NAME: &str = "oubliette";
+
+/// `setup`.
+pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output) -> Done {
+    let io = |source| Error::Io { action: "find", path: "the program or the database".into(), source };
+    let program = std::env::current_exe().map_err(io)?;
+    let file = std::path::absolute(place.path()?).map_err(io)?;
+    let namespace = place.namespace()?;
+    let (program, file) = (text(&program)?, text(&file)?);
+    let args = ["--db", file, "--namespace", namespace.as_str(), "serve", "--mcp"];
+    let (lines, place) = match options.client {
+        McpClient::Claude => (of_shell(program, &args), "a terminal"),
+        McpClient::Cursor => (of_json(program, &args), "~/.cursor/mcp.json"),
+        McpClient::Codex => (of_toml(program, &args), "~/.codex/config.toml"),
+    };
+    if output.json {
+        return output.document(&json!({ "for": place, "lines": lines }));
+    }
+    output.remark(&format!("For {place}:"));
+    output::line(&output::printable(&lines))
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::invalid("path", "must be UTF-8", path.display()))
+}
+
+/// A command of a POSIX shell.
+fn of_shell(program: &str, args: &[&str]) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let words: Vec<String> = std::iter::once(&program).chain(args).map(|word| quoted(word)).collect();
+    format!("claude mcp add {NAME} -- {}", words.join(" "))
+}
+
+fn of_json(program: &str, args: &[&str]) -> String {
+    format!("{:#}", json!({ "mcpServers": { NAME: { "command": program, "args": args } } }))
+}
+
+/// A basic string of TOML is written as one of JSON.
+fn of_toml(program: &str, args: &[&str]) -> String {
+    format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = {}", json!(program), json!(args))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_json, of_shell, of_toml};
+
+    #[test]
+    fn each_client_reads_the_words_as_they_were() {
+        let (program, args) = ("/bin/it's \"here\"", ["--db", "a b.oub", "serve", "--mcp"]);
+        let read: serde_json::Value = serde_json::from_str(&of_json(program, &args)).unwrap();
+        assert_eq!(read["mcpServers"]["oubliette"]["command"], program);
+        let read: toml::Table = of_toml(program, &args).parse().unwrap();
+        let server = &read["mcp_servers"]["oubliette"];
+        assert_eq!(
+            (server["command"].as_str(), server["args"][1].as_str()),
+            (Some(program), Some("a b.oub"))
+        );
+        let shell = of_shell("it's", &args);
+        assert_eq!(shell, r"claude mcp add oubliette -- 'it'\''s' '--db' 'a b.oub' 'serve' '--mcp'");
+    }
+}

@@ -1,0 +1,67 @@
+//! The audit of one namespace: what is over goes, what is too much goes, and what repeats is told.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::engine::namespace::Namespace;
+use crate::engine::options::MaintainOptions;
+use crate::error::Result;
+use crate::hygiene::{Field, PassReport, duplicate_groups};
+use crate::model::{MemoryId, Pass};
+
+/// What the audit of a namespace found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NamespaceAudit {
+    /// Memories whose life was over and that were removed; in a dry run those that would be.
+    pub expired_purged: u64,
+    /// Short-term memories above `sweeper.short_term_cap` that were removed, within the destruction budget; in a dry run those
+    /// that would be.
+    pub short_term_evicted: u64,
+    /// Number of namespaces: 1, or 0 where nothing was ever written.
+    pub namespaces: u64,
+    /// Visible memories whose texts are equal but for white space and case, at least two in a group. Such repeats may be
+    /// poisoning, and are told and never removed. Snapshots are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub duplicate_groups: Vec<Vec<MemoryId>>,
+}
+
+impl Namespace {
+    /// Audits the namespace: removes the memories whose life is over, then the short-term memories above the cap of the policy,
+    /// and tells which visible memories repeat each other. A dry run removes nothing.
+    ///
+    /// ```
+    /// use oubliette::{Database, WriteOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    /// team.add_all(vec!["Ann prefers tea".into(), "ann  prefers TEA".into()], &apart)?;
+    /// assert_eq!(team.audit(true)?.duplicate_groups[0].len(), 2);
+    /// # db.close()?;
+    /// assert!(team.audit(false).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Namespace::maintain_with`].
+    pub fn audit(&self, dry_run: bool) -> Result<NamespaceAudit> {
+        let options = MaintainOptions { dry_run, ..MaintainOptions::default() };
+        let done = self.maintain_with(&options.passes([Pass::Expire, Pass::Cap]))?;
+        let removed = |pass: Pass| {
+            let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
+            done.passes.iter().find(|report| report.pass == pass).map_or(0, count)
+        };
+        let noted = Arc::clone(&self.db.inner.accesses);
+        let groups = self.gc_read(|rows, ns, now| {
+            duplicate_groups(rows, &Field { ns, parts: None, now, damaged: Cell::new(0), noted })
+        })?;
+        Ok(NamespaceAudit {
+            expired_purged: removed(Pass::Expire),
+            short_term_evicted: removed(Pass::Cap),
+            namespaces: u64::from(groups.is_some()),
+            duplicate_groups: groups.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! `maintain prune` and the scores in `explain`: their documents and refusals.
+
+use super::sandbox::{Sandbox, has};
+
+/// A sandbox with two old summaries.
+fn old() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (text, kind) in [("Ann moved to Ghent", "chapter_summary"), ("Bob married", "consolidated_summary")] {
+        sandbox.document(&[
+            "add",
+            text,
+            "--kind",
+            kind,
+            "--created-at",
+            "2020-01-01T00:00:00Z",
+            "--key",
+            text,
+        ]);
+    }
+    sandbox
+}
+
+#[test]
+fn prune_tells_what_it_did_and_undo_takes_it_back() {
+    let sandbox = old();
+    let off = sandbox.document(&["maintain", "prune"]);
+    assert_eq!(off["passes"][0]["planned"], 0);
+    sandbox.write("on.toml", "prune.enabled = true");
+    sandbox.document(&["policy", "set", "on.toml"]);
+    let done = sandbox.document(&["maintain", "prune", "--step", "7"]);
+    let report = &done["passes"][0]["report"];
+    has(report, &["by_age", "by_score", "bytes", "pruned"]);
+    assert_eq!((report["by_age"].as_u64(), report["by_score"].as_u64()), (Some(1), Some(1)));
+    let undone = sandbox.document(&["undo", done["run"].as_str().unwrap()]);
+    assert_eq!(undone["restored"], 2);
+}
+
+#[test]
+fn policies_are_compared_in_one_call() {
+    let sandbox = old();
+    sandbox.write("age.toml", "prune.mode = 'age'");
+    sandbox.write("both.toml", "prune.mode = 'both'");
+    sandbox.write("q.jsonl", "{\"query\": \"Where does Ann live?\"}\n{\"query\": \"Bob\"}\n");
+    let compare =
+        ["maintain", "prune", "--dry-run", "--compare", "age.toml", "both.toml", "--queries", "q.jsonl"];
+    let all = sandbox.document(&compare);
+    let rows: Vec<_> = all["policies"].as_array().unwrap().iter().map(|one| one["rows"].as_u64()).collect();
+    assert_eq!(rows, [Some(1), Some(2)]);
+    has(&all["policies"][0], &["policy", "rows", "bytes", "by_age", "by_score", "probes", "recall"]);
+    assert_eq!(all["policies"][1]["recall"], 0.0);
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 2);
+    // It is a dry run of this pass alone.
+    assert_eq!(sandbox.run(&["maintain", "prune", "--compare", "age.toml"]).code, 2);
+    assert_eq!(sandbox.run(&["maintain", "cap", "--dry-run", "--compare", "age.toml"]).error().0, "Invalid");
+    sandbox.write("bad.toml", "prune.mode = 'never'");
+    assert_eq!(sandbox.run(&["maintain", "prune", "--dry-run", "--compare", "bad.toml"]).error().0, "Policy");
+}
+
+#[test]
+fn a_target_prunes_a_kind_and_explain_shows_scores() {
+    let sandbox = old();
+    let story = sandbox.document(&["explain", "Bob married"]);
+    has(
+        &story["scores"],
+        &["retention_score", "memory_utility_score", "goal_relevance_score", "final_score"],
+    );
+    let target = ["maintain", "prune", "--kind", "consolidated_summary", "--target", "0"];
+    assert_eq!(sandbox.document(&target)["passes"][0]["changed"], 1);
+    assert!(sandbox.document(&["explain", "Bob married"]).get("scores").is_none());
+    assert_eq!(
+        sandbox.run(&["maintain", "prune", "--kind", "nonsense", "--target", "0"]).error().0,
+        "Invalid"
+    );
+    assert_eq!(sandbox.run(&["maintain", "prune", "--kind", "episode"]).code, 2);
+}

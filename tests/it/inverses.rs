@@ -1,0 +1,223 @@
+//! Each pass is carried out and taken back (LIFE-63): the export of every state afterwards is the export before. Where a pass has
+//! no inverse, the row says why.
+
+use crate::world::{World, axis, span, text};
+use oubliette::exchange::{Export, VectorsTo};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{Field, SupersedeMode, Tier};
+use oubliette::policy::Syntax;
+use oubliette::{Kind, MemoryId, Patch, Query, WriteOptions};
+use serde_json::{Value, json};
+
+/// What taking a pass back comes to.
+#[derive(Clone, Copy, PartialEq)]
+enum Inverse {
+    /// Everything is as before.
+    Whole,
+    /// Everything is as before but for the versions, which tell readers that the row went and came back, and the numbers of
+    /// holders, which are never given out again.
+    ButVersions,
+    /// As before, but for the end of the memories, which live on from the undo.
+    ButEnds,
+    /// There is none, because of this.
+    None(&'static str),
+}
+
+const POLICY: &str = "sweeper.demote_after = '7d'\nsweeper.short_term_cap = 2\nsweeper.tombstone_ttl = '10d'\n\
+    purge.per_write = 0\nundo.horizon = '7d'\nprune.enabled = true";
+
+/// A pass, what taking it back comes to, and what gives it something to do.
+type Story = (Pass, Inverse, fn(&World));
+
+const PASSES: [Story; 19] = [
+    (Pass::Fold, Inverse::None("a use has happened"), |world| {
+        world.add(text("used").vector(axis(0)));
+        world.ns.search(Query::vector(axis(0)).track(true)).unwrap();
+    }),
+    (Pass::Expire, Inverse::ButEnds, |world| {
+        world.add(text("over").tier(Tier::Working));
+        world.advance("73h");
+    }),
+    (Pass::Cap, Inverse::ButVersions, |world| {
+        for at in 0..4 {
+            world.add(text(&format!("short {at}")).tier(Tier::Working));
+        }
+    }),
+    (Pass::Superseded, Inverse::None("what is older than the undo horizon is erased"), |world| {
+        let [old, new] = ["old", "new"].map(|name| world.add(text(name)).id);
+        world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+        world.advance("20d");
+    }),
+    (Pass::Demote, Inverse::Whole, |world| {
+        for at in 0..5 {
+            world.add(text(&format!("little {at}")).importance(0.3).vector(axis(at % 4)));
+        }
+        world.advance("8d");
+    }),
+    (Pass::Snapshots, Inverse::ButVersions, |world| {
+        let drafts = (1..4).map(|hour| {
+            let stamp = json!({ "timestamp": format!("2026-01-01T0{hour}:00:00Z") });
+            text(&format!("profile {hour}")).kind(Kind::Snapshot).metadata(stamp)
+        });
+        // They were written under a policy with shorter periods.
+        world.db.set_policy("snapshot.period = '1h'", Syntax::Toml).unwrap();
+        drafts.for_each(|draft| drop(world.add(draft)));
+        world.db.set_policy(POLICY, Syntax::Toml).unwrap();
+    }),
+    (Pass::Collapse, Inverse::ButVersions, |world| {
+        for apps in [4, 7, 9] {
+            world.add(text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile));
+        }
+    }),
+    (Pass::NearDuplicates, Inverse::ButVersions, |world| {
+        world.ns.add_all(vec![text("the same"); 3], &apart()).unwrap();
+    }),
+    (Pass::VectorDuplicates, Inverse::ButVersions, |world| {
+        for name in ["a tall tree", "a high tree"] {
+            world.add(text(name).vector(axis(1)));
+        }
+    }),
+    (Pass::Backfill, Inverse::Whole, |world| {
+        for at in 0..7 {
+            let id = world.add(text(&format!("unsure {at}"))).id;
+            let mut patch = Patch::default();
+            patch.fields.confidence = Field::Null;
+            world.ns.update(id, patch).unwrap();
+        }
+    }),
+    (Pass::Supersession, Inverse::None("what it mends is damage, which nobody wants back"), |world| {
+        let [old, new] = ["old", "new"].map(|name| world.add(text(name).tag(name)).id);
+        world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+        world.forget_tag("new");
+    }),
+    (Pass::Promote, Inverse::Whole, |world| {
+        for (at, length) in [1, 1, 30].into_iter().enumerate() {
+            let said = format!("useful {at}, ").repeat(length);
+            used(world, world.add(text(&said).tier(Tier::Working)).id);
+        }
+    }),
+    (
+        Pass::Embed,
+        Inverse::None("a vector follows from a text; without an embedder there is none"),
+        |world| {
+            world.add(text("without a vector"));
+        },
+    ),
+    (Pass::Prune, Inverse::ButVersions, |world| {
+        for at in 0..3 {
+            let chapter = text(&format!("chapter {at}")).kind(Kind::ChapterSummary);
+            world.add(chapter.created_at(world.ago("40d")).vector(axis(at)));
+        }
+    }),
+    (Pass::Limbo, Inverse::None("what is past its horizon is erased"), |world| {
+        world.add(text("over").tier(Tier::Working));
+        world.advance("73h");
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+        world.advance("8d");
+    }),
+    (Pass::Retention, Inverse::None("what is past its time is erased"), |world| {
+        world.add(text("long ago"));
+        world.advance("40d");
+    }),
+    (Pass::Index, Inverse::None("an index follows from the memories"), |world| {
+        world.add(text("indexed").vector(axis(2)));
+    }),
+    (Pass::Repair, Inverse::None("an index follows from the memories"), |world| {
+        world.add(text("repaired").vector(axis(2)));
+    }),
+    // The same pass again, with a promise: a caller's end is kept to the letter.
+    (Pass::Expire, Inverse::None("a caller had set the end, and nothing is kept of it"), |world| {
+        world.add(text("promised").expiry(span("1h")));
+        world.advance("2h");
+    }),
+];
+
+fn apart() -> WriteOptions {
+    WriteOptions { no_dedup: true, ..WriteOptions::default() }
+}
+
+fn used(world: &World, id: MemoryId) {
+    let mut patch = Patch::default();
+    patch.fields.retrieval_count = Some(3);
+    patch.fields.last_retrieved = Field::Value(world.now());
+    world.ns.update(id, patch).unwrap();
+}
+
+/// The memories of an export in every state, each as one line. The runs and tombstones beside them tell what maintenance
+/// did, which undo does not unsay.
+fn exported(world: &World, left_out: &[&str]) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let export = Export { all_states: true, ..Export::new(["default".parse().unwrap()]) };
+    let snapshot = world.db.snapshot().unwrap();
+    export.write(&snapshot, &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
+    let lines: Vec<Value> = std::str::from_utf8(&lines)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let memories = lines.into_iter().filter(|line| line.get("text").is_some());
+    let trimmed = memories.map(|mut line| {
+        left_out.iter().for_each(|name| drop(line.as_object_mut().unwrap().remove(*name)));
+        line
+    });
+    trimmed.collect()
+}
+
+#[test]
+fn life_63_each_pass_is_carried_out_and_taken_back() {
+    for pass in Pass::ALL {
+        assert!(PASSES.iter().any(|(of, ..)| of == pass), "{pass} has no story here");
+    }
+    for (pass, inverse, story) in PASSES {
+        let world = World::new();
+        world.db.set_policy(POLICY, Syntax::Toml).unwrap();
+        story(&world);
+        let left_out: &[&str] = match inverse {
+            Inverse::Whole => &[],
+            Inverse::ButVersions => &["version", "next_holder"],
+            Inverse::ButEnds => &["version", "next_holder", "expires_at", "state"],
+            Inverse::None(_) => &["version"],
+        };
+        let before = exported(&world, left_out);
+        let report = world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        if let Inverse::None(_) = inverse {
+            // What has no inverse says so by a run that gives nothing back.
+            if let Some(run) = report.run {
+                let undone = world.ns.undo(run).unwrap();
+                assert_eq!(undone.restored, 0, "{pass}");
+            }
+            continue;
+        }
+        assert!(report.passes[0].changed > 0, "{pass} has found nothing to do");
+        assert_ne!(exported(&world, left_out), before, "{pass} has changed nothing");
+        let undone = world.ns.undo(report.run.unwrap()).unwrap();
+        assert_eq!((undone.restored, undone.lost.len()), (report.passes[0].changed, 0), "{pass}");
+        assert_eq!(exported(&world, left_out), before, "{pass}");
+        world.check();
+    }
+}
+
+/// V-300: three passes, each its own run, taken back the last first.
+#[test]
+fn v300_three_runs_are_taken_back_in_reverse_order() {
+    let world = World::new();
+    world.db.set_policy("sweeper.demote_after = '7d'", Syntax::Toml).unwrap();
+    for (pass, _, story) in PASSES {
+        if [Pass::Demote, Pass::Backfill, Pass::Promote].contains(&pass) {
+            story(&world);
+        }
+    }
+    let before = exported(&world, &[]);
+    let run = |pass: Pass| {
+        let report = world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        (report.run.unwrap(), report.passes[0].changed)
+    };
+    let runs = [run(Pass::Demote), run(Pass::Promote), run(Pass::Backfill)];
+    assert_eq!(runs.map(|(_, changed)| changed), [5, 3, 7]);
+    for (run, changed) in runs.into_iter().rev() {
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.restored, undone.lost.len()), (changed, 0));
+    }
+    assert_eq!(exported(&world, &[]), before);
+    world.check();
+}
