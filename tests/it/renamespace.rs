@@ -176,6 +176,28 @@ fn messages_go_where_their_family_goes() {
     assert_eq!(world.db.namespace("team").unwrap().events(&EventQuery::default()).unwrap().items.len(), 3);
 }
 
+/// What waits in limbo may name a memory that is gone. That is a reference across no border, and stays what it was.
+#[test]
+fn limbo_keeps_what_it_says_of_a_memory_that_is_gone() {
+    let world = World::new();
+    let gone = world.add(text("Ann's cup")).id;
+    let mut waits = text("beside the cup").tier(oubliette::memory::Tier::Working);
+    waits.links = Some(vec![Link { to: gone, relation: "beside".to_owned() }]);
+    let waits = world.add(waits).id;
+    world.advance("73h");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    world.forget_id(gone);
+    world.db.namespace("team").unwrap().add("Bob walks").unwrap();
+    assert_eq!(move_out(&world, "team").cross_namespace_edges, 0);
+    world.check();
+    let team = world.db.namespace("team").unwrap();
+    let there = team.get(waits).unwrap().unwrap();
+    assert_eq!((there.state, there.links.len()), (oubliette::State::Limbo, 1));
+    team.restore(waits).unwrap();
+    assert!(team.get(waits).unwrap().unwrap().links.is_empty(), "a link that leads nowhere does not return");
+    world.check();
+}
+
 #[test]
 fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     let world = World::new();
