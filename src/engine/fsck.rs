@@ -52,7 +52,7 @@ impl Database {
     /// assert_eq!((report.expired_purged, report.namespaces), (0, 1));
     /// assert_eq!(report.duplicate_groups[0].len(), 2);
     /// assert!(report.check.ok);
-    /// # db.close()?;
+    /// # db.clone().close()?;
     /// assert!(db.fsck(false).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
