@@ -38,8 +38,8 @@ impl Database {
     /// policy, without the bound that a sweep has; counts the namespaces; tells which visible memories repeat each other; and
     /// checks the file. A dry run removes nothing.
     ///
-    /// What was removed is taken back like any run of maintenance ([`Database::runs`]), except for memories whose end a
-    /// caller had set.
+    /// What was removed is taken back like any run of maintenance ([`Namespace::runs`](crate::Namespace::runs)), except
+    /// for memories whose end a caller had set.
     ///
     /// ```
     /// use oubliette::{Database, WriteOptions};

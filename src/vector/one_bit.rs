@@ -230,7 +230,7 @@ impl BitBlocks {
         }
     }
 
-    /// Writes a block. Its words lie as in these blocks: for each [`BIT_GROUP`] slots and each word, the words of
+    /// Writes a block. Its words lie as in these blocks: for each `BIT_GROUP` slots and each word, the words of
     /// these slots.
     ///
     /// # Panics
