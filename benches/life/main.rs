@@ -6,12 +6,16 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::indexing_slicing,
+    missing_docs,
     reason = "a bench may panic, and prints"
 )]
 
+#[path = "../figures/plot.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
 mod plot;
 mod story;
 
+use plot::Series;
 use story::{DAYS, Life, MONTH, Month};
 
 const WRITES: usize = 200_000;
@@ -35,8 +39,22 @@ fn main() {
     }
     println!("\n{} searches were counted.", life.recalls());
     if let Some(path) = arguments.get(1) {
-        std::fs::write(path, plot::months(&months)).unwrap();
+        std::fs::write(path, plotted(&months)).unwrap();
     }
+}
+
+/// Memories at the end of each month, with and without forgetting.
+fn plotted(months: &[Month]) -> String {
+    let line = |name: &str, value: fn(&Month) -> u64| Series {
+        name: name.to_owned(),
+        points: months.iter().map(|month| (month.number as f64, value(month).max(1) as f64)).collect(),
+    };
+    let lines = [
+        line("visible, forgetting", |month| month.tiers.iter().sum()),
+        line("visible, nothing forgotten", |month| month.kept),
+        line("writes so far", |month| month.writes as u64),
+    ];
+    plot::growth("Memories in two years", "month", "memories", &lines)
 }
 
 /// What the life promises of each month.

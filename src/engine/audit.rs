@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::error::Result;
-use crate::hygiene::{Field, PassReport, duplicate_groups};
+use crate::hygiene::{Field, duplicate_groups};
 use crate::model::{MemoryId, Pass};
 
 /// What the audit of a namespace found and did.
@@ -49,17 +49,13 @@ impl Namespace {
     pub fn audit(&self, dry_run: bool) -> Result<NamespaceAudit> {
         let options = MaintainOptions { dry_run, ..MaintainOptions::default() };
         let done = self.maintain_with(&options.passes([Pass::Expire, Pass::Cap]))?;
-        let removed = |pass: Pass| {
-            let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
-            done.passes.iter().find(|report| report.pass == pass).map_or(0, count)
-        };
         let noted = Arc::clone(&self.db.inner.accesses);
         let groups = self.gc_read(|rows, ns, now| {
             duplicate_groups(rows, &Field { ns, parts: None, now, damaged: Cell::new(0), noted })
         })?;
         Ok(NamespaceAudit {
-            expired_purged: removed(Pass::Expire),
-            short_term_evicted: removed(Pass::Cap),
+            expired_purged: done.removed(Pass::Expire, dry_run),
+            short_term_evicted: done.removed(Pass::Cap, dry_run),
             namespaces: u64::from(groups.is_some()),
             duplicate_groups: groups.unwrap_or_default(),
         })

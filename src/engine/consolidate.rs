@@ -99,11 +99,13 @@ impl Namespace {
         };
         for ids in batches {
             let is_first = report.created.is_empty() && report.failures.is_empty();
+            let shown_before = report.shown;
             match self.distil(&ids, summarizer, &policy, run, &mut report) {
                 Ok(()) => {}
                 Err(why) if is_first => return Err(why),
                 // The batches before this one stand, and an error would say that nothing was written.
                 Err(why) => {
+                    report.left += report.shown - shown_before;
                     report.failures.push(why.to_string());
                     break;
                 }

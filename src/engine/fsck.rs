@@ -10,7 +10,7 @@ use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::engine::sweeper::FailedPass;
 use crate::error::Result;
-use crate::hygiene::{CheckOptions, CheckReport, Field, PassReport, duplicate_groups};
+use crate::hygiene::{CheckOptions, CheckReport, Field, duplicate_groups};
 use crate::model::{MemoryId, Pass};
 
 /// What an audit found and did.
@@ -67,14 +67,9 @@ impl Database {
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
             Ok(())
         })?;
-        let removed = |pass: Pass| {
-            let of = |report: &&PassReport| report.pass == pass;
-            let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
-            done.passes.iter().find(of).map_or(0, count)
-        };
         Ok(FsckReport {
-            expired_purged: removed(Pass::Expire),
-            short_term_evicted: removed(Pass::Cap),
+            expired_purged: done.removed(Pass::Expire, dry_run),
+            short_term_evicted: done.removed(Pass::Cap, dry_run),
             namespaces: self.namespaces()?.len() as u64,
             duplicate_groups: self.repeats()?,
             failed,

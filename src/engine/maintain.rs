@@ -25,6 +25,14 @@ pub struct MaintainReport {
     pub passes: Vec<PassReport>,
 }
 
+impl MaintainReport {
+    /// The memories that a pass removed; in a dry run those that it would remove.
+    pub(super) fn removed(&self, pass: Pass, dry_run: bool) -> u64 {
+        let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
+        self.passes.iter().find(|report| report.pass == pass).map_or(0, count)
+    }
+}
+
 /// What all passes of one call share.
 pub(super) struct Sweep {
     pub(super) run: RunId,

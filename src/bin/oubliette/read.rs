@@ -294,7 +294,12 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
     }
     let text = match team.look_up(explained.id, false) {
         Ok(Got::Memory(memory)) => Some(memory.row_text),
-        Ok(Got::Tombstone(_)) | Err(_) => None,
+        Ok(Got::Tombstone(_)) | Err(Error::NotFound { .. }) => None,
+        Err(why) => {
+            // The story of a damaged memory is worth as much as any other.
+            output.remark(&format!("Its text is left out: {why}"));
+            None
+        }
     };
     output::text(&story::explanation(&document, text.as_deref(), place.now()))
 }
