@@ -270,7 +270,8 @@ fn erase(
     run: RunId,
     expired: &[MemoryId],
 ) -> Result<u64> {
-    let context = Context { actor: Actor::Sweeper, ..session.context(ns, Some(run)) };
+    let asked = session.context(ns, Some(run));
+    let context = Context { actor: Actor::Sweeper, ..asked.clone() };
     let horizon = session.in_force.policy.undo.horizon;
     // A namespace that was dropped meanwhile has no row to erase from.
     let Some(mut row) = session.ledger.tx.namespace(namespace.as_str())?.filter(|row| row.number == ns.0)
@@ -285,6 +286,6 @@ fn erase(
         erased += 1;
     }
     session.ledger.tx.put_namespace(namespace.as_str(), &row)?;
-    session.ledger.note_part(&context, run, RunSort::Compact, [("expired", erased)])?;
+    session.ledger.note_part(&asked, run, RunSort::Compact, [("expired", erased)])?;
     Ok(erased)
 }

@@ -44,6 +44,7 @@ mod prune;
 mod queue;
 mod reads;
 mod relocate;
+mod replace;
 mod runs;
 mod scorer;
 mod scores;

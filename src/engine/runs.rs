@@ -255,6 +255,7 @@ impl Namespace {
             })?;
             self.db.embed_waiting(waiting);
             undone.restored += step.restored;
+            undone.removed += step.removed;
             undone.lost.extend(step.lost);
             if step.finished {
                 return Ok(undone);

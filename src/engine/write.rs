@@ -258,8 +258,8 @@ impl Namespace {
     }
 
     /// Adds a memory that takes the place of another, from now on. Where the draft has the key of the old memory, the write
-    /// revises that key. Otherwise the old key only leads to the new memory: the key did not write that text, so it can neither
-    /// revise nor forget it.
+    /// revises that key, or call [`Namespace::replace`], which does so. Otherwise the old key only leads to the new memory: the
+    /// key did not write that text, so it can neither revise nor forget it.
     ///
     /// ```
     /// use oubliette::{Database, Draft, State};

@@ -14,6 +14,8 @@ const SLICE: usize = 64;
 pub(crate) struct Returned {
     /// Rows that are live again.
     pub(crate) restored: u64,
+    /// Rows that the run had made, now gone.
+    pub(crate) removed: u64,
     /// What could not be taken back, with the reason.
     pub(crate) lost: Vec<String>,
     /// Whether nothing of the run is left.
@@ -116,6 +118,7 @@ fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: 
     if there.is_some_and(|row| row.times.removed_at.is_none()) {
         let change = Change::Remove { id, reason: TombstoneReason::Undone, replaced_by: None };
         ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
+        all.removed += 1;
     } else {
         all.lost.push(format!("{id}: it was removed since"));
     }

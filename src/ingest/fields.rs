@@ -4,14 +4,10 @@
 use serde_json::Value;
 
 use crate::ledger::tier_ttl;
-use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, Time, Vitals};
+use crate::model::{EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, SOURCES_CODE, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
 
-/// The code of the expiry among the fields of a holder. The codes of [`Fields`] are their numbers.
-const EXPIRY_CODE: u8 = 250;
-/// The code of the sources among the fields of a holder.
-const SOURCES_CODE: u8 = 251;
 /// The domain of the HMACs of fields.
 const DOMAIN: &str = "field";
 

@@ -20,6 +20,8 @@ use crate::tools::{Caller, ToolError, ToolSchema, Toolbox};
 const SCHEME: &str = "memory://";
 /// What of the memories a session should know from the start.
 const BRIEFING: &str = "memory://briefing";
+/// Where the arguments stand in an envelope.
+const ARGS: &str = "/args";
 /// Tokens of the briefing and of the prompt.
 const TOKENS: usize = 1_500;
 /// Hits of the prompt.
@@ -60,6 +62,15 @@ impl Handler {
     /// The name of a tool by the name that a client has for it.
     fn tool(&self, name: &str) -> Option<&'static str> {
         self.0.all_names().into_iter().find(|own| plain(own) == name)
+    }
+
+    /// Says that there is no such tool, and which one or which ones there are.
+    fn no_tool(&self, name: &str) -> String {
+        let names: Vec<String> = self.0.all_names().into_iter().map(plain).collect();
+        match names.iter().find(|own| **own == plain(name)) {
+            Some(own) => format!("there is no tool {name}; its name is {own}"),
+            None => format!("there is no tool {name}; there are {}", names.join(", ")),
+        }
     }
 
     /// Calls a tool on a thread that may block, and tells the client how far it is.
@@ -125,8 +136,17 @@ fn told(tool: ToolSchema) -> Tool {
         .with_annotations(hints)
 }
 
+/// Why a call was refused, in the words of the protocol: arguments have no level of their own, and a model hears what to try.
 fn error_of(why: &ToolError) -> Value {
-    json!({ "code": why.code, "message": why.message, "pointers": why.pointers })
+    let next = match why.code.as_str() {
+        "memory_not_found" => "; search_memories and list_memories tell ids and keys",
+        "run_not_found" => "; the answers of run_maintenance and memory_compact_commit tell the ids of runs",
+        _ => "",
+    };
+    let pointers: Vec<&str> =
+        why.pointers.iter().map(|pointer| pointer.strip_prefix(ARGS).unwrap_or(pointer)).collect();
+    let message = format!("{}{next}", why.message.replace(&format!("{ARGS}/"), "/"));
+    json!({ "code": why.code, "message": message, "pointers": pointers })
 }
 
 impl ServerHandler for Handler {
@@ -151,7 +171,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(name) = self.tool(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None));
+            return Err(ErrorData::invalid_params(self.no_tool(&request.name), None));
         };
         let args = Value::Object(request.arguments.unwrap_or_default());
         let answer = match self.call(name, args, &context).await? {
@@ -171,7 +191,7 @@ impl ServerHandler for Handler {
         if ["tools/call", "resources/read", "prompts/get"].contains(&method.as_str()) {
             return Err(ErrorData::invalid_params(format!("{method} has parameters of another form"), None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None))
     }
 
     async fn list_resources(

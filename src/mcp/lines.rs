@@ -101,7 +101,8 @@ fn message(line: &[u8]) -> std::result::Result<Option<RxJsonRpcMessage<RoleServe
         // The id is that of the usual reader, so that whoever waits for an answer gets this one.
         let lax: Value = serde_json::from_str(text).unwrap_or_default();
         let code = if lax.is_null() { PARSE_ERROR } else { INVALID_REQUEST };
-        refused(code, lax.get("id").unwrap_or(&Value::Null), &format!("{}: {}", why.pointer, why.why))
+        let place = if why.pointer.is_empty() { "the message" } else { &*why.pointer };
+        refused(code, lax.get("id").unwrap_or(&Value::Null), &format!("{place}: {}", why.why))
     })?;
     let id = value.get("id").cloned();
     let is_call = value.get("method").is_some();

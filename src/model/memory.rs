@@ -58,13 +58,25 @@ pub struct Holder {
     pub follows: bool,
 }
 
-/// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that stands outside the table.
+/// The code of the expiry among the fields of a holder. The codes of the fields of the table are their numbers.
+pub(crate) const EXPIRY_CODE: u8 = 250;
+/// The code of the sources among the fields of a holder.
+pub(crate) const SOURCES_CODE: u8 = 251;
+/// The codes of what a caller gives beside the fields of the table, with the names of the draft.
+const BESIDE_THE_TABLE: [(u8, &str); 2] = [(EXPIRY_CODE, "expires_at"), (SOURCES_CODE, "sources")];
+
+/// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that nobody knows any more.
 mod names_of_fields {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::error::{Error, Result};
     use crate::model::field::Fields;
+    use crate::model::memory::BESIDE_THE_TABLE;
+
+    fn known() -> impl Iterator<Item = &'static (u8, &'static str)> {
+        Fields::NAMES.iter().chain(&BESIDE_THE_TABLE)
+    }
 
     pub(super) fn serialize<S: Serializer>(fields: &[(u8, [u8; 8])], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(fields.iter().map(|(number, _)| name_of(*number)))
@@ -80,12 +92,12 @@ mod names_of_fields {
     }
 
     fn name_of(number: u8) -> String {
-        let known = Fields::NAMES.iter().find(|(known, _)| *known == number);
+        let known = known().find(|(known, _)| *known == number);
         known.map_or_else(|| format!("#{number}"), |(_, name)| (*name).to_owned())
     }
 
     fn number_of(name: &str) -> Result<u8> {
-        let named = Fields::NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
+        let named = known().find(|(_, known)| *known == name).map(|(number, _)| *number);
         let numbered = || name.strip_prefix('#')?.parse().ok().filter(|number| name_of(*number) == name);
         let number = named.or_else(numbered);
         number.ok_or_else(|| Error::invalid("fields", "must name fields of a memory", name))

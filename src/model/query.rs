@@ -469,6 +469,24 @@ pub struct Hit {
     pub stands_for: Option<StandsFor>,
 }
 
+impl Hit {
+    /// Relevance below which a hit has next to nothing to do with the question.
+    const RELEVANT: f32 = 0.05;
+
+    /// Whether the memory has anything to do with the query, by its [`Hit::relevance`]: at least 0.05.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert!(team.search("what does Ann prefer")?.hits[0].is_relevant());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_relevant(&self) -> bool {
+        self.relevance >= Self::RELEVANT
+    }
+}
+
 /// What a summary stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StandsFor {

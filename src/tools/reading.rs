@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::limits::K_MAX;
-use crate::model::{Filter, Kind, Memory, PageRequest, Query, Time};
+use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::budget::{Budget, position, rest};
@@ -58,6 +58,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         query = query.as_of(time("as_of", at)?);
     }
     let found = host.namespace.search(query)?.hits;
+    let fits = found.first().is_none_or(Hit::is_relevant) || offset > 0;
     let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
     let mut hits = Vec::new();
     for hit in &found {
@@ -65,7 +66,8 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         let memory = host.namespace.get(hit.id)?;
         // Three digits say all that a reader makes of a score.
         let score = (f64::from(hit.score) * 1e3).round() / 1e3;
-        let mut one = json!({ "id": hit.id, "text": text, "score": score });
+        let relevance = (f64::from(hit.relevance) * 1e3).round() / 1e3;
+        let mut one = json!({ "id": hit.id, "text": text, "score": score, "relevance": relevance });
         if let Value::Object(members) = &mut one {
             members.extend(hit.key.clone().map(|key| ("key".to_owned(), json!(key))));
             members.extend((!is_whole).then(|| ("cut".to_owned(), json!(true))));
@@ -80,7 +82,14 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     }
     let is_last = hits.len() == found.len() && found.len() < limit || offset + hits.len() >= K_MAX;
     let next = (!is_last).then(|| (offset + hits.len()).to_string());
-    Ok(with_next(json!({ "hits": hits }), next))
+    let mut answer = json!({ "hits": hits });
+    if let (Value::Object(members), false) = (&mut answer, fits) {
+        members.insert(
+            "note".to_owned(),
+            json!("No memory fits well: the hits have next to nothing to do with the question."),
+        );
+    }
+    Ok(with_next(answer, next))
 }
 
 /// What `search_memories` answers.
@@ -89,6 +98,7 @@ pub(super) fn search_answer() -> Shape {
         told().required().named("id"),
         told().required().named("text"),
         Shape::Any.required().named("score"),
+        Shape::Any.required().about("How likely it answers the question, 0 to 1.").named("relevance"),
         told().optional().named("key"),
         Shape::Flag
             .optional()
@@ -101,7 +111,11 @@ pub(super) fn search_answer() -> Shape {
             .about("Of a summary: the number of memories in its place.")
             .named("stands_for"),
     ]);
-    Shape::Open(vec![all(hit).required().named("hits"), told().optional().named("next_cursor")])
+    Shape::Open(vec![
+        all(hit).required().named("hits"),
+        told().optional().about("Says so where no memory fits well.").named("note"),
+        told().optional().named("next_cursor"),
+    ])
 }
 
 /// A list of any length.
@@ -145,6 +159,11 @@ pub(super) fn get_answer() -> Shape {
     ])
 }
 
+/// A number with the digits that it was given.
+fn figure(number: Option<f32>) -> Value {
+    json!(number.and_then(|number| number.to_string().parse::<f64>().ok()))
+}
+
 /// A memory with the fields that a language model asks for.
 fn one(memory: &Memory, text: &str) -> Value {
     let mut members = Map::new();
@@ -161,8 +180,8 @@ fn one(memory: &Memory, text: &str) -> Value {
     tell("tier", json!(memory.tier));
     tell("tags", json!(memory.tags));
     tell("pinned", json!(memory.pinned));
-    tell("importance", json!(memory.importance));
-    tell("confidence", json!(memory.confidence));
+    tell("importance", figure(Some(memory.importance)));
+    tell("confidence", figure(memory.confidence));
     tell("metadata", json!(memory.metadata));
     tell("created_at", json!(memory.created_at));
     tell("happened_at", json!(memory.happened_at));
@@ -247,7 +266,18 @@ fn filter(kind: Option<&str>, tag: Option<&str>) -> Result<Option<Filter>> {
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))))
         .collect();
-    if wanted.is_empty() { Ok(None) } else { Filter::from_json(&Value::Object(wanted)).map(Some) }
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    // The filter is not what the caller wrote.
+    let filter = Filter::from_json(&Value::Object(wanted)).map_err(|error| match error {
+        Error::Invalid { field, why, value } => {
+            let name = if field.ends_with("tags") { "tag" } else { "kind" };
+            Error::Invalid { field: name.to_owned(), why, value }
+        }
+        error => error,
+    });
+    filter.map(Some)
 }
 
 /// An instant.

@@ -92,7 +92,7 @@ tools! {
     Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
         "Change the text or the fields of a memory. What is left out stays.";
     Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
-        "Put what is true now in the place of memories that are no longer true. Searches then find only the new one.";
+        "Put what is true now in the place of memories that are no longer true. Searches then find only the new one, which has the key of the old one.";
     Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;
         "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
     Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
@@ -110,7 +110,7 @@ tools! {
         "Get the memories of a group and the instructions to summarize them as JSON. Nothing is removed.";
     Envelope Removes "memory.compact_commit" summaries::compact_commit(CommitArguments)
         -> || with(&["summary_memory_id", "deleted_count", "skipped", "recall_guard", "run"]);
-        "Put a summary in the place of its sources, in one step. The sources can be brought back with memory.undo.";
+        "Put a summary in the place of its sources, in one step. Undo of its run brings the sources back.";
     Envelope AddsOnce "memory.compact_abort" summaries::compact_abort(AbortArguments)
         -> || with(&["plan_id", "state", "groups"]);
         "Give up a plan, or one group of it. Its memories stay as they are.";

@@ -5,11 +5,15 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{Decision, Outcome, Patch, SupersedeMode};
+use crate::model::{Decision, Draft, Outcome, Patch, SupersedeMode};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, name, told};
 use crate::tools::shape::{Member, Shape, list, text};
+
+/// The ways in which a caller lets one memory take the place of another.
+const MODES: [SupersedeMode; 3] =
+    [SupersedeMode::Replaced, SupersedeMode::Correction, SupersedeMode::Duplicate];
 
 /// The text of a memory.
 fn content() -> Shape {
@@ -18,6 +22,10 @@ fn content() -> Shape {
 
 fn tags() -> Member {
     list(text(1, 128), 0, 64).optional()
+}
+
+fn importance() -> Member {
+    Shape::Number { min: 0.0, max: Some(1.0) }.optional()
 }
 
 fn ttl() -> Member {
@@ -36,6 +44,7 @@ arguments! {
         kind: Option<String> = text(1, 64).optional().about("knowledge (the default), event, profile, behavior, skill or message.");
         tags: Option<Vec<String>> = tags();
         pinned: Option<bool> = Shape::Flag.optional().about("Whether maintenance must leave it alone.");
+        importance: Option<f64> = importance();
         ttl: Option<String> = ttl();
         happened_at: Option<String> = happened_at();
         metadata: Option<Value> = Shape::Object.optional();
@@ -50,6 +59,7 @@ pub(super) fn add(host: &Host, args: AddArguments, _: &dyn Caller) -> Result<Val
         ("kind", json!(args.kind)),
         ("tags", json!(args.tags)),
         ("pinned", json!(args.pinned)),
+        ("importance", json!(args.importance)),
         ("ttl", json!(args.ttl)),
         ("happened_at", json!(args.happened_at)),
         ("metadata", json!(args.metadata)),
@@ -64,7 +74,7 @@ arguments! {
         text: Option<String> = content().optional().about("The new text. The old one stays in the history.");
         tags: Option<Vec<String>> = tags();
         pinned: Option<bool> = Shape::Flag.optional();
-        importance: Option<f64> = Shape::Number { min: 0.0, max: Some(1.0) }.optional();
+        importance: Option<f64> = importance();
         ttl: Option<String> = ttl();
         happened_at: Option<String> = happened_at();
         metadata: Option<Value> = Shape::Object.optional();
@@ -102,8 +112,9 @@ arguments! {
     SupersedeArguments {
         old_ids: Vec<String> = list(name(), 1, 50).required().about("Ids or keys of what is no longer true.");
         text: Option<String> = content().optional().about("What is true instead; it becomes a memory.");
+        key: Option<String> = name().optional().about("With text, the name of the new memory [default: the key among old_ids].");
         new_id: Option<String> = name().optional().about("The memory that is true instead.");
-        mode: Option<SupersedeMode> = Shape::Word(SupersedeMode::ALL.iter().map(|mode| mode.as_str()).collect())
+        mode: Option<SupersedeMode> = Shape::Word(MODES.iter().map(|mode| mode.as_str()).collect())
             .or(SupersedeMode::default().as_str())
             .about("replaced: it was true until now; correction: it was never true; duplicate: both say the same.");
     }
@@ -114,16 +125,20 @@ arguments! {
 pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -> Result<Value> {
     let mode = args.mode.unwrap_or_default();
     if let Some(new) = args.new_id {
+        if let Some(key) = args.key {
+            return Err(Error::invalid(
+                "key",
+                "must stand beside text: a memory that is there has its names",
+                key,
+            ));
+        }
         host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
         let id = host.namespace.explain(new.as_str())?.id;
         return Ok(json!({ "id": id, "decision": "superseded", "superseded": args.old_ids }));
     }
-    let line = line([
-        ("text", json!(args.text)),
-        ("supersedes", json!(args.old_ids)),
-        ("supersede_mode", json!(mode)),
-    ])?;
-    let mut answer = written(&host.namespace.add(line.draft)?);
+    let mut draft = Draft::new(args.text.unwrap_or_default());
+    draft.key = args.key;
+    let mut answer = written(&host.namespace.replace(&args.old_ids, draft, mode, None)?);
     if let Value::Object(members) = &mut answer {
         members.insert("superseded".to_owned(), json!(args.old_ids));
     }

@@ -191,7 +191,7 @@ fn what_removes_looks_first() {
         assert_eq!((&told["memories"], &told["missing"]), (&json!(1), &json!(1)));
         assert_eq!(world.ns.state(tea).unwrap(), Some(State::Tombstoned));
         let everything = refused(&client, "forget_memories", json!({ "filter": {}, "dry_run": false })).await;
-        assert_eq!(everything, ("invalid_args".to_owned(), vec!["/args/filter".to_owned()]));
+        assert_eq!(everything, ("invalid_args".to_owned(), vec!["/filter".to_owned()]));
 
         world.advance("2h");
         let told = done(&client, "run_maintenance", json!({ "passes": ["expire"] })).await;
@@ -215,7 +215,7 @@ fn no_argument_widens_the_namespace() {
         for tool in client.list_all_tools().await.unwrap() {
             let name: &'static str = Box::leak(tool.name.to_string().into_boxed_str());
             let (code, pointers) = refused(&client, name, json!({ "namespace": "other" })).await;
-            assert!(code == "invalid_args" && pointers.contains(&"/args/namespace".to_owned()), "{name}");
+            assert!(code == "invalid_args" && pointers.contains(&"/namespace".to_owned()), "{name}");
         }
         let id = other.to_string();
         for name in [id.as_str(), "bob"] {
@@ -280,11 +280,11 @@ fn answers_fit_their_tokens_and_go_on_with_a_cursor() {
         assert_eq!(Some(whole), world.ns.text(long).unwrap());
         for (name, cursor) in [("get_memory", "1"), ("get_memory", "x"), ("get_memory", "999999")] {
             let told = refused(&client, name, json!({ "id": "long", "cursor": cursor })).await;
-            assert_eq!(told, ("invalid_args".to_owned(), vec!["/args/cursor".to_owned()]), "{name} {cursor}");
+            assert_eq!(told, ("invalid_args".to_owned(), vec!["/cursor".to_owned()]), "{name} {cursor}");
         }
         assert_eq!(
             refused(&client, "search_memories", json!({ "query": "x", "cursor": "5000" })).await.1,
-            ["/args/cursor"]
+            ["/cursor"]
         );
     });
 }
@@ -329,15 +329,12 @@ fn writes_say_what_became_of_them() {
         )
         .await;
         assert_eq!(told["id"], other["id"]);
-        assert_eq!(refused(&client, "update_memory", json!({ "id": other["id"] })).await.1, ["/args/text"]);
+        assert_eq!(refused(&client, "update_memory", json!({ "id": other["id"] })).await.1, ["/text"]);
         assert_eq!(
             refused(&client, "add_memory", json!({ "text": "x", "ttl": "soon" })).await,
-            ("invalid_args".to_owned(), vec!["/args/ttl".to_owned()])
+            ("invalid_args".to_owned(), vec!["/ttl".to_owned()])
         );
-        assert_eq!(
-            refused(&client, "add_memory", json!({ "text": "x", "kind": "fact" })).await.1,
-            ["/args/kind"]
-        );
+        assert_eq!(refused(&client, "add_memory", json!({ "text": "x", "kind": "fact" })).await.1, ["/kind"]);
         done(&client, "update_memory", json!({ "id": other["id"], "pinned": true, "importance": 0.9 })).await;
         assert!(world.row(other["id"].as_str().unwrap()).pinned);
         world.advance("1d");
@@ -357,7 +354,7 @@ fn writes_say_what_became_of_them() {
         assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["kind"] != "event"), "{found}");
         assert_eq!(
             refused(&client, "search_memories", json!({ "query": "x", "as_of": "monday" })).await.1,
-            ["/args/as_of"]
+            ["/as_of"]
         );
         let events = world.ns.history(other["id"].as_str().unwrap()).unwrap().events;
         assert!(events.iter().all(|event| event.actor == Actor::Tool));

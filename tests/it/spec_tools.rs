@@ -572,3 +572,42 @@ fn gc_32_fsck_audits_its_own_namespace_alone() {
     assert_eq!(told["audit"]["expired_purged"], 0);
     assert_eq!(other.stats().unwrap().memories.expired, 1, "what is of another namespace stays");
 }
+
+/// LIFE-6, MODEL-59: the key that a model knows is the one that says and forgets what is true now.
+#[test]
+fn a_fact_that_is_superseded_by_a_text_keeps_its_key() {
+    let world = World::new();
+    let tools = toolbox(&world);
+    let call = |name: &str, args: Value| tools.call(name, args).unwrap();
+    call("add_memory", json!({ "text": "Bob lives in Ghent", "key": "bob" }));
+    let bruges = call("supersede_memory", json!({ "old_ids": ["bob"], "text": "Bob lives in Bruges" }));
+    assert_eq!((&bruges["key"], &bruges["superseded"]), (&json!("bob"), &json!(["bob"])));
+    let rome = call("add_memory", json!({ "text": "Bob lives in Rome", "key": "bob", "importance": 0.46 }));
+    assert_eq!(rome["decision"], "revised", "the same key again replaces what it said");
+    assert_eq!(call("get_memory", json!({ "id": "bob" }))["importance"], json!(0.46));
+    assert_eq!(call("search_memories", json!({ "query": "Bob lives" }))["hits"].as_array().unwrap().len(), 1);
+    call("forget_memory", json!({ "id": "bob", "dry_run": false }));
+    assert_eq!(call("search_memories", json!({ "query": "Bob lives" }))["hits"], json!([]));
+
+    call("add_memory", json!({ "text": "Ann is here", "key": "ann" }));
+    let gone = json!({ "old_ids": ["ann"], "text": "Ann is gone", "key": "ann:now" });
+    assert_eq!(call("supersede_memory", gone)["key"], "ann:now");
+    let error =
+        tools.call("supersede_memory", json!({ "old_ids": ["ann"], "new_id": "ann:now", "key": "k" }));
+    assert_eq!(error.unwrap_err().pointers, ["/args/key"]);
+    let error = tools.call("search_memories", json!({ "query": "Ann", "kind": "nosuch" }));
+    assert_eq!(error.unwrap_err().pointers, ["/args/kind"]);
+    world.check();
+}
+
+#[test]
+fn a_search_says_so_where_no_memory_fits() {
+    let world = World::new();
+    world.ns.add("Ann prefers tea").unwrap();
+    let answer = toolbox(&world).call("search_memories", json!({ "query": "Ann prefers" })).unwrap();
+    assert!(answer["note"].is_null() && answer["hits"][0]["relevance"].as_f64() > Some(0.05), "{answer}");
+    world.db.use_embedder(oubliette::embed::HashEmbedder::new()).unwrap();
+    world.ns.maintain().unwrap();
+    let answer = toolbox(&world).call("search_memories", json!({ "query": "zebra quantum" })).unwrap();
+    assert!(answer["note"].as_str().is_some_and(|note| note.contains("No memory fits well")), "{answer}");
+}

@@ -423,8 +423,6 @@ pub(crate) struct SearchOptions {
     pub(crate) filter: Option<String>,
     #[command(flatten)]
     pub(crate) effort: EffortOptions,
-    #[command(flatten)]
-    pub(crate) past: PastOptions,
     /// Show how the search was answered
     #[arg(long)]
     pub(crate) explain: bool,
@@ -455,6 +453,8 @@ pub(crate) struct SearchOptions {
     /// The step of the host, if it counts steps; a hit that counts as retrieved keeps it
     #[arg(long, value_name = "N", requires = "track")]
     pub(crate) step: Option<u64>,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
 }
 
 #[derive(Debug, Args)]
@@ -476,14 +476,14 @@ pub(crate) struct NameOptions {
 pub(crate) struct GetOptions {
     /// Id or key
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) past: PastOptions,
     /// Also show the vector
     #[arg(long, conflicts_with_all = ["as_of", "valid_at", "known_at"])]
     pub(crate) vector: bool,
     /// Also show what the memory carries beside its text; bytes in Base64
     #[arg(long)]
     pub(crate) payload: bool,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
 }
 
 #[derive(Debug, Args)]
@@ -496,8 +496,6 @@ pub(crate) struct ListOptions {
     /// Only memories that match
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
-    #[command(flatten)]
-    pub(crate) past: PastOptions,
     /// List the latest created memories first, those of all parts together
     #[arg(long)]
     pub(crate) newest: bool,
@@ -507,6 +505,8 @@ pub(crate) struct ListOptions {
     /// Items of a page, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::arguments::ChangesOptions;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place};
+use crate::story;
 
 /// `changes`.
 pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Done {
@@ -16,12 +17,12 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Do
     let rows = page.changes.iter().map(|change| {
         vec![
             change.seq.to_string(),
-            change.at.to_string(),
+            story::when(change.at, place.now()),
             change.op.to_string(),
             change.id.map(|id| id.to_string()).unwrap_or_default(),
             change.fields.join(" "),
         ]
     });
-    output.list(&["seq", "at", "op", "id", "fields"], rows.collect(), "Nothing has changed")?;
+    output.list(&["seq", "when", "what", "id", "fields"], rows.collect(), "Nothing has changed")?;
     output::line(&format!("more: --since {}", page.next))
 }

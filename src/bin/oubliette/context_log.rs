@@ -15,6 +15,7 @@ use crate::{told, write};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ItemLine {
+    #[serde(alias = "memory")]
     memory_id: String,
     tokens: u32,
     bucket: Option<String>,
@@ -45,7 +46,7 @@ pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output) ->
 fn item(text: &[u8]) -> oubliette::Result<Inclusion> {
     let line: ItemLine = serde_json::from_slice(text).map_err(|why| {
         let shown = String::from_utf8_lossy(text).into_owned();
-        Error::invalid("line", format!("must be {{\"memory_id\", \"tokens\", \"bucket\"?}}: {why}"), shown)
+        Error::invalid("line", format!("must be {{\"memory\", \"tokens\", \"bucket\"?}}: {why}"), shown)
     })?;
     let item = Inclusion::new(line.memory_id, line.tokens);
     Ok(match line.bucket {

@@ -6,15 +6,15 @@ use std::path::Path;
 use oubliette::exchange::LineReader;
 use oubliette::maintain::{RunId, Undone};
 use oubliette::memory::{Got, Partition};
-use oubliette::report::{ForgetPlan, Forgotten};
+use oubliette::report::{Doomed, ForgetPlan, Forgotten};
 use oubliette::{Database, Error, ErrorKind, Filter, Forget, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::ForgetOptions;
 use crate::output::{self, Done, Failure, Output};
-use crate::place::{Access, Place, named};
-use crate::{told, write};
+use crate::place::{Access, Place};
+use crate::{runs, told, write};
 
 /// `forget`.
 pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Done {
@@ -56,8 +56,17 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
         };
         plan.answer.missing += elsewhere;
         database.close()?;
-        output.remark(&told(&plan));
-        return output.document(&answers::forget_plan(&plan));
+        if output.json || output.verbose {
+            output.remark(&told(&plan));
+            return output.document(&answers::forget_plan(&plan));
+        }
+        output::line(&told(&plan))?;
+        let row =
+            |doomed: &Doomed| vec![doomed.id.to_string(), doomed.keys.join(" "), doomed.state.to_string()];
+        return match plan.sample.is_empty() {
+            true => Ok(()),
+            false => output::table(&["id", "keys", "state"], plan.sample.iter().map(row)),
+        };
     }
     let mut done =
         if nothing { Forgotten::default() } else { database.namespace(&namespace)?.forget(what)? };
@@ -130,7 +139,7 @@ fn names_of(path: &Path) -> Result<Vec<String>> {
 
 /// `undo`.
 pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
-    let run = named("run", run.parse())?;
+    let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
     let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
     database.close()?;

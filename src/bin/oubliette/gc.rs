@@ -18,6 +18,7 @@ use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
+use crate::runs;
 use crate::told::of;
 
 /// Bytes of an answer that are read of a summarizer.
@@ -39,17 +40,17 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
             output.done(&json!(plan), |_| plan_told(&plan))
         }
         GcCommand::Show { plan: Some(plan) } => {
-            let plan = namespace.gc_show(plan.parse()?)?;
+            let plan = namespace.gc_show(id(plan)?)?;
             if output.json { output.document(&json!(plan)) } else { groups(&plan) }
         }
         GcCommand::Show { plan: None } => plans(&namespace, output),
         GcCommand::Pack { plan, group } => {
-            let pack = namespace.gc_pack(plan.parse()?, group).map_err(refused)?;
+            let pack = namespace.gc_pack(id(plan)?, group).map_err(refused)?;
             output::line(&json!(pack).to_string())
         }
         GcCommand::Commit(options) => commit(&namespace, options, output),
         GcCommand::Abort { plan, group, reason } => {
-            let plan = namespace.gc_abort(plan.parse()?, group.as_deref(), reason).map_err(refused)?;
+            let plan = namespace.gc_abort(id(plan)?, group.as_deref(), reason).map_err(refused)?;
             output.done(&json!(plan), |_| format!("Gave up; the plan is {}", plan.state))
         }
         GcCommand::Report { since } => {
@@ -111,11 +112,16 @@ fn groups(plan: &GcPlan) -> Done {
     output::table(&["group", "state", "memories", "tokens", "time", "where"], rows)
 }
 
+/// The plan that was typed.
+fn id(plan: &str) -> Result<RunId> {
+    runs::id("plan", plan, "gc show")
+}
+
 fn commit(namespace: &Namespace, options: &CommitOptions, output: Output) -> Done {
     let answer = read(&options.summary)?;
     let ids = options.sources.iter().map(|id| id.parse()).collect::<Result<Vec<MemoryId>>>()?;
     let sources = (!ids.is_empty()).then_some(ids.as_slice());
-    let plan: RunId = options.plan.parse()?;
+    let plan = id(&options.plan)?;
     let done = namespace.gc_commit(plan, &options.group, &answer, sources).map_err(refused)?;
     output.done(&json!(done), |_| {
         let gone = of(done.deleted_count, "memory", "memories");

@@ -86,7 +86,7 @@ pub(crate) struct CommitOptions {
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) plan: PlanOptions,
-    /// Who writes the summaries: builtin, which copies sentences; openai:MODEL at $OPENAI_BASE_URL, with $OPENAI_API_KEY; or
+    /// Who writes the summaries: builtin, which copies sentences without their filler words; openai:MODEL at $OPENAI_BASE_URL, with $OPENAI_API_KEY; or
     /// a command that reads the pack as JSON from standard input and prints JSON of the form json_v1. An answer that is no
     /// summary is given back, to a command under "repair"
     #[arg(long, value_name = "builtin|openai:MODEL|CMD", default_value = "builtin")]

@@ -19,6 +19,7 @@ mod front;
 mod gc;
 mod gc_arguments;
 mod goal;
+mod habit;
 mod latency;
 mod maintain;
 mod output;
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn start(json: bool) -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse().map_err(habit::advised) {
         Ok(arguments) => arguments,
         Err(error) if error.exit_code() == 0 => {
             // Help and version; a pipe that is closed early is no error.

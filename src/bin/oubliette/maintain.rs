@@ -19,12 +19,19 @@ use crate::{told, write};
 
 /// `init`.
 pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done {
-    let database = place.open_with(Access::Create, |builder| match options.dim {
-        Some(dim) => builder.dimensions(dim),
-        None => builder,
+    let embedder = place.embedder().map(embedder::named).transpose()?.flatten();
+    if let (Some(dim), Some(embedder)) = (options.dim, &embedder)
+        && dim != embedder.dimensions()
+    {
+        let why = format!("must be {}, the dimensions of {}", embedder.dimensions(), embedder.id());
+        return Err(Error::invalid("--dim", why, dim).into());
+    }
+    let database = place.open_with(Access::Create, |builder| match (options.dim, &embedder) {
+        (Some(dim), None) => builder.dimensions(dim),
+        _ => builder,
     })?;
     // One that was asked for is that of the file from now on.
-    if let Some(embedder) = place.embedder().map(embedder::named).transpose()?.flatten() {
+    if let Some(embedder) = embedder {
         database.fix_embedder(embedder)?;
     }
     let space = database.embedding_space()?;
@@ -35,7 +42,13 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done
         "dim": database.dimensions()?,
         "embedder": own,
     });
-    let told = format!("{} is a database", database.path().display());
+    let mut told = format!("{} is a database", database.path().display());
+    if let (None, Some(dim)) = (own, database.dimensions()?) {
+        told.push_str(&format!(
+            " for vectors of {dim} dimensions that you bring; a text without one is found by its words (`reembed \
+             EMBEDDER` gives it an embedder)"
+        ));
+    }
     database.close()?;
     output.done(&document, |_| told)
 }

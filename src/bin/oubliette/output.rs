@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use oubliette::Error;
 use serde_json::{Map, Value, json};
 
@@ -174,6 +174,10 @@ pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
     }
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)));
+    }
+    // An id stands whole, or nobody could copy it.
+    if let Some(column) = names.iter().position(|name| *name == "id").and_then(|at| table.column_mut(at)) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     line(&table.to_string())
 }

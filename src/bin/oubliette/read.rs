@@ -30,6 +30,16 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     if let (Got::Memory(memory), true) = (&mut got, options.payload) {
         memory.payload = team.payload(memory.id)?;
     }
+    if let (Got::Memory(memory), false) = (&got, output.json) {
+        let lacks = [
+            (options.vector && memory.vector.is_none(), "vector"),
+            (options.payload && memory.payload.is_none(), "payload"),
+        ];
+        lacks
+            .iter()
+            .filter(|(lacks, _)| *lacks)
+            .for_each(|(_, what)| output.remark(&format!("It has no {what}")));
+    }
     let carries = !options.payload && matches!(&got, Got::Memory(memory) if memory.has_payload);
     let mut text = answers::got_text(&namespace, &got, options.vector);
     if let Some(end) = successor(&team, &got)? {
@@ -194,14 +204,14 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     let row = |event: &Event| {
         vec![
             event.id.to_string(),
-            event.ts.to_string(),
+            story::when(event.ts, place.now()),
             event.channel.clone().unwrap_or_default(),
             event.author_kind.to_string(),
             event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
             event.payload.as_deref().map(|text| short(text, 60)).unwrap_or_default(),
         ]
     };
-    let heads = ["id", "ts", "channel", "author", "aggregate", "payload"];
+    let heads = ["id", "when", "channel", "author", "aggregate", "payload"];
     output.list(
         &heads,
         page.items.iter().map(row).collect(),
@@ -225,8 +235,8 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -
             aggregate.id.to_string(),
             aggregate.scope.clone().unwrap_or_default(),
             aggregate.dup_count.to_string(),
-            aggregate.ts_first.to_string(),
-            aggregate.ts_last.to_string(),
+            story::when(aggregate.ts_first, place.now()),
+            story::when(aggregate.ts_last, place.now()),
             aggregate.example_snippets.first().map(|text| short(text, 60)).unwrap_or_default(),
         ]
     };
@@ -252,7 +262,11 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
         return output::line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
     }
     let rows = page.items.iter().map(|tombstone| {
-        vec![tombstone.id.to_string(), tombstone.reason.as_str().to_owned(), tombstone.deleted_at.to_string()]
+        vec![
+            tombstone.id.to_string(),
+            tombstone.reason.as_str().to_owned(),
+            story::when(tombstone.deleted_at, place.now()),
+        ]
     });
     output::table(&["id", "reason", "deleted at"], rows)?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
@@ -267,18 +281,29 @@ pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
         return output
             .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
     }
-    let names = ["recorded_at", "id", "state", "superseded_by", "mode"];
-    output::table(&names, versions.iter().map(|version| cells(version, &names)))?;
-    let names: &[&str] = if output.verbose {
-        &["at", "op", "subject", "rule", "actor"]
-    } else {
-        &["at", "op", "subject", "actor"]
+    let table = |columns: &[(&str, &str)], rows: &[Value]| {
+        let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
+        output::table(&heads, rows.iter().map(|row| cells(row, columns, place.now())))
     };
-    output::table(names, events.iter().map(|event| cells(event, names)))
+    let columns = [
+        ("recorded_at", "stored"),
+        ("id", "id"),
+        ("state", "state"),
+        ("superseded_by", "replaced by"),
+        ("mode", "how"),
+    ];
+    table(&columns, &versions)?;
+    let mut columns = vec![("at", "when"), ("op", "what"), ("subject", "subject"), ("actor", "by")];
+    if output.verbose {
+        columns.insert(3, ("rule", "rule"));
+    }
+    table(&columns, &events)
 }
 
-fn cells(document: &Value, names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| document.get(name).map(plain).unwrap_or_default()).collect()
+/// The members of a document that stand in the columns of a table, instants as local dates.
+fn cells(document: &Value, columns: &[(&str, &str)], now: Time) -> Vec<String> {
+    let shown = |value: &Value| value.as_str().map_or_else(|| plain(value), |text| story::date(text, now));
+    columns.iter().map(|(name, _)| document.get(name).map(shown).unwrap_or_default()).collect()
 }
 
 /// `explain`.
@@ -301,7 +326,7 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
             None
         }
     };
-    output::text(&story::explanation(&document, text.as_deref(), place.now()))
+    output::text(&story::explanation(name, &document, text.as_deref(), place.now()))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
@@ -341,12 +366,13 @@ pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
     rows.push(("duplicates", String::new(), health.duplicates_detected));
     rows.push(("snapshots", String::new(), health.profile_snapshots));
     let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
-    output::table(&["", "name", "memories"], rows)?;
+    output::table(&["what", "name", "memories"], rows)?;
     if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
+        let (oldest, newest) = (story::date(oldest, place.now()), story::date(newest, place.now()));
         output::line(&format!("The shared memories were created from {oldest} to {newest}."))?;
     }
     match &health.last_prune {
-        Some(at) => output::line(&format!("Snapshots were last pruned at {at}.")),
+        Some(at) => output::line(&format!("Snapshots were last pruned {}.", story::date(at, place.now()))),
         None => Ok(()),
     }
 }

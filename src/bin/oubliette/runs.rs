@@ -1,24 +1,24 @@
 //! `runs`: operations of many parts, and what became of them.
 
-use oubliette::Error;
 use oubliette::maintain::{RunId, RunReport};
+use oubliette::{Error, Result, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::RunsOptions;
 use crate::output::{self, Done, Output, plain};
-use crate::place::{Place, named};
+use crate::place::Place;
+use crate::story;
 
 /// `runs`. Whoever may write knows that nobody else does, and can tell a run that was cut off from one at work.
 pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let id = |name: &str, text: &String| -> oubliette::Result<RunId> { named(name, text.parse()) };
     if let Some(run) = &options.run {
-        let run = id("run", run)?;
+        let run = id("run", run, "runs")?;
         let report = place.open_best()?.namespace(&namespace)?.run(run)?;
         let report = report.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
         return output.document(&json!(report));
     }
-    let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor)).transpose()?;
+    let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor, "runs")).transpose()?;
     let page = place.open_best()?.namespace(&namespace)?.runs(options.page.limit, before)?;
     if output.json {
         let mut document = Map::new();
@@ -31,26 +31,32 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output) -> Done 
     }
     let heads = ["id", "what", "by", "started", "state", "counts", "undo until"];
     let none = "No run; an import or `maintain` makes one";
-    output.list(&heads, page.items.iter().map(row).collect(), none)?;
+    output.list(&heads, page.items.iter().map(|run| row(run, place.now())).collect(), none)?;
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
 }
 
-fn row(run: &RunReport) -> Vec<String> {
+fn row(run: &RunReport, now: Time) -> Vec<String> {
     let until = match (run.can_be_undone, run.undoable_until) {
         (false, _) => String::new(),
         (true, None) => "any time".to_owned(),
-        (true, Some(until)) => until.to_string(),
+        (true, Some(until)) => story::when(until, now),
     };
     vec![
         run.id.to_string(),
         run.sort.to_string(),
         run.by.to_string(),
-        run.started_at.to_string(),
+        story::when(run.started_at, now),
         run.status.to_string(),
         plain(&json!(run.counts)),
         until,
     ]
+}
+
+/// The id of a run that was typed; `list` is the command that lists such ids.
+pub(crate) fn id(name: &str, text: &str, list: &str) -> Result<RunId> {
+    text.parse()
+        .map_err(|_| Error::invalid(name, format!("must be an id, such as those that `{list}` lists"), text))
 }

@@ -20,9 +20,6 @@ use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
-/// Relevance below which a hit has next to nothing to do with the question.
-const RELEVANT: f32 = 0.05;
-
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
     if let Some(queries) = &options.queries {
@@ -77,7 +74,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     }
     let rows = rows(&team, &hits, options.around)?;
     remark_of_past(&found.plan, output);
-    if hits.first().is_some_and(|best| best.relevance < RELEVANT) {
+    if hits.first().is_some_and(|best| !best.is_relevant()) {
         output.remark("No memory fits well: the best hit has next to nothing to do with the question");
     }
     let known = database.namespaces()?;

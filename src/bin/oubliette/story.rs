@@ -28,6 +28,11 @@ pub(crate) fn when(at: Time, now: Time) -> String {
     format!("{} ({})", local.unwrap_or_else(|| at.to_string()), distance(at, now))
 }
 
+/// The same of an instant that is text; another text stays as it is.
+pub(crate) fn date(text: &str, now: Time) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), |at| when(at, now))
+}
+
 fn distance(at: Time, now: Time) -> String {
     let millis = now.as_millis().saturating_sub(at.as_millis());
     let seconds = millis.unsigned_abs() / 1_000;
@@ -195,8 +200,19 @@ fn details(of: Subject<'_>) -> Vec<String> {
         let members = members.iter().map(|(name, value)| format!("{name} {}", plain(value)));
         lines.push(format!("Metadata: {}", members.collect::<Vec<_>>().join(", ")));
     }
-    lines.extend(of.text("payload").map(|payload| format!("Payload: {payload}")));
+    let payload = of.members.get("payload").filter(|payload| !payload.is_null());
+    lines.extend(payload.map(|payload| format!("Payload: {}", shown(payload))));
+    let vector = of.list("vector");
+    if !vector.is_empty() {
+        let numbers = vector.iter().map(plain).collect::<Vec<_>>().join(" ");
+        lines.push(format!("Vector of {} dimensions: {numbers}", vector.len()));
+    }
     lines
+}
+
+/// A payload: a text as it is, JSON as JSON.
+fn shown(payload: &Value) -> String {
+    payload.as_str().map_or_else(|| payload.to_string(), str::to_owned)
 }
 
 fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
@@ -215,14 +231,14 @@ fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
 }
 
 /// `explain`: the story of a memory whose text, where it still has one, is `text`.
-pub(crate) fn explanation(document: &Value, text: Option<&str>, now: Time) -> Vec<String> {
+pub(crate) fn explanation(name: &str, document: &Value, text: Option<&str>, now: Time) -> Vec<String> {
     let of = Subject { members: document, now };
     let mut lines: Vec<String> = text.map(|text| vec![text.to_owned(), String::new()]).unwrap_or_default();
     lines.push(format!(
-        "{} is {}.",
-        of.text("id").unwrap_or("it"),
+        "{name} is {}.",
         match of.text("state").unwrap_or("live") {
             "tombstoned" => "gone",
+            "limbo" => "in limbo",
             state => state,
         }
     ));

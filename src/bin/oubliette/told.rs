@@ -27,6 +27,10 @@ pub(crate) fn write(answer: &Value) -> String {
         Some(true) => format!("{told}; its payload stays with the earlier version"),
         _ => told,
     };
+    let told = match answer.get("pending").and_then(Value::as_bool) {
+        Some(true) => format!("{told}; it has no vector and is found by its words"),
+        _ => told,
+    };
     match answer.get("hints").and_then(Value::as_array).map_or(0, Vec::len) {
         0 => told,
         near => format!("{told}; {} near to it (-v tells)", of(near as u64, "memory is", "memories are")),

@@ -10,10 +10,10 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
-use oubliette::memory::{Expiry, Field, Got, SupersedeMode};
+use oubliette::memory::{Expiry, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, Memory, Name, Namespace, NamespaceName, Outcome, Result,
-    State, Time, WriteOptions,
+    Database, Decision, Draft, Error, ErrorKind, Namespace, NamespaceName, Outcome, Result, Time,
+    WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -357,6 +357,16 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Do
     output.done(&document, |_| format!("Touched {} in {namespace}", told::of(touched, "memory", "memories")))
 }
 
+/// The error, which names an argument of the library, by the option that was typed.
+fn option(error: Error) -> Error {
+    match error {
+        Error::Invalid { field, why, value } if field == "key" || field == "at" => {
+            Error::Invalid { field: format!("--{field}"), why, value }
+        }
+        error => error,
+    }
+}
+
 /// `supersede`.
 pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
@@ -373,8 +383,9 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         }
         (None, text) => {
             let team = database.namespace(&namespace)?;
-            let how = Replacing { mode, at, now: place.now() };
-            let outcome = with_text(&team, options, text.as_deref().unwrap_or_default(), how)?;
+            let mut draft = Draft::new(text.as_deref().unwrap_or_default());
+            draft.key.clone_from(&options.key);
+            let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
             written(&team, &outcome)?
         }
     };
@@ -384,90 +395,6 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         let new = options.with.as_deref().unwrap_or(told::name(answer));
         format!("{new} takes the place of {old}")
     })
-}
-
-/// How one memory takes the place of another.
-#[derive(Clone, Copy)]
-struct Replacing {
-    mode: SupersedeMode,
-    at: Option<Time>,
-    now: Time,
-}
-
-/// A new text in the place of others. It is written under the key that was asked for, or else under the first name that is
-/// the key of a live memory: a key that only leads to a text can neither revise nor forget it.
-fn with_text(team: &Namespace, options: &SupersedeOptions, text: &str, how: Replacing) -> Result<Outcome> {
-    let mut draft = Draft::new(text);
-    draft.key.clone_from(&options.key);
-    draft.agent = part_of(team, &options.old)?;
-    // Until an instant ahead, the key answers with the old text.
-    let ahead = how.at.is_some_and(|at| at > how.now);
-    let (mut old, mut revises) = (Vec::new(), false);
-    for name in &options.old {
-        let Got::Memory(memory) = team.look_up(name, false)? else {
-            old.push(Name::from(name));
-            continue;
-        };
-        old.push(Name::from(memory.id));
-        let key = options.key.as_ref().unwrap_or(name);
-        if !revises && memory.state == State::Live && memory.keys.contains(key) {
-            match &options.key {
-                Some(key) if ahead => {
-                    let why =
-                        "must be another key with an --at that lies ahead: until then the old text has it";
-                    return Err(Error::invalid("--key", why, key));
-                }
-                None if ahead => continue,
-                _ => revises = true,
-            }
-            draft.key = Some(key.clone());
-            draft.supersede_mode = Some(how.mode);
-            if how.mode == SupersedeMode::Replaced {
-                begin_anew(&mut draft, &memory, how);
-            }
-        }
-    }
-    team.database().batch(|batch| {
-        // An equal text that somebody else wrote is another memory, and must not get this one's validity.
-        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        let outcome = batch.add_with(team.name(), draft.clone(), &apart)?;
-        let revised = match outcome.decision.settled() {
-            Decision::Revised { old } => Some(Name::from(*old)),
-            _ => None,
-        };
-        let left: Vec<&Name> = old.iter().filter(|name| Some(*name) != revised.as_ref()).collect();
-        if !left.is_empty() {
-            batch.supersede(team.name(), left, outcome.id, how.mode, how.at)?;
-        }
-        Ok(outcome)
-    })
-}
-
-/// What a revision would take over from the old text, but that belongs to the old state of the world: its validity.
-fn begin_anew(draft: &mut Draft, old: &Memory, how: Replacing) {
-    if how.at.is_some() || old.valid_from.is_some() {
-        draft.fields.valid_from = Field::Value(how.at.unwrap_or(how.now));
-    }
-    if old.valid_to.is_some() {
-        draft.fields.valid_to = Field::Null;
-    }
-}
-
-/// The agent in whose part all of these memories are; none for the shared one.
-fn part_of(team: &Namespace, names: &[String]) -> Result<Option<String>> {
-    let mut agents = Vec::new();
-    for name in names {
-        if let Got::Memory(memory) = team.look_up(name, false)? {
-            agents.push(memory.partition.agent_name().map(str::to_owned));
-        }
-    }
-    agents.dedup();
-    if agents.len() > 1 {
-        let parts = agents.iter().map(|agent| agent.as_deref().unwrap_or("shared"));
-        let parts = parts.collect::<Vec<_>>().join(", ");
-        return Err(Error::invalid("old", "must be memories of one part, where the new one goes", parts));
-    }
-    Ok(agents.pop().flatten())
 }
 
 /// `restore`.

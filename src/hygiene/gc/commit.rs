@@ -89,7 +89,9 @@ pub(crate) fn carry_out(
         let why = format!("{hit_before} questions find a source, and {hit_after} would find the summary");
         return Ok(Verdict::Refused(Refusal::RecallBelowFloor, why));
     }
-    let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..writer.context.clone() };
+    // The engine carries the round out, row by row; the run is of whoever asked for the round.
+    let asked = writer.context.clone();
+    let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..asked.clone() };
     writer.context = context.clone();
     let by = (RuleId::SUMMARIZE, writer.policy.gc.delete_sources);
     let summary = writer.store_made(wanted.draft, group.part, &kept, wanted.tags, by)?;
@@ -103,7 +105,7 @@ pub(crate) fn carry_out(
         }
     }
     let removed = if writer.policy.gc.delete_sources { kept.len() as u64 } else { 0 };
-    writer.ledger.note_part(&context, wanted.run, RunSort::Maintain, [("summarized", kept.len() as u64)])?;
+    writer.ledger.note_part(&asked, wanted.run, RunSort::Maintain, [("summarized", kept.len() as u64)])?;
     writer.ledger.end_run(ns, wanted.run, context.now)?;
     group = GroupRow {
         state: GroupState::Committed,

@@ -300,7 +300,7 @@ fn forget_says_first_what_would_go() {
     let refused = sandbox.run(&["forget", "--filter", "{}", "--yes"]).error();
     assert!(refused.0 == "Invalid" && refused.1.contains("filter"), "{refused:?}");
     let told = sandbox.plain(&["--db", "m.oub", "forget", "--filter", "{}", "--all", "--dry-run"], b"");
-    assert!(told.err.starts_with("would forget 3 memories (3 live, 0 superseded, "), "{told:?}");
+    assert!(told.out.starts_with("would forget 3 memories (3 live, 0 superseded, "), "{told:?}");
     let done = sandbox.document(&["forget", "--filter", "{}", "--all", "--yes"]);
     assert_eq!(done["forgotten"], 3);
 }
@@ -580,6 +580,11 @@ fn the_demo_tells_its_story_the_same_each_time() {
     assert_eq!(
         (&check["ok"], check["erased_memories_searched_for"].as_u64() > Some(0)),
         (&json!(true), true)
+    );
+    let told = sandbox.plain(&["demo"], b"").out;
+    assert!(
+        told.contains("every invariant holds; no byte of") && !told.contains("something is wrong"),
+        "{told}"
     );
     let step = |name: &str| steps.iter().find(|step| step["step"] == name).unwrap();
     let collapse = step("collapse");

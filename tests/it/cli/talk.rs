@@ -213,3 +213,86 @@ fn a_person_is_asked_before_a_namespace_goes() {
         "a pipe is not asked"
     );
 }
+
+#[test]
+fn a_database_for_vectors_of_others_says_so_and_a_refused_one_is_not_made() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.plain(&["--db", "a.oub", "init", "--dim", "384", "--embedder", "static-mini"], b"");
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("--dim: must be 256, the dimensions of static-mini"), "{refused:?}");
+    assert!(!sandbox.path("a.oub").exists(), "a refused call leaves nothing behind");
+
+    let made = read(&sandbox, &["init", "--dim", "384"]);
+    assert!(made.contains("vectors of 384 dimensions that you bring") && made.contains("reembed"), "{made}");
+    let added = read(&sandbox, &["add", "Ann prefers tea", "--key", "ann"]);
+    assert!(added.contains("it has no vector and is found by its words"), "{added}");
+    let shown = read(&sandbox, &["get", "ann", "--vector", "--payload"]);
+    assert!(shown.contains("It has no vector") && shown.contains("It has no payload"), "{shown}");
+}
+
+#[test]
+fn a_vector_and_a_payload_are_shown_to_a_person() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.json", "{\"steps\":[1,2]}");
+    read(&sandbox, &["add", "Ann prefers tea", "--key", "ann", "--payload", "p.json"]);
+    let shown = read(&sandbox, &["get", "ann", "--vector", "--payload"]);
+    assert!(shown.contains("Payload: {\"steps\":[1,2]}"), "{shown}");
+    assert!(shown.contains("Vector of 256 dimensions: "), "{shown}");
+}
+
+#[test]
+fn tables_tell_instants_as_local_dates_with_their_distance() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann lives in Ghent", "--key", "home"]);
+    for command in [&["history", "home"][..], &["changes"]] {
+        let shown = read(&sandbox, command);
+        assert!(shown.contains("(just now)") && !shown.contains("T12:00:00"), "{shown}");
+    }
+    sandbox.write("in.jsonl", "{\"text\":\"Bob walks\"}\n");
+    read(&sandbox, &["import", "in.jsonl"]);
+    let runs = read(&sandbox, &["runs"]);
+    assert!(runs.contains("2026-03-10 12:00") && !runs.contains("T12:00:00"), "{runs}");
+    let id = runs.lines().filter_map(|line| line.split_whitespace().next());
+    assert!(id.into_iter().any(|word| word.len() == 36), "an id stands whole: {runs}");
+}
+
+#[test]
+fn habits_of_other_programs_lead_to_the_commands_that_are_meant() {
+    let sandbox = Sandbox::new();
+    for (typed, meant) in [("rm", "forget"), ("delete", "forget"), ("query", "search"), ("put", "add")] {
+        let answer = sandbox.plain(&[typed, "x"], b"");
+        assert_eq!(answer.code, 2, "{answer:?}");
+        assert!(answer.err.contains(&format!("'{meant}'")), "{typed}: {}", answer.err);
+    }
+    let answer = sandbox.plain(&["search", "where", "does", "Ann", "live"], b"");
+    assert!(answer.err.contains("a text of several words stands in quotes"), "{}", answer.err);
+    for (command, list) in [(&["undo", "nosuch"][..], "`runs`"), (&["gc", "show", "99"], "`gc show`")] {
+        let answer = sandbox.plain(&[&["--db", "m.oub"], command].concat(), b"");
+        assert!(!answer.err.contains("UUID"), "{}", answer.err);
+        assert!(answer.err.contains(list) || answer.err.contains("database not found"), "{}", answer.err);
+    }
+}
+
+#[test]
+fn a_heading_of_the_help_has_only_its_own_options() {
+    let sandbox = Sandbox::new();
+    for (command, heading, own) in [
+        ("search", "Options that read the past:", "--explain"),
+        ("get", "Options that read the past:", "--vector"),
+        ("list", "Options that read the past:", "--limit"),
+        ("maintain", "Options of prune:", "--report"),
+    ] {
+        let help = sandbox.plain(&[command, "--help"], b"").out;
+        let (at, heading) = (help.find(own).unwrap(), help.find(heading).unwrap());
+        assert!(at < heading, "{command}: {own} stands below another heading\n{help}");
+    }
+}
+
+#[test]
+fn a_dry_run_of_forget_is_a_sentence_and_the_memories_that_would_go() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann lives in Ghent", "--key", "home"]);
+    let told = read(&sandbox, &["forget", "home", "--dry-run"]);
+    assert!(told.starts_with("would forget 1 memory") && told.contains("home"), "{told}");
+    assert!(!told.contains("answer."), "{told}");
+}

@@ -14,7 +14,7 @@ use crate::world::World;
 /// Operations between two looks at everything.
 const ROUND: usize = 1_000;
 /// Questions of a look. With a few dozen, one that is hard decides whether the mean is above 0.99.
-const QUESTIONS: usize = 400;
+const QUESTIONS: usize = 200;
 
 /// The folder of the data; none where it is not at hand.
 fn data() -> Option<PathBuf> {

@@ -43,11 +43,11 @@ pub(crate) struct MaintainOptions {
     /// Number of threads, 1 to 1024 [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    #[command(flatten)]
-    pub(crate) prune: PruneOptions,
     /// Also write the report to a file
     #[arg(long, value_name = "F.json")]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) prune: PruneOptions,
 }
 
 #[derive(Debug, Args)]

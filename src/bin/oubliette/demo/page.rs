@@ -104,12 +104,17 @@ fn told(step: &Value) -> String {
             get("tokens_before")
         ),
         "compact" => format!("{} bytes before, {} after", get("bytes_before"), get("bytes_after")),
-        "check" => format!(
-            "{}; no byte of {} forgotten memories is in the file: {}",
-            if get("ok") == "true" { "every invariant holds" } else { "something is wrong" },
-            get("erased_memories_searched_for"),
-            get("ok")
-        ),
+        "check" => {
+            let searched = get("erased_memories_searched_for");
+            match step.get("ok").and_then(Value::as_bool) {
+                Some(true) => {
+                    format!("every invariant holds; no byte of {searched} forgotten memories is in the file")
+                }
+                _ => format!(
+                    "something is wrong, in the rows or in the bytes of {searched} forgotten memories"
+                ),
+            }
+        }
         _ => String::new(),
     }
 }

@@ -1,0 +1,42 @@
+//! What users of other programs type from habit, and what it is called here.
+
+use clap::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Commands of others, and ours.
+const HABITS: [(&[&str], &str); 7] = [
+    (&["rm", "del", "delete", "remove", "erase", "drop", "unlearn"], "forget"),
+    (&["put", "set", "store", "insert", "create", "remember", "write", "save", "push"], "add"),
+    (&["query", "find", "recall", "ask", "lookup", "grep", "retrieve"], "search"),
+    (&["show", "cat", "read", "fetch", "view"], "get"),
+    (&["dump", "save-all"], "export"),
+    (&["load", "restore-all", "ingest"], "import"),
+    (&["clean", "cleanup", "prune", "sweep", "vacuum", "dedup"], "maintain"),
+];
+
+/// The error, with a tip that leads from a habit to what was meant.
+pub(crate) fn advised(mut error: Error) -> Error {
+    let typed = |error: &Error, kind| match error.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.clone()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = typed(&error, ContextKind::InvalidSubcommand);
+            let known = word.and_then(|word| HABITS.iter().find(|(words, _)| words.contains(&&*word)));
+            if let Some((_, ours)) = known {
+                let ours = ContextValue::Strings(vec![(*ours).to_owned()]);
+                error.insert(ContextKind::SuggestedSubcommand, ours);
+            }
+        }
+        ErrorKind::UnknownArgument => {
+            let word = typed(&error, ContextKind::InvalidArg).filter(|word| !word.starts_with('-'));
+            if word.is_some() {
+                let tip = "a text of several words stands in quotes".into();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            }
+        }
+        _ => {}
+    }
+    error
+}

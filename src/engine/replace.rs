@@ -1,0 +1,125 @@
+//! A new text in the place of others, under the key by which the old text was known.
+
+use crate::engine::namespace::Namespace;
+use crate::engine::write::WriteOptions;
+use crate::error::{Error, Result};
+use crate::model::{Decision, Draft, Field, Memory, Name, Outcome, State, SupersedeMode, Time};
+use crate::recall::Got;
+
+/// When and how one memory takes the place of another.
+#[derive(Clone, Copy)]
+struct Change {
+    mode: SupersedeMode,
+    at: Option<Time>,
+    now: Time,
+}
+
+impl Change {
+    /// Whether the world changes later, so that until then a key answers with the old text.
+    fn is_ahead(self) -> bool {
+        self.at.is_some_and(|at| at > self.now)
+    }
+}
+
+impl Namespace {
+    /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is written
+    /// under the first of the old names that is the key of a live memory, so that this key can revise and forget what
+    /// is true now. With [`Namespace::supersede`] such a key only leads to the new memory. `at` is the instant at which the world changed, for the mode
+    /// `replaced`; none stands for now. Until an instant ahead, the old key stays with the old memory.
+    ///
+    /// ```
+    /// use oubliette::memory::SupersedeMode;
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    /// let bruges = team.replace(["ann:home"], Draft::new("Ann lives in Bruges"), SupersedeMode::Replaced, None)?;
+    /// assert_eq!(bruges.key.as_deref(), Some("ann:home"));
+    /// team.forget("ann:home")?;
+    /// assert!(team.search("Ann")?.hits.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, for an instant with a mode
+    /// other than `replaced`, and for a key of the draft that an old memory keeps until an instant ahead.
+    pub fn replace(
+        &self,
+        old: impl IntoIterator<Item = impl Into<Name>>,
+        new: impl Into<Draft>,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<Outcome> {
+        if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
+            return Err(Error::invalid("at", "must be given with the mode replaced alone", at));
+        }
+        let change = Change { mode, at, now: self.db.inner.clock.now() };
+        let (mut draft, given) = (new.into(), old.into_iter().map(Into::into));
+        let (mut left, mut parts) = (Vec::new(), Vec::new());
+        let (asked, mut revises) = (draft.key.clone(), false);
+        for name in given {
+            let name: Name = name;
+            let Got::Memory(memory) = self.look_up(name.clone(), false)? else {
+                left.push(name);
+                continue;
+            };
+            left.push(Name::from(memory.id));
+            parts.push(memory.partition.agent_name().map(str::to_owned));
+            let key = asked.as_deref().unwrap_or(name.as_str());
+            if revises || memory.state != State::Live || !memory.keys.iter().any(|known| known == key) {
+                continue;
+            }
+            if change.is_ahead() {
+                if asked.is_some() {
+                    let why = "must be another key with an instant that lies ahead: until then the old memory has it";
+                    return Err(Error::invalid("key", why, key));
+                }
+                continue;
+            }
+            revises = true;
+            draft.key = Some(key.to_owned());
+            begin_anew(&mut draft, &memory, change);
+        }
+        draft.agent = part_of(parts, draft.agent)?;
+        self.db.batch(|batch| {
+            // An equal text that somebody else wrote is another memory, and must not get this one's validity.
+            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            let outcome = batch.add_with(&self.name, draft.clone(), &apart)?;
+            let revised = match outcome.decision.settled() {
+                Decision::Revised { old } => Some(Name::from(*old)),
+                _ => None,
+            };
+            let left: Vec<&Name> = left.iter().filter(|name| Some(*name) != revised.as_ref()).collect();
+            if !left.is_empty() {
+                batch.supersede(&self.name, left, outcome.id, mode, at)?;
+            }
+            Ok(outcome)
+        })
+    }
+}
+
+/// The draft revises the old memory. What a revision would take over, but belongs to the old state of the world, begins
+/// anew: the validity.
+fn begin_anew(draft: &mut Draft, old: &Memory, change: Change) {
+    draft.supersede_mode = Some(change.mode);
+    if change.mode != SupersedeMode::Replaced {
+        return;
+    }
+    if change.at.is_some() || old.valid_from.is_some() {
+        draft.fields.valid_from = Field::Value(change.at.unwrap_or(change.now));
+    }
+    if old.valid_to.is_some() {
+        draft.fields.valid_to = Field::Null;
+    }
+}
+
+/// The agent in whose part all of these memories are, none for the shared part; where there are none, the one that was asked for.
+fn part_of(mut parts: Vec<Option<String>>, asked: Option<String>) -> Result<Option<String>> {
+    parts.dedup();
+    if parts.len() > 1 {
+        let parts = parts.iter().map(|agent| agent.as_deref().unwrap_or("shared"));
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        return Err(Error::invalid("old", "must be memories of one part, where the new one goes", parts));
+    }
+    Ok(parts.pop().unwrap_or(asked))
+}
