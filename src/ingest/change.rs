@@ -121,6 +121,7 @@ impl NamespaceWriter<'_, '_, '_> {
             payload: draft.payload.clone().map(Some),
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
+        let patch = keeping_pin(patch, draft.fields.pinned, &holder.tags);
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
         Edit { patch, vector, embedder, given, says_text: false }
     }
@@ -230,10 +231,16 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         id: MemoryId,
         through: Through,
-        edit: Edit,
+        mut edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let had = match through {
+            Through::Holder(number) => self.holder(id, number)?.tags,
+            Through::All => content.tags.clone(),
+        };
+        let pinned = edit.patch.fields.pinned;
+        edit.patch = keeping_pin(edit.patch, pinned, &had);
         let access = self.ledger.tx.access(self.ns(), id)?;
         let parts = Parts { vitals, content, access };
         match through {
@@ -476,6 +483,18 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// A patch that says nothing of a pin keeps it, though the list of tags that it gives replaces the one with the tag `pinned`.
+fn keeping_pin(mut patch: Patch, pinned: Option<bool>, had: &[String]) -> Patch {
+    let is_tag = |tag: &String| tag == PINNED_TAG;
+    if let (Some(tags), None, true) = (&mut patch.tags, pinned, had.iter().any(is_tag))
+        && !tags.iter().any(is_tag)
+    {
+        tags.push(PINNED_TAG.to_owned());
+        tags.sort_unstable();
+    }
+    patch
 }
 
 /// Replaces what a holder carries by what an edit gives.

@@ -124,6 +124,17 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
+/// A description and a schema without alternatives at the top of the schema, which some servers of language models refuse. The
+/// description says them instead, and the call is checked all the same.
+fn flat(about: &str, mut schema: JsonObject) -> (String, JsonObject) {
+    let Some(Value::Array(alternatives)) = schema.remove("oneOf") else {
+        return (about.to_owned(), schema);
+    };
+    let required = alternatives.iter().filter_map(|one| one.pointer("/required/0")?.as_str());
+    let names = required.collect::<Vec<_>>().join(", ");
+    (format!("{about} Give exactly one of {names}."), schema)
+}
+
 /// A tool as the protocol tells it.
 fn told(tool: ToolSchema) -> Tool {
     let hints = ToolAnnotations::new()
@@ -131,7 +142,8 @@ fn told(tool: ToolSchema) -> Tool {
         .destructive(tool.annotations.destructive)
         .idempotent(tool.annotations.idempotent)
         .open_world(false);
-    Tool::new(plain(tool.name), tool.description, object(tool.input_schema))
+    let (description, input) = flat(tool.description, object(tool.input_schema));
+    Tool::new(plain(tool.name), description, input)
         .with_raw_output_schema(object(tool.output_schema).into())
         .with_annotations(hints)
 }

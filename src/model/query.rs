@@ -471,9 +471,9 @@ pub struct Hit {
 
 impl Hit {
     /// Relevance below which a hit has next to nothing to do with the question.
-    const RELEVANT: f32 = 0.05;
+    const RELEVANT: f32 = 0.02;
 
-    /// Whether the memory has anything to do with the query, by its [`Hit::relevance`]: at least 0.05.
+    /// Whether the memory has anything to do with the query, by its [`Hit::relevance`]: at least 0.02.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

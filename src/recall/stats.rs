@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
-use crate::model::{Kind, NamespaceName, PurgeHorizon, RunId, Time};
+use crate::model::{Kind, NamespaceName, Partition, PurgeHorizon, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
@@ -62,7 +62,8 @@ pub struct DateRange {
 pub struct AgentStats {
     /// The number of memories.
     pub total: u64,
-    /// By agent. The shared part stands under `stats.shared_label`.
+    /// By agent. The shared part stands under `stats.shared_label`; of an agent with that name the first character is
+    /// percent-encoded.
     pub by_agent: BTreeMap<String, u64>,
 }
 
@@ -87,7 +88,8 @@ pub struct Stats {
     /// Visible memories by namespace.
     pub by_namespace: BTreeMap<String, u64>,
     /// Visible memories by partition: `shared` or the agent. For the whole file the namespace and a `/` stand before
-    /// it.
+    /// it. Slashes and percent signs of names are percent-encoded, and so is the first character of an agent that is called
+    /// `shared`.
     pub by_partition: BTreeMap<String, u64>,
     /// Visible memories by kind.
     pub by_kind: BTreeMap<String, u64>,
@@ -321,7 +323,8 @@ pub(crate) fn memory_stats(
                 stats.mem0.by_agent.insert(label.clone(), rows);
             }
             (Some(CounterSort::Live), part) => {
-                stats.mem0.by_agent.insert(reader.partition(ns, part)?.to_string(), rows);
+                let name = reader.partition(ns, part)?.to_string();
+                stats.mem0.by_agent.insert(apart(&name, label), rows);
             }
             (Some(CounterSort::Label), SHARED) => drop(stats.local.by_scope.insert(name, rows)),
             (Some(CounterSort::Tag), SHARED) => drop(stats.local.by_tag.insert(name, rows)),
@@ -381,7 +384,7 @@ pub(crate) fn stats(
         None => rows.namespaces()?,
     };
     for (name, row) in spaces.into_iter().filter(|(_, row)| !row.dropping) {
-        let prefix = if namespace.is_none() { format!("{name}/") } else { String::new() };
+        let prefix = if namespace.is_none() { format!("{}/", slashed(&name)) } else { String::new() };
         let ns = NsId(row.number);
         stats.add_counters(published, ns, &name, &prefix)?;
         stats.add_passes(published, ns, &prefix)?;
@@ -400,6 +403,23 @@ pub(crate) fn stats(
     Ok(stats)
 }
 
+/// A name as a part of a path: slashes and percent signs are percent-encoded.
+fn slashed(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}
+
+/// The name of an agent, apart from the name that the shared part has in the same list: its first character is then
+/// percent-encoded.
+fn apart(name: &str, shared: &str) -> String {
+    if name != shared {
+        return name.to_owned();
+    }
+    let first = name.chars().next().map_or(0, char::len_utf8);
+    let (first, rest) = name.split_at(first);
+    let first: String = first.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    format!("{first}{rest}")
+}
+
 impl Stats {
     fn add_counters(&mut self, published: &Published, ns: NsId, name: &str, prefix: &str) -> Result<()> {
         self.by_namespace.insert(name.to_owned(), 0);
@@ -409,6 +429,10 @@ impl Stats {
             if part != TOTAL {
                 if sort == CounterSort::Live {
                     let partition = partition_name(published, ns, part)?;
+                    let partition = match part {
+                        SHARED => partition,
+                        _ => apart(&slashed(&partition), &Partition::Shared.to_string()),
+                    };
                     self.by_partition.insert(format!("{prefix}{partition}"), rows);
                 }
                 continue;

@@ -204,6 +204,25 @@ fn what_removes_looks_first() {
     });
 }
 
+/// Servers of language models refuse a schema with alternatives at its top.
+#[test]
+fn no_schema_has_alternatives_at_its_top() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        for tool in client.list_all_tools().await.unwrap() {
+            for word in ["oneOf", "anyOf", "allOf"] {
+                assert!(!tool.input_schema.contains_key(word), "{}: {word}", tool.name);
+            }
+            if tool.name == "supersede_memory" {
+                assert!(tool.description.unwrap().ends_with("Give exactly one of text, new_id."));
+            }
+        }
+        let both = json!({ "old_ids": ["a"], "text": "b", "new_id": "c" });
+        assert_eq!(refused(&client, "supersede_memory", both).await.0, "invalid_args");
+    });
+}
+
 #[test]
 fn no_argument_widens_the_namespace() {
     let world = world();

@@ -76,7 +76,8 @@ fn refused(error: Error) -> Failure {
 fn plan_told(plan: &GcPlan) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
     if plan.groups.is_empty() {
-        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
+        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or their summary was taken back \
+                within gc.resummarize_after"
             .to_owned();
     }
     let (groups, sources) = (plan.groups.len() as u64, sources as u64);
@@ -171,7 +172,14 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Don
     if let Value::Object(members) = &mut document {
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
-    output.done(&document, |_| run_told(&report, options.dry_run))
+    output.done(&document, |_| run_told(&report, options.dry_run))?;
+    // Whoever runs this by a clock must hear that it came to nothing.
+    match report.failures.first() {
+        Some(first) if report.summaries == 0 => {
+            Err(Error::Conflict { what: "gc run".to_owned(), why: first.clone() }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(feature = "openai")]

@@ -55,7 +55,7 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done
 
 /// `namespace list`.
 pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
-    let database = place.open_best()?;
+    let database = place.open_to_count()?;
     let by_namespace = database.stats()?.by_namespace;
     let list = database.namespaces()?.into_iter().map(|name| {
         let live = by_namespace.get(name.as_str()).copied().unwrap_or_default();
@@ -72,13 +72,20 @@ pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
 pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Output) -> Done {
     let erased = options.erased.as_deref().map(probes).transpose()?.unwrap_or_default();
     let database = place.open(Access::Read)?;
+    let asked = options.erased.is_some().then_some(erased.len() as u64);
     let report = database.check(&CheckOptions { deep: options.deep, erased })?;
     if output.json {
-        output.document(&json!({
+        let mut document = json!({
             "ok": report.ok, "findings": report.findings, "more": report.more, "checked": report.checked,
-        }))?;
+        });
+        if let (Some(asked), Value::Object(members)) = (asked, &mut document) {
+            members.insert("records".to_owned(), json!(asked));
+            members.insert("unproven".to_owned(), json!(report.unproven));
+        }
+        output.document(&document)?;
     } else {
         tell_check(&report)?;
+        asked.map_or(Ok(()), |asked| tell_erased(asked, &report))?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
 }
@@ -94,6 +101,23 @@ fn tell_check(report: &CheckReport) -> Done {
     output::table(&["finding", "table", "where", "what"], rows)
 }
 
+/// What the bytes of the file say of an earlier export.
+fn tell_erased(asked: u64, report: &CheckReport) -> Done {
+    let proven = asked.saturating_sub(report.unproven);
+    if report.ok && proven > 0 {
+        let memories = told::of(proven, "memory", "memories");
+        output::line(&format!("No byte of {memories} of the export is left in the file"))?;
+    }
+    if report.unproven > 0 || asked == 0 {
+        let memories = told::of(report.unproven, "memory", "memories");
+        output::line(&format!(
+            "Nothing is proved of {memories} of the export: what is still in the database, live, superseded or in limbo, \
+             says the same, or the text is too short"
+        ))?;
+    }
+    Ok(())
+}
+
 /// `fsck`.
 pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done {
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
@@ -107,6 +131,9 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done
         let verb = if options.dry_run { "Would remove" } else { "Removed" };
         for (count, why) in removed {
             output::line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
+        }
+        if let Some(run) = report.run {
+            output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
         output::line(&told::of(report.namespaces, "namespace", "namespaces"))?;
         for group in &report.duplicate_groups {

@@ -57,9 +57,12 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
         Failure::Error(error) => (error.kind().to_string(), error.to_string(), error.hint(), &none, 1),
         Failure::Partly(error, more) => {
             // The error speaks of one batch, and the batches before it stand.
-            let hint = match more.contains_key("run") {
-                true => "correct what is named and import the rest; `undo` takes back what the run wrote",
-                false => error.hint(),
+            let hint = if more.contains_key("run") {
+                "correct what is named and import the rest; `undo` takes back what the run wrote"
+            } else if more.contains_key("written") {
+                "the lines before it are written: correct this line, and give it and the rest"
+            } else {
+                error.hint()
             };
             (error.kind().to_string(), error.to_string(), hint, &**more, 1)
         }

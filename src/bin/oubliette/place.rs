@@ -192,6 +192,14 @@ impl Place {
     }
 }
 
+impl Place {
+    /// To count. What came due is settled first, which is a write, so an instant of `--now` only looks: the time of a
+    /// file never goes back.
+    pub(crate) fn open_to_count(&self) -> Result<Database> {
+        if self.now.is_some() { self.open(Access::Read) } else { self.open_best() }
+    }
+}
+
 impl ScopeOptions {
     /// The partitions that are meant.
     pub(crate) fn scope(&self) -> Result<Scope> {

@@ -332,7 +332,7 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 /// `stats`: of the namespace that was named, or of the whole file.
 pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
-    let database = place.open_best()?;
+    let database = place.open_to_count()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     // It loads every index, and so the warnings of all of them are among those of the other statistics.
     let indexes = deep.then(|| named.as_ref().map_or_else(|| database.index_stats(), Namespace::index_stats));
@@ -353,7 +353,7 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
 
 /// `memory-stats`: the small document, of one namespace.
 pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
-    let stats = place.open_best()?.namespace(place.namespace()?)?.memory_stats()?;
+    let stats = place.open_to_count()?.namespace(place.namespace()?)?.memory_stats()?;
     if output.json {
         return output.document(&json!(stats));
     }

@@ -86,6 +86,12 @@ pub(crate) fn forgotten(answer: &Value) -> String {
             told.push_str(&format!("; {} {note}", count(name)));
         }
     }
+    let derived = answer.get("derived").and_then(Value::as_array).into_iter().flatten();
+    let derived: Vec<_> = derived.filter_map(Value::as_str).collect();
+    if !derived.is_empty() {
+        let summaries = of(derived.len() as u64, "summary", "summaries");
+        told.push_str(&format!("; {summaries} may still tell of it: {}", derived.join(", ")));
+    }
     told
 }
 

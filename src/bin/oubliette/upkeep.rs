@@ -9,6 +9,7 @@ use oubliette::maintain::{
     CapReport, ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample,
     ProfileCollapseReport, RunId, SweepReport, SweeperConfig,
 };
+use oubliette::policy::Policy;
 use oubliette::report::Stats;
 use oubliette::{Database, Error, Namespace, Result, Span};
 use serde_json::{Value, json};
@@ -35,7 +36,8 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         return sweep(named("--every", every.parse())?, asked, place, output);
     }
     let file = options.report.as_deref().map(Target::create).transpose()?;
-    let database = place.open(Access::Write)?;
+    // What only looks changes nothing, not even the time of the file.
+    let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     let moved = || Some(moved(&stats(&database, named.as_ref()).ok()?));
@@ -47,12 +49,32 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
     };
     let report = progress.during(look, maintain)?;
     drop(progress);
+    let (policy, _) = database.policy();
     database.close()?;
     let document = json!(report);
     if let Some(file) = file {
         write(file, options.report.as_deref(), &document)?;
     }
-    if output.json { output.document(&document) } else { tell(&report.passes, report.run, output) }
+    if output.json {
+        return output.document(&document);
+    }
+    tell(&report.passes, report.run, output)?;
+    tell_off(options, &policy, output);
+    Ok(())
+}
+
+/// Passes that were named but that the policy switches off.
+fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output) {
+    for pass in &options.passes {
+        let switch = match pass {
+            Pass::Prune if !policy.prune.enabled && options.prune.kind.is_none() => "prune.enabled is false",
+            Pass::Cap if policy.sweeper.short_term_cap <= 0 => "sweeper.short_term_cap is 0",
+            Pass::Superseded if policy.sweeper.tombstone_ttl <= Span::ZERO => "sweeper.tombstone_ttl is 0",
+            Pass::Demote if policy.sweeper.demote_after <= Span::ZERO => "sweeper.demote_after is 0",
+            _ => continue,
+        };
+        output.remark(&format!("{pass} is off: {switch} in the policy"));
+    }
 }
 
 /// `maintain --every`: sweeps until the program is ended.

@@ -88,6 +88,7 @@ fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
 /// must be one, so that a memory with a slip is no text.
 fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions, jsonl: bool) -> Done {
     let mut lines = LineReader::new(std::io::stdin().lock(), "standard input");
+    let mut written = 0_u64;
     while let Some((number, text)) = lines.next_line()? {
         let answer = match std::str::from_utf8(text) {
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
@@ -95,9 +96,19 @@ fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions,
             }
             _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
         };
-        output::line(&answer.map_err(|error| error.at_line(number))?.to_string())?;
+        let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
+        output::line(&answer.to_string())?;
+        written += 1;
     }
     Ok(())
+}
+
+/// The error of a line, with the number of lines before it, which are written.
+fn stopped(error: Error, written: u64) -> Failure {
+    match written {
+        0 => error.into(),
+        written => Failure::Partly(error, Box::new(Map::from_iter([("written".to_owned(), json!(written))]))),
+    }
 }
 
 fn add_line(

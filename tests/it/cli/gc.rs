@@ -120,7 +120,9 @@ fn a_bad_command_changes_nothing() {
         ("printf '\\377'", "aborted"),
     ] {
         let sandbox = old();
-        let done = sandbox.document(&["gc", "run", "--summarizer", command, "--timeout", "2s"]);
+        let answer = sandbox.run(&["gc", "run", "--summarizer", command, "--timeout", "2s"]);
+        assert_eq!(answer.code, 1, "a run that comes to nothing has failed: {answer:?}");
+        let done: Value = serde_json::from_str(&answer.out).unwrap();
         assert_eq!((done[left].clone(), live(&sandbox)), (json!(1), 3), "{command}: {done}");
         // The sources are free again.
         assert_eq!(sandbox.document(&["gc", "run", "--dry-run"])["groups"], 1);
