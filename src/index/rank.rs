@@ -22,6 +22,8 @@ pub(super) struct Ranker<'s> {
     /// The best results whose scores must be exact, if these are fewer than all results.
     sure: Option<TopK<MemoryId>>,
     ranked: u64,
+    /// The number of slots whose vector is damaged or gone.
+    lost: u64,
     vector: Vec<f32>,
     /// The memories of the last block of codes that was read, for indexes without a view.
     ids: Option<(IndexId, u32, Vec<MemoryId>)>,
@@ -38,7 +40,7 @@ impl<'s> Ranker<'s> {
         let dim = query.dim();
         let (top, vector) = (TopK::new(k), Vec::with_capacity(dim));
         let sure = (sure < k).then(|| TopK::new(sure));
-        Ranker { snapshot, sources, dim, query, top, sure, ranked: 0, vector, ids: None }
+        Ranker { snapshot, sources, dim, query, top, sure, ranked: 0, lost: 0, vector, ids: None }
     }
 
     /// Whether no slot with a score of at most `upper` can be among those whose scores must be exact.
@@ -70,6 +72,11 @@ impl<'s> Ranker<'s> {
         self.ranked
     }
 
+    /// The number of slots that could not be scored, because their vectors are damaged or gone.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// The best hits, best first.
     pub(super) fn into_hits(self) -> Vec<Ranked> {
         let best = self.top.into_sorted().into_iter();
@@ -91,8 +98,9 @@ impl<'s> Ranker<'s> {
     /// Scores the slot of an index. A slot whose vector is damaged or gone is skipped.
     pub(super) fn score_at(&mut self, index: IndexId, slot: u32, id: MemoryId) -> Result<()> {
         let read = self.snapshot.vector(index, self.dim, slot, &mut self.vector);
-        if is_there(read, index, self.dim, slot)? {
-            self.push(id);
+        match is_there(read, index, self.dim, slot)? {
+            true => self.push(id),
+            false => self.lost += 1,
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The nearest vectors of one index, or of all indexes of a namespace. A graph is walked; without a graph all codes
 //! are scanned. In both cases the candidates are ranked on their f32 vectors.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -111,6 +111,8 @@ pub(crate) struct Found {
     pub(crate) ranked: u64,
     /// The number of rows on which a filter was tried.
     pub(crate) tested: u64,
+    /// The number of slots that were left out because their codes or vectors can't be read.
+    pub(crate) damaged: u64,
     /// `graph` if a graph was walked, otherwise `bits`, `codes` or `blocks`; `rows` for named rows.
     pub(crate) regime: &'static str,
     /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
@@ -268,6 +270,8 @@ pub(super) struct Search<'p> {
     pub(super) ask: Ask<'p>,
     pub(super) window: Window,
     pub(super) code: QueryCode,
+    /// The number of slots whose codes were wanted and can't be read from the file.
+    pub(super) lost: Cell<u64>,
 }
 
 impl<'p> Search<'p> {
@@ -286,7 +290,7 @@ impl<'p> Search<'p> {
         window: Window,
     ) -> Self {
         let code = QueryCode::new(ask.query);
-        Search { published, dim: ask.query.dim(), sources, ask, window, code }
+        Search { published, dim: ask.query.dim(), sources, ask, window, code, lost: Cell::new(0) }
     }
 
     /// The graph of a source, if this search walks it.
@@ -493,7 +497,10 @@ impl<'p> Search<'p> {
 
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {
         let (ranked, partitions) = (ranker.ranked(), self.sources.len() as u64);
-        Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, ..Found::default() }
+        let views = self.sources.iter().filter_map(|source| source.view.as_ref());
+        let damaged =
+            views.map(|view| u64::from(view.lost())).sum::<u64>() + self.lost.get() + ranker.lost();
+        Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, damaged, ..Found::default() }
     }
 
     /// Whether a walk has found what it can of a source, so that only the tail is left.
@@ -570,7 +577,11 @@ impl<'p> Search<'p> {
         let per = slots_per_block(self.dim);
         let mut scanned = 0;
         let mut rest = run;
-        let (mut next, mut stopped) = (0_u32, false);
+        let (mut next, mut stopped, mut read) = (0_u32, false, 0_u32);
+        let ended = |source: &Source, next: u32, read: u32| {
+            source.ends_at(next, per);
+            self.lost.set(self.lost.get() + u64::from(source.used.saturating_sub(read)));
+        };
         let mut scratch = Chunk::with_room(per, self.dim);
         let walk = Walk::prefix(&keys::ns(first.index.ns)).starting_at(&keys::block(first.index, 0));
         self.published.snapshot().slot_blocks(&walk, &mut |index, block, key, bytes| {
@@ -582,8 +593,8 @@ impl<'p> Search<'p> {
             while let [source, others @ ..] = rest
                 && source.index < index
             {
-                source.ends_at(next, per);
-                (rest, next) = (others, 0);
+                ended(source, next, read);
+                (rest, next, read) = (others, 0, 0);
             }
             let Some(source) = rest.first().filter(|source| source.index == index) else {
                 // The index belongs to another embedding space, or no search asked for it.
@@ -597,6 +608,7 @@ impl<'p> Search<'p> {
             let opened = sound(SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes))?;
             let Some(slots) = opened else { return Ok(ControlFlow::Continue(())) };
             read_block(&mut scratch, &slots, self.dim);
+            read += scratch.occupied().count_ones();
             scratch.summarise();
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));
@@ -609,7 +621,7 @@ impl<'p> Search<'p> {
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {
-            source.ends_at(std::mem::take(&mut next), per);
+            ended(source, std::mem::take(&mut next), std::mem::take(&mut read));
         }
         Ok(scanned)
     }

@@ -173,6 +173,9 @@ impl Search<'_> {
                 }
                 Ok(())
             })?;
+            if read.len() == 0 {
+                self.lost.set(self.lost.get() + of_block.len() as u64);
+            }
             // Blocks of few dimensions have more than 64 slots.
             for group in of_block.chunk_by(|a, b| (a - start) / 64 == (b - start) / 64) {
                 let Some(at) = group.first().map(|slot| (slot - start) / 64 * 64) else { continue };

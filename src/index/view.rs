@@ -31,6 +31,8 @@ pub(crate) struct View {
     linked: Option<Linked>,
     /// Why there is no graph although there are rows of one.
     fault: Option<Arc<str>>,
+    /// The number of slots of blocks that can't be read. No search finds their memories until the index is rebuilt.
+    lost: u32,
     /// The slots that hold a memory and are not nodes, by chunk, with a bit for each; empty without a graph.
     tail: Vec<(u32, u64)>,
     bytes: usize,
@@ -99,6 +101,7 @@ impl View {
             sights: Sights::default(),
             chunks,
             linked: None,
+            lost: head.used.saturating_sub(used),
             fault: None,
             tail: Vec::new(),
             bytes: 0,
@@ -134,6 +137,11 @@ impl View {
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
         let beside = Chunk::META_BYTES + Graph::SLOT_BYTES + Sights::SLOT_BYTES;
         slots.saturating_mul(dim.saturating_add(beside)).saturating_add(Bits::bytes_of(slots, dim))
+    }
+
+    /// The number of slots that no search finds, because their blocks can't be read.
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
     }
 
     fn weigh(&mut self) {
@@ -192,6 +200,7 @@ impl View {
             spans,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
             fault: self.fault.clone().filter(|_| linked.is_none()),
+            lost: self.lost,
             tail: self.tail.clone(),
             bytes: 0,
             used: AtomicU64::new(self.used.load(Ordering::Relaxed)),

@@ -131,7 +131,7 @@ impl Reader<'_> {
         plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
         plan.pending = self.pending(ns, part)?;
-        plan.damaged = matcher.as_ref().map_or(0, Matcher::damaged);
+        plan.damaged += matcher.as_ref().map_or(0, Matcher::damaged);
         plan.past = self.past_plan(&away, true);
         if filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";

@@ -46,6 +46,7 @@ pub(super) fn plan_of(found: &Found, filter: Option<&Filter>) -> SearchPlan {
         // In a search of the past rows are judged without a filter too.
         filter: if filter.is_some() { found.filter } else { "" },
         tested: found.tested,
+        damaged: found.damaged,
         ..SearchPlan::default()
     }
 }

@@ -27,7 +27,8 @@ pub struct Why {
     pub least: Option<f32>,
     /// The reason in a word: `hit`, `not_visible`, `other_partition`, `filter`, `nothing_in_common` (neither the
     /// memory nor its neighbours have a word of the query, and there is no vector), `below_min_score`, `skipped` (the
-    /// offset of the query skips it), or `others_are_better`.
+    /// offset of the query skips it), `damaged` (its row of the index can't be read, which `reindex` mends), or
+    /// `others_are_better`.
     pub reason: &'static str,
 }
 
@@ -82,11 +83,18 @@ impl Reader<'_> {
             let alone = Filter::from_json(&json!({ "id": id.to_string() }))?;
             let whole = Query { min_score: None, ..whole };
             // Alone a memory can have another score: how far its cosine stands out depends on the others.
-            let low = self.search(&whole, weights)?.hits.into_iter().find(|hit| hit.id == id);
+            let all = self.search(&whole, weights)?;
+            let low = all.hits.into_iter().find(|hit| hit.id == id);
+            let hidden = low.is_none() && all.plan.damaged > 0;
             let alone = Query { filter: Some(alone), k: 1, diversity: 0.0, ..whole };
             let hit = low.map_or_else(|| self.first_of(&alone, weights), |low| Ok(Some(low)))?;
             if let Some(hit) = hit {
-                let reason = if query.takes(hit.score) { "others_are_better" } else { "below_min_score" };
+                let reason = match query.takes(hit.score) {
+                    // It scores well where it is named, and the search had to leave out what it could not read.
+                    true if hidden && least.is_none_or(|least| hit.score > least) => "damaged",
+                    true => "others_are_better",
+                    false => "below_min_score",
+                };
                 (why.score, why.signals, why.reason) = (Some(hit.score), hit.signals, reason);
             }
         }

@@ -77,6 +77,10 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     if hits.first().is_some_and(|best| !best.is_relevant()) {
         output.remark("No memory fits well: the best hit has next to nothing to do with the question");
     }
+    if found.plan.damaged > 0 {
+        let left = told::of(found.plan.damaged, "memory", "memories");
+        output.remark(&format!("{left} could not be read and may be missing: `check` tells what is damaged"));
+    }
     let known = database.namespaces()?;
     let none = match known.contains(team.name()) {
         true => nothing(options, cut, found.plan.partial),

@@ -154,7 +154,8 @@ fn a_command_is_told_what_was_wrong() {
             "given=$(cat); echo call >> '{}'; case $given in *'\"repair\"'*) {repair} ;; esac; echo '{bad}'",
             calls.path().display()
         );
-        let done = sandbox.document(&["gc", "run", "--summarizer", &command]);
+        let done = sandbox.run(&["gc", "run", "--summarizer", &command]);
+        let done: Value = serde_json::from_str(&done.out).unwrap();
         assert_eq!((done["refused"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
         assert_eq!(std::fs::read_to_string(calls.path()).unwrap().lines().count(), 1 + attempts);
     }
