@@ -239,7 +239,8 @@ impl Namespace {
         let all: Vec<MemoryId> = asked.group.sources.iter().map(|stamp| stamp.id).collect();
         let sources = sources.unwrap_or(&all);
         let digest = self.digest(answer, sources);
-        if asked.group.state == GroupState::Committed {
+        let undone = asked.group.run.map(|run| self.is_taken_back(run)).transpose()?;
+        if asked.group.state == GroupState::Committed && undone != Some(true) {
             return told_again(&asked.group, digest);
         }
         let (expected, shared) = self.expected(&asked, sources)?;

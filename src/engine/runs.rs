@@ -205,6 +205,12 @@ impl Namespace {
         }
     }
 
+    /// Whether a run was taken back, or is being.
+    pub(super) fn is_taken_back(&self, run: RunId) -> Result<bool> {
+        let row = self.run_row(run)?;
+        Ok(row.is_some_and(|row| matches!(row.state, RunState::Undoing | RunState::Undone)))
+    }
+
     fn run_row(&self, run: RunId) -> Result<Option<RunRow>> {
         let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(None) };
         self.db.inner.state()?.snapshot().run(ns, run)

@@ -174,6 +174,8 @@ macro_rules! adjustable {
 adjustable! {
     "tier" vitals.tier;
     "expires_at" vitals.times.expires_at;
+    "expires_by" vitals.expires_by;
+    "happened_at" vitals.happened_at;
     "confidence" vitals.confidence;
     "updated_at" vitals.updated_at;
     "promoted_at" access.promoted_at;

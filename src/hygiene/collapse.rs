@@ -14,7 +14,7 @@ use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{
     Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
 };
-use crate::ingest::is_record_of_its_own;
+use crate::ingest::{is_record_of_its_own, owner_of};
 use crate::model::{Kind, MemoryId, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
@@ -78,7 +78,7 @@ pub(crate) fn plan<R: Rows>(
     let mut report = scan.report();
     let mut groups = Groups::new(policy.collapse.canonical);
     let mut hints = Vec::new();
-    for (part, shelf) in &scan.shelves {
+    for ((part, _), shelf) in &scan.shelves {
         let Some(apart) = shelf.group(*part, &scan, &mut groups, stop) else { return Ok(None) };
         hints.extend(apart);
     }
@@ -122,7 +122,7 @@ impl Kinds {
 enum Seen {
     OtherKind,
     Plain,
-    Operational { signature: String, negations: usize },
+    Operational { signature: String, owner: String, negations: usize },
 }
 
 /// The walk over the rows.
@@ -133,7 +133,8 @@ struct Scan<'p> {
     operational: Operational,
     guards: Guards,
     scanned: u64,
-    shelves: BTreeMap<PartId, Shelf>,
+    /// By partition and owner.
+    shelves: BTreeMap<(PartId, String), Shelf>,
 }
 
 impl<'p> Scan<'p> {
@@ -157,8 +158,8 @@ impl<'p> Scan<'p> {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
-        if let Seen::Operational { signature, negations } = seen {
-            let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
+        if let Seen::Operational { signature, owner, negations } = seen {
+            let shelf = self.shelves.entry((PartId(vitals.place.partition), owner)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
             shelf.rows.push(OperationalRow {
@@ -183,12 +184,14 @@ impl<'p> Scan<'p> {
             return Ok(Seen::Plain);
         };
         // The text is read where it lies. The rest is decoded only for what could be merged.
-        if is_record_of_its_own(vitals, &decode_content(at, bytes)?) {
+        let content = decode_content(at, bytes)?;
+        if is_record_of_its_own(vitals, &content) {
             return Ok(Seen::Plain);
         }
+        let owner = owner_of(&content.metadata);
         // Only the fuzzy phase asks.
         let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
-        Ok(Seen::Operational { signature: signature.into_string(), negations })
+        Ok(Seen::Operational { signature: signature.into_string(), owner, negations })
     }
 
     /// What is known before the groups are.
@@ -212,7 +215,7 @@ struct OperationalRow {
     negations: usize,
 }
 
-/// The operational rows of one partition.
+/// The operational rows of one owner in a partition.
 #[derive(Default)]
 struct Shelf {
     signatures: HashMap<String, usize>,

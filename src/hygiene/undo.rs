@@ -2,7 +2,7 @@
 
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
-use crate::ledger::{Change, Context, Entry, Ledger, Restored};
+use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, Restored};
 use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason};
 use crate::store::Rows;
 
@@ -63,14 +63,25 @@ fn take_back(
         take_away(ledger, context, subject, all)?;
     } else if row.op == Op::Merge {
         // The last that went comes back first.
+        let lost = all.lost.len();
         for id in row.evidence.members.iter().rev() {
             bring_back(ledger, context, run, *id, all)?;
+        }
+        if all.lost.len() == lost {
+            lower(ledger, context, subject, &row.deltas)?;
         }
     } else if row.op == Op::Retire {
         bring_back(ledger, context, run, subject, all)?;
     } else if row.op == Op::Supersede {
         let by = row.evidence.members.first().copied();
+        let lost = all.lost.len();
         restore(ledger, context, subject, by, all)?;
+        if let Some(by) = by.filter(|_| all.lost.len() == lost) {
+            let of_other = |delta: &Delta| {
+                Some(Delta { field: delta.field.strip_prefix(OF_THE_OTHER)?.to_owned(), ..delta.clone() })
+            };
+            lower(ledger, context, by, &row.deltas.iter().filter_map(of_other).collect::<Vec<_>>())?;
+        }
     } else if row.op == Op::Adjust {
         readjust(ledger, context, subject, &row.deltas, all)?;
     }
@@ -104,6 +115,29 @@ fn readjust(
     let change = Change::Adjust { id, version, vitals, access, deltas };
     ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
     all.restored += 1;
+    Ok(())
+}
+
+/// What a row that merged others has of them, such as the longest life, goes when they are back: fields that nothing has
+/// changed since are what they were before.
+fn lower(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, deltas: &[Delta]) -> Result<()> {
+    let found = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
+    let Some((vitals, access)) = found.zip(sound(ledger.tx.access(context.ns, id))?) else { return Ok(()) };
+    let version = vitals.version;
+    let before = Adjustable { vitals, access };
+    let mut next = before.clone();
+    for delta in deltas {
+        // Other fields of a merge go back with the rows.
+        let _ = next.put_back(delta);
+    }
+    if next == before || before.vitals.times.removed_at.is_some() {
+        return Ok(());
+    }
+    next.vitals.version += 1;
+    let deltas = before.deltas(&next);
+    let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
+    let change = Change::Adjust { id, version, vitals, access, deltas };
+    ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
     Ok(())
 }
 

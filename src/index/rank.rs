@@ -116,7 +116,7 @@ impl<'s> Ranker<'s> {
 
     /// Scores all of `candidates`, which are ordered by slot, block by block of their vectors.
     pub(super) fn blocks(&mut self, candidates: &[Candidate]) -> Result<()> {
-        debug_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot), "chunks are scanned in order");
+        debug_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot), "blocks are met in order");
         let base_of = |candidate: &Candidate| locate(self.sources, candidate.slot).0.base;
         for group in candidates.chunk_by(|a, b| base_of(a) == base_of(b)) {
             let Some(first) = group.first() else { continue };
@@ -144,11 +144,17 @@ impl<'s> Ranker<'s> {
                 if is_there(read, source.index, self.dim, slot)? {
                     let id = self.id_of(source, slot)?;
                     self.push(id);
+                } else {
+                    self.lost += 1;
                 }
             }
             Ok(if slots.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        slots.try_for_each(|slot| is_there(Ok(false), source.index, self.dim, slot).map(|_| ()))
+        for slot in slots {
+            is_there(Ok(false), source.index, self.dim, slot)?;
+            self.lost += 1;
+        }
+        Ok(())
     }
 
     /// The memory of a slot.

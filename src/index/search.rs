@@ -152,6 +152,7 @@ pub(crate) fn rank_rows(
     indexes.dedup();
     let partitions = indexes.len() as u64;
     Ok(Found {
+        damaged: ranker.lost(),
         hits: ranker.into_hits(),
         partitions,
         scanned: count,
@@ -443,6 +444,8 @@ impl<'p> Search<'p> {
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
             && walked.candidates.is_empty();
         if crowded {
+            // Blocks are met in order; what one-bit codes promise comes in the order of the promises.
+            candidates.sort_unstable_by_key(|candidate| candidate.slot);
             ranker.blocks(&candidates)?;
         } else {
             candidates.extend(&walked.candidates);
@@ -498,8 +501,7 @@ impl<'p> Search<'p> {
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {
         let (ranked, partitions) = (ranker.ranked(), self.sources.len() as u64);
         let views = self.sources.iter().filter_map(|source| source.view.as_ref());
-        let damaged =
-            views.map(|view| u64::from(view.lost())).sum::<u64>() + self.lost.get() + ranker.lost();
+        let damaged = views.map(|view| u64::from(view.lost())).sum::<u64>() + self.lost.get() + ranker.lost();
         Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, damaged, ..Found::default() }
     }
 

@@ -66,6 +66,16 @@ impl<'a> Likeness<'a> {
     }
 }
 
+/// What the metadata of a memory name as its owner, as text: empty where they name none. Rows of different owners are
+/// never merged.
+pub(crate) fn owner_of(metadata: &Value) -> String {
+    let named = IDENTITY_KEYS.map(|key| metadata.get(key));
+    if named.iter().all(Option::is_none) {
+        return String::new();
+    }
+    Value::Array(named.into_iter().map(|value| value.cloned().unwrap_or_default()).collect()).to_string()
+}
+
 /// Whether steps 2, 3, 4 and 6 skip a write. Messages with an author and without a key belong to the message
 /// rules, and snapshots are a series.
 pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool {

@@ -82,6 +82,7 @@ impl Ledger<'_, '_> {
                 before: json!(before.reinforcement_count),
                 after: json!(vitals.reinforcement_count),
             });
+            deltas.extend(raised(&before, &vitals));
             why.evidence.transferred = u32::try_from(merged.transferred).ok();
             vitals.version += 1;
             merged.version = vitals.version;
@@ -126,4 +127,22 @@ impl Ledger<'_, '_> {
         canonical.parts.merge_fields(row);
         Ok(())
     }
+}
+
+/// What a row that takes another one in has of it beside holders and counts, and gives back when the other returns: the
+/// longest life, the most durable tier, the latest time.
+pub(super) fn raised(before: &Vitals, after: &Vitals) -> Vec<Delta> {
+    let shown = |vitals: &Vitals| {
+        [
+            ("tier", json!(vitals.tier)),
+            ("expires_at", json!(vitals.times.expires_at)),
+            ("expires_by", json!(vitals.expires_by)),
+            ("happened_at", json!(vitals.happened_at)),
+        ]
+    };
+    let pairs = shown(before).into_iter().zip(shown(after));
+    pairs
+        .filter(|((_, before), (_, after))| before != after)
+        .map(|((field, before), (_, after))| Delta { field: field.to_owned(), before, after })
+        .collect()
 }

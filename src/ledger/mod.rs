@@ -64,6 +64,7 @@ pub(crate) use lifetime::tier_ttl;
 pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use relocate::Relocation;
+pub(crate) use supersede::OF_THE_OTHER;
 pub(crate) use writer::{Context, Ledger, Why};
 
 impl Ledger<'_, '_> {

@@ -5,13 +5,18 @@ use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
+use crate::ledger::merge::raised;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{
-    Actor, Content, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, TombstoneReason,
-    Vitals,
+    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time,
+    TombstoneReason, Vitals,
 };
 use crate::store::{NsId, Rows};
+
+/// What stands before the name of a field in the journal row of a superseded memory, where the field is of the row that took
+/// its place.
+pub(crate) const OF_THE_OTHER: &str = "by.";
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +70,10 @@ impl Ledger<'_, '_> {
         vitals.times.superseded = Some(Supersession { at: context.now, by: new, mode });
         vitals.version += 1;
         self.place_row(context, old, &before, &content, vitals, &content)?;
-        self.receive(context, new, old, mode, at, moves)?;
+        let deltas = self.receive(context, new, old, mode, at, moves)?;
         let mut why = why;
         why.evidence.members.push(new);
-        self.journal(context, Op::Supersede, Some((old, None)), Vec::new(), why)?;
+        self.journal(context, Op::Supersede, Some((old, None)), deltas, why)?;
         Ok(Applied::default())
     }
 
@@ -92,7 +97,8 @@ impl Ledger<'_, '_> {
     }
 
     /// The other side of a supersession. World time begins, and holders arrive with share 0. Holders of another
-    /// partition never arrive.
+    /// partition never arrive. Returns what a row that merges another one has of it, each field behind `by.`: the journal
+    /// row is that of the other.
     fn receive(
         &mut self,
         context: &Context,
@@ -101,7 +107,7 @@ impl Ledger<'_, '_> {
         mode: SupersedeMode,
         at: Time,
         moves: Moves,
-    ) -> Result<()> {
+    ) -> Result<Vec<Delta>> {
         let ns = context.ns;
         let replaced = self.load(ns, old)?;
         // A row that a pass merges answers to each key with its own text and lives as long as the longer of the two
@@ -143,15 +149,18 @@ impl Ledger<'_, '_> {
                 vitals.place.holders += 1;
             }
         }
+        let mut deltas = Vec::new();
         if merges {
             vitals.set_life(vitals.life().longer(replaced.0.life()));
             vitals.tier = vitals.tier.max(replaced.0.tier);
+            deltas = raised(&before, &vitals);
+            deltas.iter_mut().for_each(|delta| delta.field.insert_str(0, OF_THE_OTHER));
         }
         if vitals != before {
             vitals.version += 1;
             self.place_row(context, new, &before, &old_content, vitals, &content)?;
         }
-        Ok(())
+        Ok(deltas)
     }
 
     /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`. A row past its world

@@ -96,7 +96,8 @@ impl Reader<'_> {
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let (pending, past) = (self.pending(ns, part)?, self.past_plan(&away, false));
-        let plan = SearchPlan { pending, partial, damaged, past, ..plan_of(&found, filter) };
+        let plan = plan_of(&found, filter);
+        let plan = SearchPlan { pending, partial, damaged: plan.damaged + damaged, past, ..plan };
         let hits = self.cut(ns, found.hits, query)?;
         Ok(Some(Ranking { ns, hits, mode: Mode::Vector, plan }))
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::Time;
 use crate::text::canonical;
 
 use super::document::{Fault, MEMBERS, PATTERN_MEMBERS, SPAN_MEMBERS, below, value_of};
@@ -20,6 +21,9 @@ pub(super) fn repaired(text: &str, committing: &[String]) -> Result<(Value, Vec<
         keep_known("", members, MEMBERS, &mut repairs);
         if let Some(Value::Object(span)) = members.get_mut("time_range") {
             keep_known("/time_range", span, SPAN_MEMBERS, &mut repairs);
+            for name in ["start", "end"] {
+                milliseconds(span, name, &mut repairs);
+            }
         }
         for list in LISTS {
             wrap("", members, list, &mut repairs);
@@ -88,6 +92,16 @@ fn keep_known(at: &str, members: &mut Map<String, Value>, known: &[(&str, bool)]
         }
         keep
     });
+}
+
+/// An instant as other answers tell it, such as `2026-01-31T12:00:00Z`, in place of milliseconds.
+fn milliseconds(span: &mut Map<String, Value>, name: &str, repairs: &mut Vec<Fault>) {
+    let Some(value) = span.get_mut(name) else { return };
+    if let Some(at) = value.as_str().and_then(|text| text.parse::<Time>().ok()) {
+        *value = json!(at.as_millis());
+        repairs
+            .push(Fault::new(below("/time_range", name), "was a time as text, and is now in milliseconds"));
+    }
 }
 
 fn wrap(at: &str, members: &mut Map<String, Value>, name: &str, repairs: &mut Vec<Fault>) {

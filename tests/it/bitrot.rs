@@ -469,7 +469,10 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
                     assert!(pairs.all(|(hit, best)| hit.score <= best.score), "{what}: another answer");
                     // An answer that lacks a memory says so (LIFE-49).
                     let lacks = found.hits.iter().zip(&linked.best[0]).any(|(hit, best)| hit.id != best.id);
-                    assert!(!lacks || found.plan.damaged > 0, "{what}: nothing tells that a memory is missing");
+                    assert!(
+                        !lacks || found.plan.damaged > 0,
+                        "{what}: nothing tells that a memory is missing"
+                    );
                 }
                 Err(why) => assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}"),
             }

@@ -129,7 +129,10 @@ fn a_protected_memory_stays_and_is_named() {
     assert_eq!((dry.planned, details.protected), (0, 1));
     assert_eq!(world.tombstone(other).reason, TombstoneReason::Expired);
     assert_eq!((world.row(id).state, world.live()), (State::Expired, vec![]));
+    // Tags that say nothing of the pin leave it.
     world.ns.update(id.to_string(), Patch { tags: Some(vec![]), ..Patch::default() }).unwrap();
+    assert_eq!(live(&world).1.protected, 1);
+    world.ns.pin(id, false).unwrap();
     assert_eq!(live(&world).1.erased, 1);
     assert_eq!(world.tombstone("k").id, id);
 }

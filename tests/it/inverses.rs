@@ -29,7 +29,7 @@ const POLICY: &str = "sweeper.demote_after = '7d'\nsweeper.short_term_cap = 2\ns
 /// A pass, what taking it back comes to, and what gives it something to do.
 type Story = (Pass, Inverse, fn(&World));
 
-const PASSES: [Story; 19] = [
+const PASSES: [Story; 21] = [
     (Pass::Fold, Inverse::None("a use has happened"), |world| {
         world.add(text("used").vector(axis(0)));
         world.ns.search(Query::vector(axis(0)).track(true)).unwrap();
@@ -67,6 +67,21 @@ const PASSES: [Story; 19] = [
     (Pass::Collapse, Inverse::ButVersions, |world| {
         for apps in [4, 7, 9] {
             world.add(text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile));
+        }
+    }),
+    // Different ends and tiers, of which the longest and the most durable are kept while the rows are one.
+    (Pass::Collapse, Inverse::ButVersions, |world| {
+        for (apps, days) in [(4, "5d"), (7, "9d"), (9, "7d")] {
+            let report = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+            world.add(report.expiry(span(days)));
+        }
+        for (apps, tier) in [(1, Tier::Working), (2, Tier::Semantic)] {
+            world.add(text(&format!("Patrol status: {apps} rigs idle")).kind(Kind::Profile).tier(tier));
+        }
+    }),
+    (Pass::VectorDuplicates, Inverse::ButVersions, |world| {
+        for (name, days) in [("a tall tree", "5d"), ("a high tree", "9d")] {
+            world.add(text(name).vector(axis(1)).expiry(span(days)));
         }
     }),
     (Pass::NearDuplicates, Inverse::ButVersions, |world| {

@@ -227,3 +227,19 @@ fn an_import_into_one_namespace_is_taken_apart_again() {
     assert_eq!(bob.metadata, json!({ "note": 1, "import_source_namespace": "bob" }));
     assert_eq!(world.list_in(Scope::Any, oubliette::State::Live).len(), 1);
 }
+
+/// LIFE-28: what a split would send to different namespaces is never one row.
+#[test]
+fn no_pass_makes_one_row_of_two_owners() {
+    let world = World::new();
+    for user in ["u1", "u2"] {
+        for apps in 1..4 {
+            let report = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+            world.add(report.metadata(json!({ "user_id": user })).key(format!("{user}:{apps}")));
+        }
+    }
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    let owners: Vec<_> = world.live().iter().map(|id| world.row(id).metadata["user_id"].clone()).collect();
+    assert_eq!(owners, [json!("u1"), json!("u2")]);
+    world.check();
+}

@@ -355,7 +355,10 @@ fn v_303_a_commit_is_undone_as_one() {
     let done = commit(&world, &plan, "1", &summary(&ids)).unwrap();
     world.check();
     let undone = world.ns.undo(done.run.unwrap()).unwrap();
-    assert_eq!((undone.restored, undone.lost.len()), (3, 0));
+    assert_eq!((undone.restored, undone.removed, undone.lost.len()), (3, 1, 0));
+    assert_eq!(world.live(), ids);
+    // The same commit again would promise a summary that is gone (GC-14).
+    assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "plan_closed");
     assert_eq!(world.live(), ids);
     assert!(world.tombstone(done.summary_memory_id).reason == TombstoneReason::Undone);
     assert_eq!(world.find(vector(1), 1), [ids[1]]);

@@ -525,9 +525,9 @@ pub(crate) struct DistinctOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ChangesOptions {
-    /// Where the page before ended: its `next` [default: the first change]
-    #[arg(long, value_name = "SEQ", default_value_t = 0, hide_default_value = true)]
-    pub(crate) since: u64,
+    /// Where the page before ended: its `next` [default: the first change that is kept]
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) since: Option<u64>,
     /// Changes of a page, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,

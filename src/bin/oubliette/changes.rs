@@ -1,5 +1,6 @@
 //! `changes`: what changed since a host last asked.
 
+use oubliette::Error;
 use serde_json::json;
 
 use crate::arguments::ChangesOptions;
@@ -10,7 +11,15 @@ use crate::story;
 /// `changes`.
 pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let page = place.open(Access::Read)?.namespace(namespace)?.changes(options.since, options.limit)?;
+    let team = place.open(Access::Read)?.namespace(namespace)?;
+    let page = match (team.changes(options.since.unwrap_or(0), options.limit), options.since) {
+        // Whoever has no cursor yet begins with what is kept.
+        (Err(Error::CursorTooOld { oldest }), None) => {
+            output.remark("Earlier changes are no longer kept (events.retention of the policy)");
+            team.changes(oldest, options.limit)?
+        }
+        (page, _) => page?,
+    };
     if output.json {
         return output.document(&json!(page));
     }

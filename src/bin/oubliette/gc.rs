@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::NameOptions;
 use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{self, Done, Failure, Output};
-use crate::place::{Access, Place};
+use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::runs;
 use crate::told::of;
@@ -76,8 +76,8 @@ fn refused(error: Error) -> Failure {
 fn plan_told(plan: &GcPlan) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
     if plan.groups.is_empty() {
-        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or their summary was taken back \
-                within gc.resummarize_after"
+        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or those that \
+                are wait in an open plan (`gc show` lists plans), or their summary was taken back within gc.resummarize_after"
             .to_owned();
     }
     let (groups, sources) = (plan.groups.len() as u64, sources as u64);
@@ -146,16 +146,17 @@ fn read(file: &PathBuf) -> Result<String> {
 
 /// Who writes summaries, by the name that was typed.
 pub(crate) fn summarizer(namespace: &Namespace, name: &str, timeout: &str) -> Result<Arc<dyn Summarizer>> {
+    let timeout: Span = named("--timeout", timeout.parse())?;
+    if timeout <= Span::ZERO {
+        return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
+    }
+    let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
     Ok(match name {
         "builtin" => Arc::new(namespace.gc_builtin()?),
-        name => {
-            let timeout: Span = timeout.parse()?;
-            let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
-            match name.strip_prefix("openai:") {
-                Some(model) => openai(model, timeout)?,
-                None => Arc::new(Commanded { command: name.to_owned(), timeout }),
-            }
-        }
+        name => match name.strip_prefix("openai:") {
+            Some(model) => openai(model, timeout)?,
+            None => Arc::new(Commanded { command: name.to_owned(), timeout }),
+        },
     })
 }
 

@@ -11,6 +11,7 @@ use crate::model::{
     TombstoneReason,
 };
 use crate::policy::{OnConflict, Policy};
+use crate::store::control::RunState;
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Stamp};
 
 /// What is to be committed.
@@ -67,6 +68,11 @@ pub(crate) fn carry_out(
         return Ok(Verdict::Refused(Refusal::PlanNotFound, "there is no such group".to_owned()));
     };
     if group.state == GroupState::Committed {
+        let run = group.run.map(|run| writer.ledger.tx.run(ns, run)).transpose()?.flatten();
+        if run.is_some_and(|run| matches!(run.state, RunState::Undoing | RunState::Undone)) {
+            let why = "the summary of the group was taken back; plan again".to_owned();
+            return Ok(Verdict::Refused(Refusal::PlanClosed, why));
+        }
         return Ok(repeated(group, wanted.digest));
     }
     if let Some((refusal, why)) = closed(writer, &plan, &group).or_else(|| foreign(&group, wanted)) {
