@@ -61,10 +61,11 @@ pub mod maintain {
         SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport,
-        IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
-        ProfileCollapseGroupSample, ProfileCollapseReport, PromoteReport, PruneHistoryReport, PruneReport,
-        PruneTarget, RepairReport, RepairSupersessionReport, Scorer, Scores, utility,
+        BackfillConfidenceReport, CapReport, ClusterReport, ClusterSample, DedupAction, DedupReport,
+        DemoteReport, ExpireReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals,
+        NearDuplicateReport, PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
+        PromoteReport, PruneHistoryReport, PruneReport, PruneTarget, RepairReport, RepairSupersessionReport,
+        Scorer, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }

@@ -63,7 +63,7 @@ impl Database {
         let mut failed = Vec::new();
         let options = MaintainOptions { dry_run, destroy_max: Some(u64::MAX), ..MaintainOptions::default() };
         let options = options.passes([Pass::Expire, Pass::Cap]);
-        let done = self.maintain_each(None, &options, Pace::of(&options), &mut |pass, why| {
+        let done = self.maintain_each(None, &options, Pace::of(&options), None, &mut |pass, why| {
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
             Ok(())
         })?;

@@ -13,7 +13,7 @@ use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
 use crate::hygiene::{DueInput, PassReport, implementation};
-use crate::model::{NamespaceName, Pass, RunId, RunSort};
+use crate::model::{NamespaceName, Pass, RunId, RunSort, Span};
 use crate::store::{NsId, Rows};
 
 /// What a maintenance run came to.
@@ -121,11 +121,11 @@ impl Database {
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
     ) -> Result<MaintainReport> {
-        self.maintain_each(only, options, Pace::of(options), &mut |_, why| Err(why))
+        self.maintain_each(only, options, Pace::of(options), None, &mut |_, why| Err(why))
     }
 
     /// Runs passes over one namespace, or over all, at a pace; `failed` says whether the next pass runs after one that
-    /// failed.
+    /// failed. `idle` is how long no host has called, if a pass that waits for that is to wait.
     ///
     /// # Errors
     /// Those of `failed`, and those of a call that begins no pass.
@@ -134,6 +134,7 @@ impl Database {
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
         pace: Pace,
+        idle: Option<Span>,
         failed: &mut dyn FnMut(Pass, Error) -> Result<()>,
     ) -> Result<MaintainReport> {
         options.check()?;
@@ -148,7 +149,7 @@ impl Database {
         }
         let enabled;
         let passes = if options.passes.is_empty() {
-            enabled = self.enabled(only)?;
+            enabled = self.enabled(only, idle)?;
             &enabled
         } else {
             &options.passes
@@ -176,7 +177,7 @@ impl Database {
     }
 
     /// The passes that are stages of the policy, and those that are due; in the order of the list.
-    fn enabled(&self, namespace: Option<&NamespaceName>) -> Result<Vec<Pass>> {
+    fn enabled(&self, namespace: Option<&NamespaceName>, idle: Option<Span>) -> Result<Vec<Pass>> {
         let in_force = self.inner.in_force();
         let published = self.inner.state()?;
         let namespaces: Vec<NsId> = self.tenants(namespace)?.into_iter().map(|(_, ns)| ns).collect();
@@ -189,6 +190,10 @@ impl Database {
         let mut all = Vec::new();
         for pass in Pass::ALL {
             let is_stage = in_force.policy.sweeper.stages.iter().any(|stage| stage.pass() == *pass);
+            let wait = implementation(*pass).waits_for_idle(&in_force.policy);
+            if idle.zip(wait).is_some_and(|(idle, wait)| idle < wait) {
+                continue;
+            }
             if is_stage || implementation(*pass).is_due(&input)? {
                 all.push(*pass);
             }

@@ -303,7 +303,8 @@ impl Database {
         let (begun, at) = (Instant::now(), self.inner.clock.now());
         let mut failed = Vec::new();
         let pace = Pace::of(options).stopped_by(Arc::clone(stop));
-        let report = self.maintain_each(None, options, pace, &mut |pass, why| {
+        let idle = Some(self.inner.idle_for());
+        let report = self.maintain_each(None, options, pace, idle, &mut |pass, why| {
             tracing::warn!(%pass, %why, "a pass of the sweeper has failed");
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
             Ok(())

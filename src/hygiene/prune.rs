@@ -17,8 +17,8 @@ use crate::hygiene::plan::{Action, Page, Pages, Plan, PruneReason, Pruning, Stop
 use crate::hygiene::told::{details, is_zero};
 use crate::hygiene::uniqueness::{uniqueness, vector_of};
 use crate::hygiene::utility::utility_of;
-use crate::model::{Access, Content, Kind, MemoryId, Vitals};
-use crate::policy::PruneMode;
+use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
+use crate::policy::{Policy, PruneMode};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{Junction, Rows};
 use facts::{Consolidated, Exempt, Facts, Level};
@@ -86,6 +86,20 @@ impl MaintenancePass for Prune {
         };
         Ok(whole.then(|| Planned::actions(plan.plan, plan.scanned, plan.report)))
     }
+}
+
+/// Whether no score decides about a memory: a search found it lately, it answered very well once, it earned protection for a
+/// while, or it is a summary too young to have been found.
+pub(super) fn is_left_alone(
+    vitals: &Vitals,
+    access: &Access,
+    policy: &Policy,
+    now: Time,
+    step: Option<u64>,
+) -> bool {
+    let level = Kind::level_of(vitals.kind_code).and_then(Level::of);
+    let facts = Facts::of(level, vitals, access, None, now, step);
+    facts.is_cooling(&policy.prune) || facts.is_exempt(&policy.prune).is_some()
 }
 
 /// A memory that may go.
@@ -445,7 +459,6 @@ impl<'s> Planning<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Time;
 
     fn candidate(id: u8, score: f64, is_unique: bool) -> Candidate {
         let facts =

@@ -113,6 +113,8 @@ group! {
         sus: Sus;
         @group /// Pruning of consolidated memories by age, use and goals.
         prune: Prune;
+        @group /// Clusters of memories with near vectors.
+        cluster: Cluster;
         @group /// Protection that use earns.
         protect: Protect;
         @group /// Accesses that wait for a commit, and inclusions in contexts.

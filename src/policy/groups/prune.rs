@@ -111,6 +111,22 @@ group! {
 }
 
 group! {
+    /// Clusters of memories with near vectors.
+    Cluster {
+        /// Whether the pass `cluster` runs as a stage of a sweep.
+        enabled: bool = false, any;
+        /// Least cosine of two members of a cluster that are neighbours.
+        cosine: f64 = 0.92, within(0.5, 1.0);
+        /// How long nobody may have called before a sweeper looks for clusters; 0 does not wait.
+        idle_after: Span = Span::from_mins(10), maybe_zero;
+        /// Whether members that add little to their representative go to limbo.
+        prune: bool = false, any;
+        /// Utility from which on a member stays.
+        keep_mus: f64 = 0.3, within(0.0, SCORE_MAX);
+    }
+}
+
+group! {
     /// Protection that use earns.
     Protect {
         /// Number of retrievals from which on a memory is protected from pruning for a while; 0 is off.
