@@ -58,7 +58,7 @@ pub mod maintain {
     pub use crate::engine::{
         ConsolidateReport, DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
         NamespaceAudit, ProfileCollapseOptions, PruneSimulation, RenamespaceOptions, RenamespaceReport,
-        SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
+        SweepReport, Sweeper, SweeperConfig, SweptSummaries, Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
         BackfillConfidenceReport, CapReport, ClusterReport, ClusterSample, DedupAction, DedupReport,

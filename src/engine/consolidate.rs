@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
+use crate::engine::deadline::answered_within;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
@@ -282,22 +282,10 @@ fn asked(
     policy: &Policy,
     aim: Aim,
 ) -> Result<Prepared, String> {
-    let (tell, told) = sync_channel(1);
     let (summarizer, memories) = (Arc::clone(summarizer), Arc::new(memories));
     let shown = Arc::clone(&memories);
-    let work = move || {
-        // Nobody listens any more to an answer that comes too late.
-        drop(tell.send(summarizer.consolidate(&shown)));
-    };
-    let thread = thread::Builder::new().name("oubliette-consolidate".to_owned()).spawn(work);
-    thread.map_err(|why| why.to_string())?;
-    let draft = match told.recv_timeout(policy.promote.deadline.into()) {
-        Ok(answer) => answer.map_err(|why| why.to_string())?,
-        Err(RecvTimeoutError::Timeout) => {
-            return Err(format!("no answer within {}", policy.promote.deadline));
-        }
-        Err(RecvTimeoutError::Disconnected) => return Err("the summarizer panicked".to_owned()),
-    };
+    let never = AtomicBool::new(false);
+    let draft = answered_within(policy.promote.deadline, &never, move || summarizer.consolidate(&shown))?;
     accepted(draft, &memories, policy, aim).map_err(|why| why.to_string())
 }
 

@@ -85,17 +85,22 @@ macro_rules! enumerated {
             }
         }
 
-        /// A pass that the policy may enable, by its name there.
+        /// What the policy may enable in a sweep, by its name there: passes, and summaries.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Stage {
             $($(#[doc = $help] $stage,)?)+
+            /// Lets summaries take the place of old and unused memories; a sweeper does so that has a summarizer.
+            Gc,
         }
 
         impl Stage {
-            /// The pass that it runs.
-            pub(crate) const fn pass(self) -> Pass {
-                match self { $($(Stage::$stage => Pass::$name,)?)+ }
+            /// The pass that it runs; none of summaries, whose writer no pass waits for.
+            pub(crate) const fn pass(self) -> Option<Pass> {
+                match self {
+                    $($(Stage::$stage => Some(Pass::$name),)?)+
+                    Stage::Gc => None,
+                }
             }
         }
     };
