@@ -102,7 +102,10 @@ pub mod memory {
 /// What operations answer: hits, stories, statistics, findings.
 pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
-    pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
+    pub use crate::hygiene::{
+        AccessDistribution, Briefed, CheckOptions, CheckReport, ErasedProbe, Finding, MostRetrieved,
+        RetrievalBar, ScoreBar, ThresholdEffect,
+    };
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
         Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals, StandsFor,

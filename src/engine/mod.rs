@@ -23,6 +23,7 @@ mod context;
 mod copies;
 mod database;
 mod deadline;
+mod distribution;
 mod documents;
 mod embed;
 mod forget;

@@ -48,7 +48,7 @@ impl Field {
     }
 
     /// The statistics of a row, with the accesses that no commit holds yet.
-    pub(super) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
+    pub(crate) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
         let mut access = self.sound(rows.access(self.ns, id))?.unwrap_or_default();
         if let Some(noted) = self.noted.of(self.ns, id) {
             noted.count_in(&mut access);

@@ -13,6 +13,7 @@
 mod bounds;
 mod document;
 mod groups;
+mod presets;
 mod rules;
 mod words;
 
@@ -26,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 pub use document::{POLICY_FORMAT, Syntax};
 pub use groups::*;
+pub use presets::Preset;
 pub use rules::{Action, Condition, Rule, RulePartition};
 
 pub use crate::model::Stage;

@@ -222,6 +222,7 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
         series: options.series.clone(),
         step: options.prune.step,
         prune: prune::target(&options.prune)?,
+        preset: options.prune.preset,
         dedup: None,
     })
 }

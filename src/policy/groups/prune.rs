@@ -87,6 +87,10 @@ group! {
     PruneSession {
         /// Score below which a summary may go.
         mus: f64 = 0.2, within(0.0, SCORE_MAX);
+        /// Share of these summaries that goes at each look, the lowest scores first, in place of the threshold; 0 is off.
+        bottom: f64 = 0.0, share;
+        /// Steps after its own step from which on a summary is too old; 0 is off.
+        max_steps: u64 = 0, count(0, COUNT_MAX);
         /// Steps after its consolidation into a summary of a chapter from which on a summary is too old.
         delay_steps: u64 = 10, count(0, COUNT_MAX);
         /// Age from which on a score may decide; without steps, also the time after the consolidation.
@@ -101,6 +105,10 @@ group! {
     PruneChapter {
         /// Score below which a summary may go.
         mus: f64 = 0.3, within(0.0, SCORE_MAX);
+        /// Share of these summaries that goes at each look, the lowest scores first, in place of the threshold; 0 is off.
+        bottom: f64 = 0.0, share;
+        /// Steps after its own step from which on a summary is too old; 0 is off.
+        max_steps: u64 = 0, count(0, COUNT_MAX);
         /// Age above which a summary is too old.
         max_age: Span = Span::from_days(30), lasting;
         /// Age from which on a score may decide.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use oubliette::maintain::Pass;
+use oubliette::policy::Preset;
 
 use crate::arguments::member::member;
 
@@ -73,7 +74,11 @@ pub(crate) struct PruneOptions {
     /// With --kind, only memories of this agent, as they name it in agent_id
     #[arg(long, value_name = "AGENT", requires = "kind")]
     pub(crate) agent: Option<String>,
-    /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written
+    /// Lay a published variant of pruning over the policy for this run
+    #[arg(long, value_name = "PRESET", value_parser = member(Preset::ALL, Preset::as_str), conflicts_with = "compare")]
+    pub(crate) preset: Option<Preset>,
+    /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written. preset:PRESET
+    /// stands for a preset
     #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with = "kind")]
     pub(crate) compare: Vec<PathBuf>,
     /// With --compare, queries, each as a line of JSON: which share of their hits each policy would leave
