@@ -200,7 +200,7 @@ impl Database {
             })
         };
         run_each(first)?;
-        let one = match between {
+        let _one = match between {
             Some(between) => {
                 drop(one);
                 between();
@@ -209,7 +209,6 @@ impl Database {
             None => one,
         };
         run_each(last)?;
-        drop(one);
         self.end_runs(&sweep);
         // A run that has written nothing is not in the file.
         let has_written = sweep.has_counted || reports.iter().any(|report| report.run.is_some());

@@ -221,7 +221,7 @@ fn count_retrievals(bars: &mut Vec<RetrievalBar>, retrievals: u64) {
     let at = retrievals.checked_ilog2().map_or(0, |power| power as usize + 1);
     while bars.len() <= at {
         let from = bars.last().map_or(0, |bar| bar.to.saturating_add(1));
-        let to = if from == 0 { 0 } else { from.saturating_mul(2).saturating_sub(1) };
+        let to = if from == 0 { 0 } else { from.checked_mul(2).map_or(u64::MAX, |next| next - 1) };
         bars.push(RetrievalBar { from, to, memories: 0 });
     }
     if let Some(bar) = bars.get_mut(at) {
