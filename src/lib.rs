@@ -58,13 +58,14 @@ pub mod maintain {
     pub use crate::engine::{
         ConsolidateReport, DedupJob, DedupOptions, FailedPass, FsckReport, MaintainOptions, MaintainReport,
         NamespaceAudit, ProfileCollapseOptions, PruneSimulation, RenamespaceOptions, RenamespaceReport,
-        SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
+        SweepReport, Sweeper, SweeperConfig, SweptSummaries, Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, DemoteReport, ExpireReport,
-        IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
-        ProfileCollapseGroupSample, ProfileCollapseReport, PromoteReport, PruneHistoryReport, PruneReport,
-        PruneTarget, RepairReport, RepairSupersessionReport, Scorer, Scores, utility,
+        BackfillConfidenceReport, CapReport, ClusterReport, ClusterSample, DedupAction, DedupReport,
+        DemoteReport, ExpireReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals,
+        NearDuplicateReport, PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
+        PromoteReport, PruneHistoryReport, PruneReport, PruneTarget, RepairReport, RepairSupersessionReport,
+        Scorer, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }
@@ -101,7 +102,10 @@ pub mod memory {
 /// What operations answer: hits, stories, statistics, findings.
 pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
-    pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
+    pub use crate::hygiene::{
+        AccessDistribution, Briefed, CheckOptions, CheckReport, ErasedProbe, Finding, MostRetrieved,
+        RetrievalBar, ScoreBar, ThresholdEffect,
+    };
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
         Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals, StandsFor,

@@ -26,11 +26,15 @@
 use std::fmt;
 use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::engine::{self, Batch, Builder, Forget, MaintainReport, Snapshot, WriteOptions};
+use crate::engine::{
+    self, Batch, Builder, ConsolidateReport, Forget, FsckReport, MaintainReport, Snapshot, WriteOptions,
+};
 use crate::error::{Error, Result};
 use crate::model::{Draft, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Patch, Query};
 use crate::recall::SearchResult;
+use crate::summary::Summarizer;
 
 /// Carries out a call on a thread that may block. A panic of the call goes on here.
 async fn blocking<R: Send + 'static>(call: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
@@ -184,6 +188,9 @@ impl Database {
         maintain() -> MaintainReport { |db: &engine::Database| db.maintain() }
         "assert!(db.maintain().await.is_ok());"
 
+        fsck(dry_run: bool) -> FsckReport { move |db: &engine::Database| db.fsck(dry_run) }
+        "assert!(db.fsck(true).await?.check.ok);"
+
         flush() -> () { |db: &engine::Database| db.flush() }
         "team.add(\"Ann prefers tea\").await?;\ndb.flush().await?;"
 
@@ -295,5 +302,15 @@ impl Namespace {
 
         maintain() -> MaintainReport { |team: &engine::Namespace| team.maintain() }
         "assert!(team.maintain().await.is_ok());"
+
+        consolidate(summarizer: Arc<dyn Summarizer>) -> ConsolidateReport {
+            move |team: &engine::Namespace| team.consolidate(&summarizer)
+        }
+        "let builtin = std::sync::Arc::new(oubliette::gc::Extractive::default());\nassert_eq!(team.consolidate(builtin).await?.shown, 0); // Nothing was used."
+
+        consolidate_clusters(summarizer: Arc<dyn Summarizer>) -> ConsolidateReport {
+            move |team: &engine::Namespace| team.consolidate_clusters(&summarizer)
+        }
+        "let builtin = std::sync::Arc::new(oubliette::gc::Extractive::default());\nassert_eq!(team.consolidate_clusters(builtin).await?.shown, 0); // There is no cluster."
     }
 }

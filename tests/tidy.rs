@@ -53,7 +53,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("exchange", &["json", "model", "engine"]),
     ("tools", &["json", "model", "summary", "recall", "hygiene", "engine", "exchange"]),
     ("mcp", &["json", "model", "tools"]),
-    ("tokio", &["model", "recall", "engine"]),
+    ("tokio", &["model", "summary", "recall", "engine"]),
 ];
 
 /// Rooms that every room above them may import.

@@ -46,6 +46,7 @@ impl Database {
     /// # Errors
     /// Those of `unit`; nothing of it is written then.
     pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
+        self.inner.called();
         let (value, rows, waiting) = self.inner.run_alone(|session| {
             let mut batch = Batch { session, inner: &self.inner, rows: 0 };
             let value = unit(&mut batch)?;

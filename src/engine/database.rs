@@ -158,6 +158,7 @@ impl Database {
         mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         self.inner.check_open()?;
+        self.inner.called();
         let value = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&value);
         let work: Work = Box::new(move |session| {

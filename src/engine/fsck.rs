@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::engine::database::Database;
+use crate::engine::maintain::Manner;
 use crate::engine::options::MaintainOptions;
-use crate::engine::pace::Pace;
 use crate::engine::sweeper::FailedPass;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Field, duplicate_groups};
 use crate::model::{MemoryId, Pass, RunId};
 
@@ -63,10 +63,11 @@ impl Database {
         let mut failed = Vec::new();
         let options = MaintainOptions { dry_run, destroy_max: Some(u64::MAX), ..MaintainOptions::default() };
         let options = options.passes([Pass::Expire, Pass::Cap]);
-        let done = self.maintain_each(None, &options, Pace::of(&options), &mut |pass, why| {
+        let mut note = |pass: Pass, why: Error| {
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
             Ok(())
-        })?;
+        };
+        let done = self.maintain_each(None, &options, Manner::of(&options, &mut note))?;
         Ok(FsckReport {
             run: done.run,
             expired_purged: done.removed(Pass::Expire, dry_run),

@@ -99,6 +99,19 @@ impl Namespace {
         options: &GcRunOptions,
         mut each: impl FnMut(&GcRunReport),
     ) -> Result<GcRunReport> {
+        self.gc_run_while(summarizer, options, &mut |report| {
+            each(report);
+            true
+        })
+    }
+
+    /// As [`Namespace::gc_run`], as long as `goes_on` says so, which is asked after each group.
+    pub(super) fn gc_run_while(
+        &self,
+        summarizer: &dyn Summarizer,
+        options: &GcRunOptions,
+        goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
+    ) -> Result<GcRunReport> {
         let group_tokens = options.plan.group_tokens.or(summarizer.group_tokens());
         let plan = GcOptions { group_tokens, ..options.plan.clone() };
         let options = &GcRunOptions { plan, ..*options };
@@ -107,10 +120,11 @@ impl Namespace {
         }
         let mut report = GcRunReport::default();
         let (mut unfinished, mut given_up) = (Vec::new(), Vec::new());
-        let is_over = |report: &GcRunReport| {
+        let is_full = |report: &GcRunReport| {
             options.max_groups.is_some_and(|most| report.groups >= most) || report.plans >= PLANS_MAX
         };
-        while !is_over(&report) {
+        let mut is_over = is_full(&report);
+        while !is_over {
             let plan = self.gc_plan(&options.plan)?;
             if plan.groups.is_empty() {
                 break;
@@ -118,13 +132,14 @@ impl Namespace {
             report.plans += 1;
             unfinished.push(plan.plan_id);
             for group in &plan.groups {
-                if is_over(&report) {
+                if is_over {
                     break;
                 }
                 report.groups += 1;
                 self.gc_one(summarizer, &plan, group, &mut report, &mut given_up)?;
-                each(&report);
+                is_over = !goes_on(&report) || is_full(&report);
             }
+            is_over |= is_full(&report);
         }
         // Groups that failed hold their sources until here: freed before, the next plan would take them again, and a
         // summarizer that always fails would be asked for ever.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -58,6 +58,8 @@ pub(super) struct Inner {
     pub(super) at_work: Mutex<Vec<RunId>>,
     /// Whether a sweeper is at work.
     pub(super) is_swept: AtomicBool,
+    /// When a host last read or wrote, in milliseconds by the clock.
+    pub(super) called_ms: AtomicI64,
     /// Whether searches note what they find, where the query does not say.
     pub(super) track: bool,
     /// What searches have found since a commit counted it.
@@ -111,6 +113,7 @@ impl Inner {
         let images = Arc::new(Images::none(budget));
         let watched = Watched { epoch: snapshot.epoch(), row, images: Arc::clone(&images) };
         let current = (!read_only).then(|| Current::new(Published::with(Arc::new(snapshot), &row, images)));
+        let called_ms = AtomicI64::new(clock.now().as_millis());
         Ok(Arc::new(Inner {
             store,
             current,
@@ -135,6 +138,7 @@ impl Inner {
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
             is_swept: AtomicBool::new(false),
+            called_ms,
             track,
             accesses: Arc::default(),
         }))
@@ -165,6 +169,17 @@ impl Inner {
             });
         }
         Ok(())
+    }
+
+    /// Notes that a host reads or writes. Maintenance does neither by this way.
+    pub(super) fn called(&self) {
+        self.called_ms.store(self.clock.now().as_millis(), Ordering::Relaxed);
+    }
+
+    /// How long no host has read or written; nothing where the clock has stepped back since.
+    pub(super) fn idle_for(&self) -> Span {
+        let since = self.clock.now().as_millis().saturating_sub(self.called_ms.load(Ordering::Relaxed));
+        Span::from_millis(since.max(0))
     }
 
     pub(super) fn is_closed(&self) -> bool {

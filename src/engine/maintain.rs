@@ -13,7 +13,7 @@ use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
 use crate::hygiene::{DueInput, PassReport, implementation};
-use crate::model::{NamespaceName, Pass, RunId, RunSort};
+use crate::model::{NamespaceName, Pass, RunId, RunSort, Span};
 use crate::store::{NsId, Rows};
 
 /// What a maintenance run came to.
@@ -30,6 +30,30 @@ impl MaintainReport {
     pub(super) fn removed(&self, pass: Pass, dry_run: bool) -> u64 {
         let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
         self.passes.iter().find(|report| report.pass == pass).map_or(0, count)
+    }
+}
+
+/// The passes that end what others have left, and keep up what follows from it. Summaries are made before them.
+const LAST: [Pass; 4] = [Pass::Limbo, Pass::Retention, Pass::Index, Pass::Repair];
+
+/// How a call runs its passes.
+pub(super) struct Manner<'m> {
+    pub(super) pace: Pace,
+    /// How long no host has called, if a pass that waits for that is to wait.
+    pub(super) idle: Option<Span>,
+    /// What is done before the last passes, while nothing else of the call is under way.
+    pub(super) between: Option<&'m mut dyn FnMut()>,
+    /// Whether the next pass runs after one that failed.
+    pub(super) failed: &'m mut dyn FnMut(Pass, Error) -> Result<()>,
+}
+
+impl<'m> Manner<'m> {
+    /// At the pace of the options, with nothing to wait for.
+    pub(super) fn of(
+        options: &MaintainOptions,
+        failed: &'m mut dyn FnMut(Pass, Error) -> Result<()>,
+    ) -> Self {
+        Manner { pace: Pace::of(options), idle: None, between: None, failed }
     }
 }
 
@@ -121,34 +145,33 @@ impl Database {
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
     ) -> Result<MaintainReport> {
-        self.maintain_each(only, options, Pace::of(options), &mut |_, why| Err(why))
+        self.maintain_each(only, options, Manner::of(options, &mut |_, why| Err(why)))
     }
 
-    /// Runs passes over one namespace, or over all, at a pace; `failed` says whether the next pass runs after one that
-    /// failed.
+    /// Runs passes over one namespace, or over all, in a manner.
     ///
     /// # Errors
-    /// Those of `failed`, and those of a call that begins no pass.
+    /// Those of the manner for a pass that failed, and those of a call that begins no pass.
     pub(super) fn maintain_each(
         &self,
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
-        pace: Pace,
-        failed: &mut dyn FnMut(Pass, Error) -> Result<()>,
+        manner: Manner<'_>,
     ) -> Result<MaintainReport> {
         options.check()?;
         self.inner.check_outside()?;
         if !options.dry_run {
             self.inner.check_open()?;
         }
-        let _one = self.inner.upkeep.lock();
+        let Manner { pace, idle, between, failed } = manner;
+        let one = self.inner.upkeep.lock();
         // A pass decides by what is used.
         if !options.dry_run && !options.passes.contains(&Pass::Fold) {
             self.flush_access_at_end()?;
         }
         let enabled;
         let passes = if options.passes.is_empty() {
-            enabled = self.enabled(only)?;
+            enabled = self.enabled(only, idle)?;
             &enabled
         } else {
             &options.passes
@@ -159,16 +182,33 @@ impl Database {
         }
         let mut sweep = Sweep::new(run, RunSort::Maintain, only.cloned(), options);
         sweep.pace = pace;
+        let followed = passes.iter().flat_map(|pass| {
+            let next = implementation(*pass).followed_by().filter(|next| !passes.contains(next));
+            std::iter::once(*pass).chain(next)
+        });
+        let followed: Vec<Pass> = followed.collect();
+        let last = followed.iter().position(|pass| LAST.contains(pass)).unwrap_or(followed.len());
+        let (first, last) = followed.split_at(last);
         let mut reports = Vec::new();
-        for &pass in passes {
-            let next = implementation(pass).followed_by().filter(|next| !passes.contains(next));
-            for pass in std::iter::once(pass).chain(next) {
-                match self.run_pass(pass, options, &mut sweep) {
-                    Ok(report) => reports.push(report),
-                    Err(why) => failed(pass, why)?,
+        let mut run_each = |passes: &[Pass]| {
+            passes.iter().try_for_each(|pass| match self.run_pass(*pass, options, &mut sweep) {
+                Ok(report) => {
+                    reports.push(report);
+                    Ok(())
                 }
+                Err(why) => failed(*pass, why),
+            })
+        };
+        run_each(first)?;
+        let _one = match between {
+            Some(between) => {
+                drop(one);
+                between();
+                self.inner.upkeep.lock()
             }
-        }
+            None => one,
+        };
+        run_each(last)?;
         self.end_runs(&sweep);
         // A run that has written nothing is not in the file.
         let has_written = sweep.has_counted || reports.iter().any(|report| report.run.is_some());
@@ -176,7 +216,7 @@ impl Database {
     }
 
     /// The passes that are stages of the policy, and those that are due; in the order of the list.
-    fn enabled(&self, namespace: Option<&NamespaceName>) -> Result<Vec<Pass>> {
+    fn enabled(&self, namespace: Option<&NamespaceName>, idle: Option<Span>) -> Result<Vec<Pass>> {
         let in_force = self.inner.in_force();
         let published = self.inner.state()?;
         let namespaces: Vec<NsId> = self.tenants(namespace)?.into_iter().map(|(_, ns)| ns).collect();
@@ -188,7 +228,11 @@ impl Database {
         };
         let mut all = Vec::new();
         for pass in Pass::ALL {
-            let is_stage = in_force.policy.sweeper.stages.iter().any(|stage| stage.pass() == *pass);
+            let is_stage = in_force.policy.sweeper.stages.iter().any(|stage| stage.pass() == Some(*pass));
+            let wait = implementation(*pass).waits_for_idle(&in_force.policy);
+            if idle.zip(wait).is_some_and(|(idle, wait)| idle < wait) {
+                continue;
+            }
             if is_stage || implementation(*pass).is_due(&input)? {
                 all.push(*pass);
             }

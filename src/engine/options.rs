@@ -7,7 +7,7 @@ use crate::limits::{
     CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within,
 };
 use crate::model::{NamespaceName, Pass, Span, Tier};
-use crate::policy::{Linkage, Metric, Policy};
+use crate::policy::{Linkage, Metric, Policy, Preset};
 
 /// How maintenance runs.
 ///
@@ -50,6 +50,8 @@ pub struct MaintainOptions {
     pub step: Option<u64>,
     /// What `prune` removes, in place of what the policy says of summaries; `prune.enabled` does not matter then.
     pub prune: Option<PruneTarget>,
+    /// A preset that is laid over the policy for this call.
+    pub preset: Option<Preset>,
     /// How `vector-duplicates` runs, in place of the policy's `dedup.*`; of its other fields only the tiers count here.
     pub dedup: Option<DedupOptions>,
 }
@@ -69,6 +71,7 @@ impl Default for MaintainOptions {
             series: None,
             step: None,
             prune: None,
+            preset: None,
             dedup: None,
         }
     }
@@ -118,7 +121,12 @@ impl MaintainOptions {
 
     /// The policy with the overrides of the call.
     pub(super) fn effective(&self, policy: &Policy) -> Policy {
-        let mut policy = policy.clone();
+        let mut policy = match self.preset {
+            None => policy.clone(),
+            Some(preset) => policy
+                .with_preset(preset)
+                .unwrap_or_else(|why| unreachable!("a preset and a policy in force are in bounds: {why}")),
+        };
         policy.collapse.fuzzy = self.fuzzy.unwrap_or(policy.collapse.fuzzy);
         policy.collapse.max_samples = self.max_samples.unwrap_or(policy.collapse.max_samples);
         policy.collapse.batch = self.batch_size.unwrap_or(policy.collapse.batch);

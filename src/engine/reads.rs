@@ -70,6 +70,7 @@ impl Snapshot {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
+        self.inner.called();
         let published = self.held.published.lock().clone();
         let is_of_this_file = |held: &Arc<Published>| held.snapshot().epoch() == self.inner.store.epoch();
         let is_in_time = !self.held.is_over(self.inner.clock.now());
@@ -115,6 +116,7 @@ impl Database {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
+        self.inner.called();
         let once = || {
             let published = self.inner.state()?;
             read(&published, self.inner.instant(&published))

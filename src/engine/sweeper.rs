@@ -11,11 +11,14 @@ use serde::Serialize;
 
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
+use crate::engine::maintain::Manner;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
+use crate::engine::summaries::SweptSummaries;
 use crate::error::{Error, Result};
 use crate::hygiene::PassReport;
-use crate::model::{Pass, RunId, Span, Time};
+use crate::model::{Pass, RunId, Span, Stage, Time};
+use crate::summary::Summarizer;
 
 /// What is called after each sweep, on the thread of the sweeper.
 type OnSweep = Box<dyn FnMut(&SweepReport) + Send>;
@@ -34,19 +37,22 @@ pub struct SweeperConfig {
     pub interval: Option<Span>,
     /// What each sweep does. No pass named: those that the policy enables, in its order. A budget bounds each sweep.
     pub options: MaintainOptions,
+    /// Who writes the summaries of the stage `gc`, which a sweep leaves out without it. It is asked at most every `gc.interval`, on a
+    /// thread of its own, and has `gc.deadline` for each summary.
+    pub summarizer: Option<Arc<dyn Summarizer>>,
     /// Called with the report of each sweep, on the thread of the sweeper.
     pub on_sweep: Option<OnSweep>,
 }
 
 impl Default for SweeperConfig {
     fn default() -> Self {
-        SweeperConfig { interval: None, options: MaintainOptions::live(), on_sweep: None }
+        SweeperConfig { interval: None, options: MaintainOptions::live(), summarizer: None, on_sweep: None }
     }
 }
 
 impl fmt::Debug for SweeperConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SweeperConfig { interval, options, on_sweep: _ } = self;
+        let SweeperConfig { interval, options, summarizer: _, on_sweep: _ } = self;
         let mut shown = f.debug_struct("SweeperConfig");
         shown.field("interval", interval).field("options", options).finish_non_exhaustive()
     }
@@ -65,12 +71,15 @@ pub struct SweepReport {
     pub passes: Vec<PassReport>,
     /// The passes that failed. The passes after each of them ran all the same.
     pub failed: Vec<FailedPass>,
+    /// What the stage `gc` did, for each namespace in which its time had come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<SweptSummaries>,
 }
 
 /// A pass that failed in a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedPass {
-    /// The pass. None: the sweep could not begin.
+    /// The pass. None: the sweep could not begin, or its summaries could not.
     pub pass: Option<Pass>,
     /// What went wrong.
     pub why: String,
@@ -212,7 +221,7 @@ impl Database {
     /// `Invalid` for options out of bounds, and for a dry run; `Conflict` where a sweeper of this handle is at work; `Io` where no thread can be
     /// started; `ReadOnly`, `Closed`.
     pub fn sweeper(&self, config: SweeperConfig) -> Result<Sweeper> {
-        let SweeperConfig { interval, options, on_sweep } = config;
+        let SweeperConfig { interval, options, summarizer, on_sweep } = config;
         options.check()?;
         self.inner.check_open()?;
         if options.dry_run {
@@ -226,7 +235,8 @@ impl Database {
         let at_work = Swept::begin(&self.inner)?;
         let (of_thread, interval) = (Arc::clone(&shared), Duration::from(interval));
         let thread = thread::Builder::new().name("oubliette-sweeper".to_owned());
-        let thread = thread.spawn(move || of_thread.run(&at_work, interval, &options, on_sweep));
+        let work = SweepWork { options, summarizer };
+        let thread = thread.spawn(move || of_thread.run(&at_work, interval, &work, on_sweep));
         let thread = thread.map_err(|source| Error::Io {
             action: "start a thread for",
             path: self.path().to_owned(),
@@ -262,19 +272,19 @@ impl Drop for Swept {
     }
 }
 
+/// What each sweep does.
+struct SweepWork {
+    options: MaintainOptions,
+    summarizer: Option<Arc<dyn Summarizer>>,
+}
+
 impl Shared {
     /// Sweeps at once, and then at each interval, until it is stopped or the file is closed.
-    fn run(
-        &self,
-        swept: &Swept,
-        interval: Duration,
-        options: &MaintainOptions,
-        mut on_sweep: Option<OnSweep>,
-    ) {
+    fn run(&self, swept: &Swept, interval: Duration, work: &SweepWork, mut on_sweep: Option<OnSweep>) {
         loop {
             let begun = Instant::now();
             let Some(database) = swept.database() else { return };
-            let report = database.swept(options, &self.stop);
+            let report = database.swept(work, &self.stop);
             drop(database);
             *self.last.lock() = Some(report.clone());
             if let Some(on_sweep) = &mut on_sweep {
@@ -299,15 +309,32 @@ impl Shared {
 
 impl Database {
     /// One sweep, which ends early when `stop` is set.
-    fn swept(&self, options: &MaintainOptions, stop: &Arc<AtomicBool>) -> SweepReport {
+    fn swept(&self, work: &SweepWork, stop: &Arc<AtomicBool>) -> SweepReport {
         let (begun, at) = (Instant::now(), self.inner.clock.now());
-        let mut failed = Vec::new();
-        let pace = Pace::of(options).stopped_by(Arc::clone(stop));
-        let report = self.maintain_each(None, options, pace, &mut |pass, why| {
+        let (mut failed, mut summaries, mut unbegun) = (Vec::new(), Vec::new(), None);
+        let SweepWork { options, summarizer } = work;
+        let mut note = |pass: Pass, why: Error| {
             tracing::warn!(%pass, %why, "a pass of the sweeper has failed");
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
             Ok(())
-        });
+        };
+        let is_stage = || self.inner.in_force().policy.sweeper.stages.contains(&Stage::Gc);
+        let mut summarize = || {
+            let Some(summarizer) = summarizer.as_ref().filter(|_| is_stage()) else { return };
+            match self.summarize_due(summarizer, stop) {
+                Ok(done) => summaries = done,
+                Err(why) => unbegun = Some(FailedPass { pass: None, why: why.to_string() }),
+            }
+        };
+        let manner = Manner {
+            pace: Pace::of(options).stopped_by(Arc::clone(stop)),
+            idle: Some(self.inner.idle_for()),
+            // Whoever names passes asks for these alone.
+            between: options.passes.is_empty().then_some(&mut summarize),
+            failed: &mut note,
+        };
+        let report = self.maintain_each(None, options, manner);
+        failed.extend(unbegun);
         let (run, passes) = match report {
             Ok(report) => (report.run, report.passes),
             Err(why) => {
@@ -317,6 +344,6 @@ impl Database {
         };
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(ms, passes = passes.len(), failed = failed.len(), "swept");
-        SweepReport { at, ms, run, passes, failed }
+        SweepReport { at, ms, run, passes, failed, summaries }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Access, Delta, ExpiresBy, Span, Tier, Time, Vitals};
+use crate::model::{Access, Delta, ExpiresBy, MemoryId, Span, Tier, Time, Vitals};
 
 /// What a pass does to one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,31 @@ pub(crate) enum Adjustment {
     Consolidate(Promotion),
     /// A short-term row becomes durable.
     Last(Lasting),
+    /// A row is of another cluster than before, or of none.
+    Cluster(Membership),
+}
+
+/// What a row notes of the cluster that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Membership {
+    /// The representative of the cluster.
+    pub(crate) cluster: Option<MemoryId>,
+    pub(crate) is_representative: bool,
+}
+
+impl Membership {
+    /// Of a row in no cluster.
+    pub(crate) const NONE: Membership = Membership { cluster: None, is_representative: false };
+
+    pub(crate) fn of(access: &Access) -> Self {
+        Membership { cluster: access.cluster_id, is_representative: access.is_representative }
+    }
+
+    fn noted(self, row: &Adjustable) -> Option<Adjustable> {
+        let mut next = row.clone();
+        (next.access.cluster_id, next.access.is_representative) = (self.cluster, self.is_representative);
+        (next != *row).then_some(next)
+    }
 }
 
 /// From how many uses on a row of the tier `working` becomes episodic, and for how long.
@@ -123,6 +148,7 @@ impl Adjustment {
             Adjustment::Promote(promotion) => promotion.of(row, now)?,
             Adjustment::Consolidate(promotion) => promotion.consolidated(row, now)?,
             Adjustment::Last(lasting) => lasting.of(row, now)?,
+            Adjustment::Cluster(membership) => membership.noted(row)?,
         };
         next.vitals.version += 1;
         Some(next)
@@ -180,6 +206,8 @@ adjustable! {
     "updated_at" vitals.updated_at;
     "promoted_at" access.promoted_at;
     "last_consolidated_at" access.last_consolidated_at;
+    "cluster_id" access.cluster_id;
+    "is_representative" access.is_representative;
     "version" vitals.version;
 }
 

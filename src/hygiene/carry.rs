@@ -222,24 +222,27 @@ impl Slice<'_, '_, '_> {
         Ok(done)
     }
 
-    /// Takes a row to limbo that is as the plan saw it, that nobody has used since, and of which no goal says anything new.
+    /// Takes a row to limbo that is as the plan saw it, that nobody has used since, and of which no goal says anything new; what
+    /// is to stand for it must still be there.
     fn prune(&mut self, pruning: &Pruning) -> Result<bool> {
         let Pruning { id, version, access_seq, reason, goals } = pruning;
         let stands = match goals {
             Some(stamp) => stamp.stands(&*self.ledger.tx, self.context.ns)?,
             None => true,
         };
+        let replaced_by = reason.replaced_by();
+        let stands = stands && replaced_by.map_or(Ok(true), |by| self.is_current(by))?;
         if !stands || !self.is_as_planned(*id, *version)? || !self.is_unused(*id, Some(*access_seq))? {
             return Ok(false);
         }
-        let change = Change::Retire { id: *id, reason: TombstoneReason::Pruned, replaced_by: None };
+        let change = Change::Retire { id: *id, reason: TombstoneReason::Pruned, replaced_by };
         self.apply(change, reason.evidence())?;
         Ok(true)
     }
 
     fn supersede(&mut self, old: MemoryId, version: u64, new: MemoryId, evidence: Evidence) -> Result<bool> {
         // The one that stays may have changed in what does not matter here, as by the members before.
-        let stays = self.vitals(new)?.is_some_and(|row| row.times.is_current(self.now()));
+        let stays = self.is_current(new)?;
         if !stays || !self.is_as_planned(old, version)? {
             return Ok(false);
         }
@@ -274,6 +277,10 @@ impl Slice<'_, '_, '_> {
     /// The hot part of a row; none of one that is gone, or damaged.
     fn vitals(&self, id: MemoryId) -> Result<Option<Vitals>> {
         self.ledger.whole_vitals(self.context.ns, id)
+    }
+
+    fn is_current(&self, id: MemoryId) -> Result<bool> {
+        Ok(self.vitals(id)?.is_some_and(|row| row.times.is_current(self.now())))
     }
 
     /// Whether nobody has used a row since the plan saw it; true where that does not matter.

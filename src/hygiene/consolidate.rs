@@ -1,14 +1,17 @@
-//! Which short-term memories in use are distilled together, and putting the result beside them.
+//! Which memories are distilled together, and what becomes of the result: it stands beside short-term memories in use, and takes
+//! the place of the members of a cluster.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::{Adjustable, Adjustment, Promotion};
+use crate::hygiene::cluster::{Clustering, Member};
+use crate::hygiene::pass::PlanInput;
 use crate::hygiene::plan::Field;
 use crate::hygiene::promote::{candidates, read};
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::ledger::{Change, Context, Entry};
-use crate::model::{Actor, Evidence, MemoryId, Pass, RuleId, RunId, RunSort};
+use crate::ledger::{Change, Context, Entry, Moves};
+use crate::model::{Actor, Evidence, MemoryId, Pass, RuleId, RunId, RunSort, SupersedeMode};
 use crate::policy::Policy;
 use crate::store::{Rows, Snapshot};
 
@@ -29,6 +32,21 @@ pub(crate) fn to_consolidate(field: &Field, rows: &Snapshot, policy: &Policy) ->
     Ok(by_partition.values().flat_map(|ids| ids.chunks(batch)).map(<[MemoryId]>::to_vec).collect())
 }
 
+/// The clusters of which one memory may be made: their members but those that are pinned or locked, at least two, the most
+/// important first, at most `promote.batch` of them at a time.
+///
+/// # Errors
+/// `Corrupted`, except for damaged rows, which are left out.
+pub(crate) fn to_unite(input: PlanInput<'_>) -> Result<Vec<Vec<MemoryId>>> {
+    let found = Clustering::of(input, &mut |_| false)?;
+    let open = |cluster: Vec<Member>| {
+        let open = cluster.into_iter().filter(|member| !member.protected).map(|member| member.id);
+        open.take(input.policy.promote.batch as usize).collect::<Vec<_>>()
+    };
+    let clusters = found.into_iter().flat_map(|found| found.clusters);
+    Ok(clusters.map(open).filter(|members| members.len() >= 2).collect())
+}
+
 /// What was distilled from memories.
 pub(crate) struct Distilled<'d> {
     /// The memories, with the versions that were shown.
@@ -37,6 +55,15 @@ pub(crate) struct Distilled<'d> {
     pub(crate) draft: &'d Prepared,
     /// The run of the consolidation.
     pub(crate) run: RunId,
+}
+
+impl Distilled<'_> {
+    /// What is written from now on is written by maintenance, in the run.
+    fn begin(&self, writer: &mut NamespaceWriter<'_, '_, '_>) -> Context {
+        let context = Context { actor: Actor::Sweeper, run: Some(self.run), ..writer.context.clone() };
+        writer.context = context.clone();
+        context
+    }
 }
 
 /// Stores what was distilled with its sources, and notes in the sources that they were looked at; a source of the tier
@@ -50,8 +77,7 @@ pub(crate) fn consolidate(
 ) -> Result<Option<MemoryId>> {
     let (ns, policy) = (writer.context.ns, writer.policy);
     let promotion = Promotion { uses: u64::from(policy.promote.access), ttl: policy.ttl.episodic };
-    let context = Context { actor: Actor::Sweeper, run: Some(distilled.run), ..writer.context.clone() };
-    writer.context = context.clone();
+    let context = distilled.begin(writer);
     let (mut changes, mut part, mut sources) = (Vec::new(), 0, Vec::new());
     for &(id, version) in distilled.sources {
         let vitals = writer.ledger.whole_vitals(ns, id)?.filter(|row| row.version == version);
@@ -75,17 +101,51 @@ pub(crate) fn consolidate(
     Ok(Some(made))
 }
 
-/// Journals that nothing was distilled from memories.
+/// Stores what was made of a cluster, which supersedes its sources. None, and nothing is written, where a source is not as it
+/// was shown, or is protected by now.
+///
+/// # Errors
+/// Those of the ledger. The transaction must then be given up.
+pub(crate) fn unite(
+    writer: &mut NamespaceWriter<'_, '_, '_>,
+    distilled: &Distilled<'_>,
+) -> Result<Option<MemoryId>> {
+    let ns = writer.context.ns;
+    let context = distilled.begin(writer);
+    let (mut part, mut sources) = (0, Vec::with_capacity(distilled.sources.len()));
+    for &(id, version) in distilled.sources {
+        let row = writer.ledger.whole_vitals(ns, id)?.filter(|row| {
+            row.version == version && !row.is_protected() && row.times.visible_live(context.now)
+        });
+        let Some(row) = row else { return Ok(None) };
+        part = row.place.partition;
+        sources.push(id);
+    }
+    let rule = RuleId::of_pass(Pass::Cluster);
+    let made = writer.store_made(distilled.draft, part, &sources, &[], (rule, false))?;
+    for &old in &sources {
+        // Keys stay with what they named: the new text is nobody's.
+        let (mode, at, moves) = (SupersedeMode::Aggregate, context.now, Moves::None);
+        let change = Change::Supersede { old, new: made, mode, at, moves };
+        writer.ledger.apply(&context, Entry::new(rule, change))?;
+    }
+    let count = sources.len() as u64;
+    writer.ledger.note_part(&context, distilled.run, RunSort::Maintain, [("united", count)])?;
+    Ok(Some(made))
+}
+
+/// Journals that nothing was distilled from memories for a pass.
 ///
 /// # Errors
 /// Those of the ledger.
 pub(crate) fn refuse_consolidation(
     writer: &mut NamespaceWriter<'_, '_, '_>,
+    pass: Pass,
     members: &[MemoryId],
     why: &str,
 ) -> Result<()> {
     let evidence =
         Evidence { signature: Some(why.to_owned()), members: members.to_vec(), ..Evidence::default() };
     let context = Context { actor: Actor::Sweeper, ..writer.context.clone() };
-    writer.ledger.refuse(&context, RuleId::of_pass(Pass::Promote), evidence)
+    writer.ledger.refuse(&context, RuleId::of_pass(pass), evidence)
 }

@@ -2,7 +2,7 @@
 //!
 //! Each pass is a file that implements [`MaintenancePass`](pass::MaintenancePass) and a row of the list of passes
 //! ([`Pass`](crate::maintain::Pass)): [`collapse`] of operational reports, merging of equal rows ([`near`]) and of near vectors
-//! ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); the end of [`superseded`] rows and of an old journal ([`retention`]); vectors for memories that wait ([`embed`]), the end of
+//! ([`vector_duplicates`]), clusters of them ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); the end of [`superseded`] rows and of an old journal ([`retention`]); vectors for memories that wait ([`embed`]), the end of
 //! [`limbo`], and the upkeep of indexes ([`link`], [`repair`]). [`check`](fn@check) walks every row of every table and
 //! compares what can be said in two places; [`check_erased`] searches the bytes of the file for what an erased memory
 //! consisted of.
@@ -24,9 +24,11 @@ mod carry;
 mod chains;
 mod check;
 mod cluster;
+mod clusters;
 mod collapse;
 mod consolidate;
 mod demote;
+mod distribution;
 mod embed;
 mod erased;
 mod expire;
@@ -57,6 +59,7 @@ mod told;
 mod undo;
 mod uniqueness;
 mod utility;
+mod vector_duplicates;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use backfill::BackfillConfidenceReport;
@@ -66,10 +69,12 @@ pub use cap::CapReport;
 pub use chains::RepairSupersessionReport;
 pub use check::CheckOptions;
 pub(crate) use check::{check, locate};
-pub use cluster::{DedupAction, DedupReport};
+pub use cluster::{ClusterReport, ClusterSample};
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
-pub(crate) use consolidate::{Distilled, consolidate, refuse_consolidation, to_consolidate};
+pub(crate) use consolidate::{Distilled, consolidate, refuse_consolidation, to_consolidate, to_unite, unite};
 pub use demote::DemoteReport;
+pub(crate) use distribution::Distribution;
+pub use distribution::{AccessDistribution, MostRetrieved, RetrievalBar, ScoreBar, ThresholdEffect};
 pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
@@ -109,3 +114,4 @@ pub use snapshots::PruneHistoryReport;
 pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};
 pub use utility::utility;
+pub use vector_duplicates::{DedupAction, DedupReport};

@@ -12,7 +12,7 @@ use crate::hygiene::scorer::Judge;
 use crate::hygiene::told::{Details, PassDetails, PassReport};
 use crate::index::{Linked, Published};
 use crate::ledger::{Context, Ledger};
-use crate::model::{Kind, NamespaceName, Pass, RunId, Tier};
+use crate::model::{Kind, NamespaceName, Pass, RunId, Span, Tier};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, Snapshot};
 use crate::text::Messages;
@@ -230,6 +230,11 @@ pub(crate) trait MaintenancePass: Sync {
 
     /// The pass that has to follow.
     fn followed_by(&self) -> Option<Pass> {
+        None
+    }
+
+    /// How long nobody may have called before a sweeper runs it; none of a pass that no sweeper waits with.
+    fn waits_for_idle(&self, _: &Policy) -> Option<Span> {
         None
     }
 

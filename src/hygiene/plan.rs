@@ -48,7 +48,7 @@ impl Field {
     }
 
     /// The statistics of a row, with the accesses that no commit holds yet.
-    pub(super) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
+    pub(crate) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
         let mut access = self.sound(rows.access(self.ns, id))?.unwrap_or_default();
         if let Some(noted) = self.noted.of(self.ns, id) {
             noted.count_in(&mut access);
@@ -242,13 +242,27 @@ pub(crate) enum PruneReason {
         /// The score by the built-in formula, where a hook has a part in it.
         built_in: Option<f64>,
     },
+    /// Another memory of its cluster says what it says.
+    Redundant { by: MemoryId, cosine: f32 },
 }
 
 impl PruneReason {
+    /// The memory that stands for the row from then on.
+    pub(super) fn replaced_by(self) -> Option<MemoryId> {
+        match self {
+            PruneReason::Redundant { by, .. } => Some(by),
+            PruneReason::Age { .. } | PruneReason::Score { .. } => None,
+        }
+    }
+
     /// As the journal tells it.
     pub(super) fn evidence(self) -> Evidence {
         let (score, signature) = match self {
             PruneReason::Age { level } => (None, format!("age of level {level}")),
+            PruneReason::Redundant { by, cosine } => {
+                let evidence = Evidence { score: Some(cosine), members: vec![by], ..Evidence::default() };
+                return Evidence { signature: Some(format!("cosine {cosine:.6} to {by}")), ..evidence };
+            }
             PruneReason::Score { score, threshold, by_goals, built_in } => {
                 let name = if by_goals { "final score" } else { "utility" };
                 let below =

@@ -17,8 +17,8 @@ use crate::hygiene::plan::{Action, Page, Pages, Plan, PruneReason, Pruning, Stop
 use crate::hygiene::told::{details, is_zero};
 use crate::hygiene::uniqueness::{uniqueness, vector_of};
 use crate::hygiene::utility::utility_of;
-use crate::model::{Access, Content, Kind, MemoryId, Vitals};
-use crate::policy::PruneMode;
+use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
+use crate::policy::{Policy, PruneMode};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{Junction, Rows};
 use facts::{Consolidated, Exempt, Facts, Level};
@@ -86,6 +86,20 @@ impl MaintenancePass for Prune {
         };
         Ok(whole.then(|| Planned::actions(plan.plan, plan.scanned, plan.report)))
     }
+}
+
+/// Whether no score decides about a memory: a search found it lately, it answered very well once, it earned protection for a
+/// while, or it is a summary too young to have been found.
+pub(super) fn is_left_alone(
+    vitals: &Vitals,
+    access: &Access,
+    policy: &Policy,
+    now: Time,
+    step: Option<u64>,
+) -> bool {
+    let level = Kind::level_of(vitals.kind_code).and_then(Level::of);
+    let facts = Facts::of(level, vitals, access, None, now, step);
+    facts.is_cooling(&policy.prune) || facts.is_exempt(&policy.prune).is_some()
 }
 
 /// A memory that may go.
@@ -257,18 +271,22 @@ impl<'s> Planning<'s> {
             Some(Level::Session) => self.consolidated(id, &access)?,
             _ => None,
         };
-        let facts = Facts::of(level, &vitals, &access, consolidated, field.now, selection.step);
+        let mut facts = Facts::of(level, &vitals, &access, consolidated, field.now, selection.step);
         if facts.is_cooling(&policy.prune) {
             self.report.cooling += 1;
             return Ok(None);
         }
         let (mut agent, mut relevance) = (None, Relevance::default());
         let by_goals = self.goes_by_goals();
-        if by_goals || policy.prune.stability_gain > 0.0 {
+        let by_steps =
+            selection.step.filter(|_| level.is_some_and(|level| level.max_steps(&policy.prune) > 0));
+        if by_goals || by_steps.is_some() || policy.prune.stability_gain > 0.0 {
             let content = match content {
                 Some(content) => Some(content),
                 None => field.sound(rows.content(ns, id))?.flatten(),
             };
+            let then = content.as_ref().and_then(|content| content.step);
+            facts.age_steps = by_steps.zip(then).map(|(now, then)| now.saturating_sub(then));
             agent = content.and_then(|content| content.agent_id);
         }
         if by_goals && !self.goals.is_empty() {
@@ -340,9 +358,16 @@ impl<'s> Planning<'s> {
         if !any_size && !is_large(count, prune.max_rows) && !is_large(bytes, prune.max_bytes) {
             return Ok(true);
         }
-        let excess = count.saturating_sub(prune.target_count).saturating_sub(aged);
+        let bottom = level.bottom(prune);
+        let mut excess = count.saturating_sub(prune.target_count).saturating_sub(aged);
+        if bottom > 0.0 {
+            excess = excess.min((count as f64 * bottom).floor() as u64);
+        }
         let base = level.threshold(prune);
         let threshold = |planning: &Planning<'_>, row: &Candidate| {
+            if bottom > 0.0 {
+                return Ok(None);
+            }
             let (agent, policy) = (row.agent.as_deref(), &planning.input.policy.prune);
             let stable = match policy.stability_gain > 0.0 {
                 true => stability(planning.input.published.snapshot(), field.ns, agent, field.now)?,
@@ -445,7 +470,6 @@ impl<'s> Planning<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Time;
 
     fn candidate(id: u8, score: f64, is_unique: bool) -> Candidate {
         let facts =

@@ -206,7 +206,8 @@ fn restore(
         return Ok(());
     };
     let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
-    match superseded.filter(|s| s.mode == SupersedeMode::Duplicate && Some(s.by) == by) {
+    let by_run = |mode| matches!(mode, SupersedeMode::Duplicate | SupersedeMode::Aggregate);
+    match superseded.filter(|s| by_run(s.mode) && Some(s.by) == by) {
         Some(_) => {
             let change = Change::Restore { id, asked: false };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;

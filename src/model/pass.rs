@@ -31,7 +31,7 @@ macro_rules! passes {
             /// Merges memories of equal text, as the write path would have done.
             NearDuplicates = 31, "near-duplicates", rule NEAR_DUPLICATES "pass.near-duplicates", in near;
             /// Merges memories whose vectors are nearly equal.
-            VectorDuplicates = 32, "vector-duplicates", rule VECTOR_DUPLICATES "DEDUP-46", stage Dedup, in cluster;
+            VectorDuplicates = 32, "vector-duplicates", rule VECTOR_DUPLICATES "DEDUP-46", stage Dedup, in vector_duplicates;
             /// Gives durable memories without a confidence that of an imported memory.
             Backfill = 47, "backfill", rule BACKFILL "LIFE-17", in backfill;
             /// Restores superseded memories whose chain of superseders leads nowhere.
@@ -42,6 +42,8 @@ macro_rules! passes {
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
             /// Removes summaries of sessions and of chapters that are too old, or too little used, if `prune.enabled` says so.
             Prune = 72, "prune", rule PRUNE "LIFE-34", stage Prune, in prune;
+            /// Marks memories of near vectors as clusters with a representative each; a sweeper does so while nobody calls, if `cluster.enabled` says so.
+            Cluster = 75, "cluster", rule CLUSTER "LIFE-42", stage Cluster, in cluster;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
             /// Removes rows of the journal that are older, or more, than the policy keeps.
@@ -83,17 +85,22 @@ macro_rules! enumerated {
             }
         }
 
-        /// A pass that the policy may enable, by its name there.
+        /// What the policy may enable in a sweep, by its name there: passes, and summaries.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Stage {
             $($(#[doc = $help] $stage,)?)+
+            /// Lets summaries take the place of old and unused memories; a sweeper does so that has a summarizer.
+            Gc,
         }
 
         impl Stage {
-            /// The pass that it runs.
-            pub(crate) const fn pass(self) -> Pass {
-                match self { $($(Stage::$stage => Pass::$name,)?)+ }
+            /// The pass that it runs; none of summaries, whose writer no pass waits for.
+            pub(crate) const fn pass(self) -> Option<Pass> {
+                match self {
+                    $($(Stage::$stage => Some(Pass::$name),)?)+
+                    Stage::Gc => None,
+                }
             }
         }
     };

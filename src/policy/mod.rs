@@ -13,6 +13,7 @@
 mod bounds;
 mod document;
 mod groups;
+mod presets;
 mod rules;
 mod words;
 
@@ -26,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 pub use document::{POLICY_FORMAT, Syntax};
 pub use groups::*;
+pub use presets::Preset;
 pub use rules::{Action, Condition, Rule, RulePartition};
 
 pub use crate::model::Stage;
@@ -113,6 +115,8 @@ group! {
         sus: Sus;
         @group /// Pruning of consolidated memories by age, use and goals.
         prune: Prune;
+        @group /// Clusters of memories with near vectors.
+        cluster: Cluster;
         @group /// Protection that use earns.
         protect: Protect;
         @group /// Accesses that wait for a commit, and inclusions in contexts.

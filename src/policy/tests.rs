@@ -261,7 +261,7 @@ fn bad_values_are_refused_with_their_key() {
         ("msg.patterns = [{ custom = { regex = \"a*\", put = \"<n>\" } }]", "\"a*\" matches the empty text"),
         ("msg.patterns = [{ custom = { regex = \"a\" } }]", "missing key `put`"),
         ("msg.patterns = [{ custom = { regex = \"a\", put = \"b\", x = 1 } }]", "unknown key `x`"),
-        ("sweeper.stages = [\"gc\"]", "unknown word `gc`"),
+        ("sweeper.stages = [\"index\"]", "unknown word `index`"),
         ("msg.volatile_for = [\"robot\"]", "must be human or bot"),
         ("msg.volatile_for = [\"bot\", \"bot\"]", "\"bot\" stands in the list twice"),
         ("msg.patterns = [\"uuid\"]", "unknown word `uuid`"),

@@ -33,8 +33,9 @@ pub trait Summarizer: Send + Sync {
     /// When there is no summary. The group then stays as it is.
     fn summarize(&self, pack: &InputPack) -> Result<String>;
 
-    /// What short-term memories in use come to, as a durable memory, for
-    /// [`Namespace::consolidate`](crate::Namespace::consolidate), which has an example.
+    /// What memories come to, as one memory: short-term memories in use for
+    /// [`Namespace::consolidate`](crate::Namespace::consolidate), which has an example, and the members of a cluster for
+    /// [`Namespace::consolidate_clusters`](crate::Namespace::consolidate_clusters).
     ///
     /// ```
     /// use oubliette::gc::{Extractive, Summarizer};

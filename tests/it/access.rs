@@ -3,9 +3,9 @@
 use crate::world::{World, axis, span, text};
 use oubliette::clock::ManualClock;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{SupersedeMode, Tier};
+use oubliette::memory::{ContextDraft, Inclusion, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
-use oubliette::{Database, Memory, MemoryId, Query};
+use oubliette::{Database, Draft, Kind, Memory, MemoryId, Query};
 
 /// A memory on an axis of its own.
 fn stored(world: &World, number: usize) -> MemoryId {
@@ -223,4 +223,70 @@ fn a_write_removes_no_memory_whose_use_waits() {
         assert!(ids[..19].iter().all(|id| row(&world, *id).retrieval_count == 1));
         world.check();
     }
+}
+
+/// MODEL-41: the distribution of use, before use decides anything.
+#[test]
+fn model_41_how_memories_are_used() {
+    let world = World::new();
+    let found = |draft: Draft, count: u64, mean: f64| {
+        let draft = draft.retrieval_count(count).last_retrieved(world.ago("30d"));
+        world.add(draft.relevance_score_count(count).relevance_score_sum(mean * count as f64)).id
+    };
+    let often = found(text("often"), 9, 0.75);
+    let twice = found(text("twice").kind(Kind::ConsolidatedSummary).created_at(world.ago("60d")), 2, 0.2);
+    world.add(text("never").kind(Kind::ChapterSummary).created_at(world.ago("60d")));
+    let pinned = world.add(text("pinned").pinned(true)).id;
+    world.add(text("too young").kind(Kind::ChapterSummary));
+    let gone = found(text("gone"), 99, 0.9);
+    world.forget_id(gone);
+    for turn in 0..5 {
+        let name = format!("turn-{turn}");
+        world.ns.context_log_write(&ContextDraft::new(&name, [Inclusion::new(often, 10)])).unwrap();
+        world.advance("1m");
+    }
+    let used = world.ns.access_distribution().unwrap();
+    assert_eq!((used.memories, used.never_retrieved, used.never_retrieved_share), (5, 3, Some(0.6)));
+    let retrievals: Vec<(u64, u64, u64)> =
+        used.retrievals.iter().map(|bar| (bar.from, bar.to, bar.memories)).collect();
+    assert_eq!(retrievals, [(0, 0, 3), (1, 1, 0), (2, 3, 1), (4, 7, 0), (8, 15, 1)]);
+    let mean: Vec<u64> = used.mean_relevance.iter().map(|bar| bar.memories).collect();
+    assert_eq!(mean, [0, 0, 1, 0, 0, 0, 0, 1, 0, 0]);
+    assert_eq!(used.utility.iter().map(|bar| bar.memories).sum::<u64>(), 5);
+    // Three score 0; the pinned and the young one stay. "twice" scores 0.4 ln 3 + 0.08 + 0.2 / 31 = 0.526.
+    let at = |threshold: f64| used.thresholds.iter().find(|effect| effect.threshold == threshold).unwrap();
+    let counts = |threshold| {
+        let effect = at(threshold);
+        (effect.below, effect.would_go, effect.l1, effect.l2, effect.bytes)
+    };
+    assert_eq!(counts(0.1), (3, 1, 0, 1, 5));
+    assert_eq!(counts(0.6), (4, 2, 1, 1, 10));
+    let most: Vec<(MemoryId, u64)> =
+        used.most_retrieved.iter().map(|row| (row.id, row.retrieval_count)).collect();
+    assert_eq!(most, [(often, 9), (twice, 2)]);
+    let contexts: Vec<&str> =
+        used.most_retrieved[0].contexts.iter().map(|context| context.context.as_str()).collect();
+    assert_eq!(contexts, ["turn-4", "turn-3", "turn-2"]);
+    // What no commit has counted counts as well, and the file is the sum of its namespaces.
+    let vector = axis(0);
+    let near = world.add(text("near").vector(vector)).id;
+    world.ns.search(Query::vector(vector).k(1).track(true)).unwrap();
+    let used = world.ns.access_distribution().unwrap();
+    assert_eq!((used.memories, used.never_retrieved, used.most_retrieved.len()), (6, 3, 3));
+    assert_eq!(used.most_retrieved[2].id, near);
+    world.db.namespace("other").unwrap().add("elsewhere").unwrap();
+    let all = world.db.access_distribution().unwrap();
+    assert_eq!((all.memories, all.never_retrieved), (7, 4));
+    assert!(all.most_retrieved.iter().all(|row| row.namespace == "default" && row.id != pinned));
+}
+
+#[test]
+fn many_memories_name_the_most_retrieved_twenty() {
+    let world = World::new();
+    for n in 1..=50 {
+        world.add(text(&format!("memory {n}")).retrieval_count(n));
+    }
+    let used = world.ns.access_distribution().unwrap();
+    let counts: Vec<u64> = used.most_retrieved.iter().map(|row| row.retrieval_count).collect();
+    assert_eq!(counts, (31..=50).rev().collect::<Vec<_>>());
 }

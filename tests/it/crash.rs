@@ -8,6 +8,7 @@
 //!
 //! `OUBLIETTE_CRASH_SEEDS=n` tries n cuts at each operation, and every fault; the script `tests/crash-campaign` does so.
 
+mod consolidation;
 mod openers;
 mod recording;
 mod scenarios;

@@ -29,7 +29,7 @@ const POLICY: &str = "sweeper.demote_after = '7d'\nsweeper.short_term_cap = 2\ns
 /// A pass, what taking it back comes to, and what gives it something to do.
 type Story = (Pass, Inverse, fn(&World));
 
-const PASSES: [Story; 21] = [
+const PASSES: [Story; 22] = [
     (Pass::Fold, Inverse::None("a use has happened"), |world| {
         world.add(text("used").vector(axis(0)));
         world.ns.search(Query::vector(axis(0)).track(true)).unwrap();
@@ -122,6 +122,11 @@ const PASSES: [Story; 21] = [
         for at in 0..3 {
             let chapter = text(&format!("chapter {at}")).kind(Kind::ChapterSummary);
             world.add(chapter.created_at(world.ago("40d")).vector(axis(at)));
+        }
+    }),
+    (Pass::Cluster, Inverse::Whole, |world| {
+        for name in ["a tall tree", "a high tree", "a big tree"] {
+            world.add(text(name).vector(axis(1)));
         }
     }),
     (Pass::Limbo, Inverse::None("what is past its horizon is erased"), |world| {

@@ -20,6 +20,7 @@ mod bytes;
 mod cap;
 #[cfg(feature = "cli")]
 mod cli;
+mod cluster;
 mod compat;
 mod confidence;
 mod contexts;

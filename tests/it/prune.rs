@@ -6,7 +6,7 @@ use oubliette::maintain::{
     MaintainOptions, MaintainReport, Pass, PassReport, PruneReport, PruneTarget, Scorer, Scores,
 };
 use oubliette::memory::{Expiry, Goal, GoalDraft, Tier, TombstoneReason};
-use oubliette::policy::{Policy, Syntax};
+use oubliette::policy::{Policy, Preset, Syntax};
 use oubliette::report::Op;
 use oubliette::{Draft, Error, Kind, Memory, MemoryId, Patch, Query, Result};
 
@@ -574,4 +574,64 @@ fn life_70_a_hook_says_what_the_cap_takes() {
     world.db.use_scorer(ByLength, "5s".parse().unwrap()).unwrap();
     world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Cap])).unwrap();
     assert_eq!(alive(&world, &ids), [true, false]);
+}
+
+fn preset(preset: Preset, step: Option<u64>) -> MaintainOptions {
+    MaintainOptions { preset: Some(preset), step, ..MaintainOptions::live() }
+}
+
+#[test]
+fn life_41_the_lowest_share_of_a_level_goes() {
+    let world = World::new();
+    let at = |name: &str, retrievals: u64| {
+        let draft = old(&world, session(name), "30d");
+        world.add(found(&world, draft, retrievals, 0.5, "20d")).id
+    };
+    let ids: Vec<MemoryId> = (1..=10).map(|n| at(&format!("session {n}"), n)).collect();
+    let pinned = world.add(old(&world, session("pinned"), "30d").tag("pinned")).id;
+    assert_eq!(prune(&world).planned, 0, "the policy has it off");
+    let report = run(&world, preset(Preset::BottomShare, None));
+    // 30 % of eleven are three, however high their scores are.
+    assert_eq!((report.tombstoned, told(&report).by_score), (3, 3));
+    assert_eq!(alive(&world, &ids[..4]), [false, false, false, true]);
+    assert!(world.is_live(pinned));
+    world.check();
+}
+
+#[test]
+fn life_41_steps_of_the_host_end_summaries() {
+    let world = World::new();
+    let born = |draft: Draft| world.add(draft.step(100)).id;
+    let (part, whole) = (born(session("session")), born(chapter("chapter")));
+    // A long time does not matter where steps decide alone, and neither does a score.
+    let unstepped = world.add(old(&world, chapter("without a step"), "400d")).id;
+    let early = |step| run(&world, preset(Preset::StepsEarly, Some(step))).tombstoned;
+    assert_eq!([early(149), early(200)], [0, 1]);
+    assert_eq!(alive(&world, &[part, whole, unstepped]), [false, true, true]);
+    assert_eq!(run(&world, preset(Preset::StepsLate, Some(1_099))).tombstoned, 0);
+    assert_eq!(run(&world, preset(Preset::StepsLate, Some(1_300))).tombstoned, 1);
+    assert_eq!(alive(&world, &[whole, unstepped]), [false, true]);
+    world.check();
+}
+
+#[test]
+fn life_41_presets_are_compared_like_any_policy() {
+    let world = World::new();
+    for n in 0..10 {
+        let draft = old(&world, chapter(&format!("chapter {n}")), "20d");
+        world.add(found(&world, draft, 3, 0.9, "15d"));
+    }
+    let of = |preset| Policy::default().with_preset(preset).unwrap();
+    let all: Vec<Policy> = Preset::ALL.iter().map(|preset| of(*preset)).collect();
+    let rows = world.ns.compare_pruning(&all, &[], None).unwrap();
+    let by_name: Vec<(&str, u64)> =
+        Preset::ALL.iter().map(|preset| preset.as_str()).zip(rows.iter().map(|told| told.rows)).collect();
+    let expected = [
+        ("l1_low_l2_medium", 0),
+        ("steps_early", 0),
+        ("steps_late", 0),
+        ("bottom_share", 1),
+        ("redundancy", 0),
+    ];
+    assert_eq!(by_name, expected);
 }

@@ -239,7 +239,12 @@ fn no_pass_makes_one_row_of_two_owners() {
         }
     }
     world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    for user in ["u1", "u2"] {
+        world.add(text("a tall tree").metadata(json!({ "user_id": user })).vector(axis(1)));
+    }
+    let all = MaintainOptions::live().passes([Pass::VectorDuplicates, Pass::NearDuplicates]);
+    world.ns.maintain_with(&all).unwrap();
     let owners: Vec<_> = world.live().iter().map(|id| world.row(id).metadata["user_id"].clone()).collect();
-    assert_eq!(owners, [json!("u1"), json!("u2")]);
+    assert_eq!(owners, [json!("u1"), json!("u2"), json!("u1"), json!("u2")]);
     world.check();
 }

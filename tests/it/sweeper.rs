@@ -1,12 +1,13 @@
-//! The sweeper: a thread that maintains the file at intervals (LIFE-46, LIFE-47, LIFE-64).
+//! The sweeper: a thread that maintains the file at intervals (LIFE-46, LIFE-47, LIFE-64), and summarizes (GC-8).
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use oubliette::embed::embedder_fn;
+use oubliette::gc::{Extractive, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass, SweepReport, Sweeper, SweeperConfig};
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, Error, ErrorKind, Kind, Span};
+use oubliette::{Database, Draft, Error, ErrorKind, Kind, Result, Span};
 
 use crate::world::{DIM, World};
 
@@ -123,4 +124,104 @@ fn a_pass_that_fails_is_told_and_the_next_ones_run() {
     let passes: Vec<Pass> = report.passes.iter().map(|pass| pass.pass).collect();
     assert!(passes.ends_with(&[Pass::Index, Pass::Repair]), "{passes:?}");
     assert_eq!(sweeper.last_report(), Some(report));
+}
+
+/// Old messages of one channel, in a world whose sweeps summarize, sweep limbo and look for nothing else.
+fn with_old_messages(policy: &str) -> World {
+    let world = World::new();
+    let policy = format!("sweeper.stages = ['prune', 'gc', 'limbo']\n{policy}");
+    world.db.set_policy(&policy, Syntax::Toml).unwrap();
+    old_messages(&world, "yard");
+    world
+}
+
+fn old_messages(world: &World, channel: &str) {
+    for at in 0..3 {
+        let draft = Draft::new(format!("Ann: Box {at} of {channel} went to Ghent{at}.")).kind(Kind::Message);
+        world.ns.add(draft.channel(channel).created_at(world.ago("20d"))).unwrap();
+    }
+}
+
+fn summarizing(summarizer: Arc<dyn Summarizer>) -> SweeperConfig {
+    SweeperConfig { summarizer: Some(summarizer), ..every("1ms") }
+}
+
+#[test]
+fn gc_8_a_sweeper_summarizes_between_its_passes_and_not_before_its_interval() {
+    let world = with_old_messages("");
+    let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Extractive::default())));
+    let next = || reports.recv_timeout(PATIENCE).unwrap();
+    let first = next();
+    let [swept] = &first.summaries[..] else { panic!("{first:?}") };
+    let run = swept.report.as_ref().unwrap();
+    assert_eq!((swept.namespace.as_str(), run.committed, run.sources), ("default", 1, 3));
+    let passes: Vec<Pass> = first.passes.iter().map(|pass| pass.pass).collect();
+    assert!(passes.starts_with(&[Pass::Prune, Pass::Limbo]), "{passes:?}");
+    assert_eq!(first.failed, []);
+    assert_eq!(world.ns.stats().unwrap().memories.live, 1);
+    old_messages(&world, "harbour");
+    for _ in 0..3 {
+        assert_eq!(next().summaries, [], "gc.interval is not over");
+    }
+    world.clock.advance("6h".parse().unwrap());
+    let later = std::iter::repeat_with(next).find(|report| !report.summaries.is_empty()).unwrap();
+    assert_eq!(later.summaries[0].report.as_ref().unwrap().committed, 1);
+    sweeper.stop();
+    assert_eq!(world.ns.stats().unwrap().memories.live, 2);
+    world.check();
+}
+
+#[test]
+fn without_a_summarizer_or_without_the_stage_nothing_is_summarized() {
+    let world = with_old_messages("");
+    let (sweeper, reports) = reporting(&world.db, every("1h"));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap().summaries, []);
+    sweeper.stop();
+    world.db.set_policy("sweeper.stages = ['limbo']", Syntax::Toml).unwrap();
+    let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Extractive::default())));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap().summaries, []);
+    sweeper.stop();
+    // A call has no summarizer, and passes over the stage.
+    world.db.set_policy("sweeper.stages = ['gc']", Syntax::Toml).unwrap();
+    world.db.maintain().unwrap();
+    assert_eq!(world.ns.stats().unwrap().memories.live, 3);
+}
+
+/// Never answers, or panics.
+struct Lost {
+    panics: bool,
+}
+
+impl Summarizer for Lost {
+    fn summarize(&self, _: &InputPack) -> Result<String> {
+        assert!(!self.panics, "out of words");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+#[test]
+fn a_summarizer_that_hangs_or_panics_stops_neither_the_sweep_nor_the_sweeper() {
+    for panics in [false, true] {
+        let world = with_old_messages("gc.deadline = '1s'");
+        let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Lost { panics })));
+        let report = reports.recv_timeout(PATIENCE).unwrap();
+        let run = report.summaries[0].report.as_ref().unwrap();
+        let why = if panics { "panicked" } else { "no answer within 1s" };
+        assert_eq!((run.aborted, run.committed), (1, 0));
+        assert!(run.failures[0].contains(why), "{:?}", run.failures);
+        assert!(report.passes.iter().any(|pass| pass.pass == Pass::Limbo), "the next stage ran");
+        sweeper.stop();
+        assert_eq!(world.ns.stats().unwrap().memories.live, 3);
+        world.check();
+    }
+    let world = with_old_messages("gc.deadline = '1h'");
+    let (sweeper, _) = reporting(&world.db, summarizing(Arc::new(Lost { panics: false })));
+    while world.ns.gc_plans().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let begun = Instant::now();
+    sweeper.stop();
+    assert!(begun.elapsed() < PATIENCE, "it does not wait for the deadline");
 }

@@ -9,13 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::world::{World, axis, span, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::SupersedeMode;
+use oubliette::policy::Syntax;
 use oubliette::{Decision, Draft, ErrorKind, Kind, MemoryId, Patch, Scope, State};
 use proptest::prelude::*;
 
 /// The last four are those of snapshots, which have a partition of their own.
 const KEYS: [&str; 8] = ["a", "b", "c", "d", "s", "t", "u", "v"];
 const TAG: &str = "import:x:2026-01-01";
-const PASSES: [Pass; 4] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Snapshots];
+const PASSES: [Pass; 5] =
+    [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Snapshots, Pass::Cluster];
 
 #[derive(Clone, Debug)]
 struct Say {
@@ -103,7 +105,9 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        Story { world: World::new(), wrote: Vec::new(), chain: BTreeMap::new(), runs: Vec::new() }
+        let world = World::new();
+        world.db.set_policy("cluster.prune = true", Syntax::Toml).unwrap();
+        Story { world, wrote: Vec::new(), chain: BTreeMap::new(), runs: Vec::new() }
     }
 
     fn note(&mut self, say: &Say, outcome: &oubliette::Outcome, run: Option<RunId>) {

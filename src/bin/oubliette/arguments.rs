@@ -709,6 +709,10 @@ pub(crate) struct StatsOptions {
     /// Recount every row, inspect every index as a whole, and count bytes by page and by table
     #[arg(long)]
     pub(crate) deep: bool,
+    /// Tell how memories are used: how often and how well they were found, which most, and what each threshold of utility would
+    /// prune
+    #[arg(long)]
+    pub(crate) access: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,13 +6,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use oubliette::exchange::{ParsedLine, parse_line};
 use oubliette::gc::{
     Fault, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
 };
 use oubliette::maintain::RunId;
-use oubliette::{Error, MemoryId, Namespace, Result, Span};
+use oubliette::{Draft, Error, Memory, MemoryId, Namespace, Result, Span};
 use serde_json::{Map, Value, json};
 
+use crate::answers::memory_text;
 use crate::arguments::NameOptions;
 use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{self, Done, Failure, Output};
@@ -206,7 +208,7 @@ fn found_told(guard: RecallGuard, verb: &str) -> String {
     format!("; of {before} that found a memory, {} {verb} its summary", guard.hit_after)
 }
 
-fn run_told(report: &GcRunReport, dry_run: bool) -> String {
+pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
     if report.groups == 0 {
         return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
             .to_owned();
@@ -263,13 +265,15 @@ impl Commanded {
     }
 
     /// What the command prints when it is given a document.
-    fn answer(&self, given: &Value) -> Result<String> {
+    fn answer(&self, given: String) -> Result<String> {
         let mut command = Command::new("sh");
+        // A group of its own, so that what it has started can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.arg("-c").arg(&self.command).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child =
             command.spawn().map_err(|why| Commanded::error(format!("it can't be started: {why}")))?;
         let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let given = given.to_string();
         // Neither pipe may keep the other from moving. A command that reads nothing breaks its own pipe.
         std::thread::spawn(move || stdin.as_mut().map(|stdin| stdin.write_all(given.as_bytes())));
         let (send, answer) = mpsc::channel();
@@ -282,9 +286,7 @@ impl Commanded {
         let bytes = answer.recv_timeout(self.timeout);
         let flood = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() as u64 > ANSWER_BYTES_MAX);
         if bytes.is_err() || flood {
-            // It may have ended by itself meanwhile.
-            let _ = child.kill();
-            let _ = child.wait();
+            end(&mut child);
             let why = if flood { "it wrote more than 4 MiB" } else { "it took too long" };
             return Err(Commanded::error(why));
         }
@@ -299,7 +301,19 @@ impl Commanded {
 
 impl Summarizer for Commanded {
     fn summarize(&self, pack: &InputPack) -> Result<String> {
-        self.answer(&json!(pack))
+        self.answer(json!(pack).to_string())
+    }
+
+    /// The command is given the memories under `consolidate`, and prints one as a line of an import.
+    fn consolidate(&self, memories: &[Memory]) -> Result<Draft> {
+        let lines: Vec<String> = memories.iter().map(|memory| memory_text(memory, false)).collect();
+        let answer = self.answer(format!(r#"{{"consolidate":[{}]}}"#, lines.join(",")))?;
+        match parse_line(answer.trim().as_bytes(), false)? {
+            ParsedLine::Draft(line) => Ok(line.draft),
+            ParsedLine::Memory(_) | ParsedLine::Kept(_) => {
+                Err(Commanded::error("it wrote a line of an export, not a new memory"))
+            }
+        }
     }
 
     /// The command is given the pack once more, with the answer and its faults under `repair`.
@@ -310,8 +324,22 @@ impl Summarizer for Commanded {
             let asked = json!({ "answer": answer, "faults": faults.collect::<Vec<_>>() });
             members.insert("repair".to_owned(), asked);
         }
-        self.answer(&given).map(Some)
+        self.answer(given.to_string()).map(Some)
     }
+}
+
+/// Ends a command with everything that it has started.
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Ok(id) = i32::try_from(child.id())
+        && let Some(group) = rustix::process::Pid::from_raw(id)
+    {
+        // It may have ended by itself meanwhile.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    // As above.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// The end of a command that has closed its output.
@@ -322,9 +350,7 @@ fn ended(child: &mut Child, timeout: Duration) -> Result<std::process::ExitStatu
             Ok(Some(status)) => return Ok(status),
             Ok(None) if begun.elapsed() < timeout => std::thread::sleep(LOOK),
             _ => {
-                // As above.
-                let _ = child.kill();
-                let _ = child.wait();
+                end(child);
                 return Err(Commanded::error("it took too long"));
             }
         }

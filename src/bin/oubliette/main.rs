@@ -9,6 +9,7 @@ mod arguments;
 mod changes;
 mod context_log;
 mod demo;
+mod distribution;
 mod embedder;
 mod eval_gc;
 mod evaluate;
@@ -143,7 +144,7 @@ fn run(command: Option<Command>, place: &Place, output: Output) -> Done {
             renamespace::split(&options, place, output)
         }
         Command::Index { command } => upkeep::index(&command, place, output),
-        Command::Stats(options) => read::stats(options.deep, place, output),
+        Command::Stats(options) => read::stats(&options, place, output),
         Command::MemoryStats => read::memory_stats(place, output),
         Command::Check(options) => maintain::check(&options, place, output),
         Command::Fsck(options) => maintain::fsck(&options, place, output),

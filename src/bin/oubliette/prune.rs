@@ -28,9 +28,15 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) 
     let (stored, _) = database.policy();
     let (mut names, mut policies) = (Vec::new(), Vec::new());
     for file in &options.prune.compare {
-        let (text, syntax) = policy_text(file)?;
-        policies.push(stored.overlaid(&text, syntax)?);
-        names.push(file.display().to_string());
+        let name = file.display().to_string();
+        policies.push(match name.strip_prefix("preset:") {
+            Some(preset) => stored.with_preset(preset.parse()?)?,
+            None => {
+                let (text, syntax) = policy_text(file)?;
+                stored.overlaid(&text, syntax)?
+            }
+        });
+        names.push(name);
     }
     let mut probes = Vec::new();
     if let Some(queries) = &options.prune.queries {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::{
-    BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions,
+    BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions, StatsOptions,
 };
 use crate::output::{self, Done, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
-use crate::{story, told};
+use crate::{distribution, story, told};
 
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
@@ -330,13 +330,21 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
-pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
+pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_to_count()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     // It loads every index, and so the warnings of all of them are among those of the other statistics.
-    let indexes = deep.then(|| named.as_ref().map_or_else(|| database.index_stats(), Namespace::index_stats));
+    let indexes =
+        options.deep.then(|| named.as_ref().map_or_else(|| database.index_stats(), Namespace::index_stats));
     let indexes = indexes.transpose()?;
+    let used = options.access.then(|| {
+        named.as_ref().map_or_else(|| database.access_distribution(), Namespace::access_distribution)
+    });
+    let used = used.transpose()?;
+    if let Some(used) = used.as_ref().filter(|_| !output.json) {
+        return distribution::tell(used);
+    }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
     if let (Some(indexes), Value::Object(members)) = (indexes, &mut document) {
@@ -347,6 +355,9 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
         let bytes = serde_json::to_value(database.file_stats()?).unwrap_or_default();
         members.insert("bytes".to_owned(), bytes);
         members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
+    }
+    if let (Some(used), Value::Object(members)) = (used, &mut document) {
+        members.insert("access".to_owned(), json!(used));
     }
     output.document(&document)
 }

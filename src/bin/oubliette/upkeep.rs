@@ -1,13 +1,14 @@
 //! `maintain` and `reindex`: the indexes, kept up and built anew.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
-    CapReport, ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample,
-    ProfileCollapseReport, RunId, SweepReport, SweeperConfig,
+    CapReport, ConsolidateReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
+    ProfileCollapseGroupSample, ProfileCollapseReport, RunId, SweepReport, SweeperConfig,
 };
 use oubliette::policy::Policy;
 use oubliette::report::Stats;
@@ -19,7 +20,7 @@ use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
-use crate::{prune, told};
+use crate::{gc, prune, told};
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
@@ -33,7 +34,12 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         return prune::compare(options, place, output);
     }
     if let Some(every) = &options.every {
-        return sweep(named("--every", every.parse())?, asked, place, output);
+        return sweep(named("--every", every.parse())?, asked, options, place, output);
+    }
+    if options.summarizer.is_some() && !asked.passes.contains(&Pass::Cluster) {
+        let passes: Vec<&str> = asked.passes.iter().map(|pass| pass.as_str()).collect();
+        let why = "must stand beside --every or the pass cluster";
+        return Err(Error::invalid("--summarizer", why, passes.join(" ")).into());
     }
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
@@ -48,10 +54,14 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         None => database.maintain_with(&asked),
     };
     let report = progress.during(look, maintain)?;
+    let united = consolidate_clusters(options, &database, named.as_ref())?;
     drop(progress);
     let (policy, _) = database.policy();
     database.close()?;
-    let document = json!(report);
+    let mut document = json!(report);
+    if let (Value::Object(members), Some(united)) = (&mut document, &united) {
+        members.insert("united".to_owned(), json!(united));
+    }
     if let Some(file) = file {
         write(file, options.report.as_deref(), &document)?;
     }
@@ -60,14 +70,15 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
     }
     tell(&report.passes, report.run, output)?;
     tell_off(options, &policy, output);
-    Ok(())
+    united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))
 }
 
 /// Passes that were named but that the policy switches off.
 fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output) {
     for pass in &options.passes {
         let switch = match pass {
-            Pass::Prune if !policy.prune.enabled && options.prune.kind.is_none() => "prune.enabled is false",
+            Pass::Prune if options.prune.kind.is_some() || options.prune.preset.is_some() => continue,
+            Pass::Prune if !policy.prune.enabled => "prune.enabled is false",
             Pass::Cap if policy.sweeper.short_term_cap <= 0 => "sweeper.short_term_cap is 0",
             Pass::Superseded if policy.sweeper.tombstone_ttl <= Span::ZERO => "sweeper.tombstone_ttl is 0",
             Pass::Demote if policy.sweeper.demote_after <= Span::ZERO => "sweeper.demote_after is 0",
@@ -77,8 +88,52 @@ fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output) {
     }
 }
 
+/// What a summarizer made of the clusters of each namespace, if one was asked for.
+fn consolidate_clusters(
+    options: &MaintainOptions,
+    database: &Database,
+    named: Option<&Namespace>,
+) -> Result<Option<BTreeMap<String, ConsolidateReport>>> {
+    let Some(summarizer) = &options.summarizer else { return Ok(None) };
+    let all = match named {
+        Some(namespace) => vec![namespace.clone()],
+        None => {
+            let names = database.namespaces()?.into_iter();
+            names.map(|name| database.namespace(name)).collect::<Result<_>>()?
+        }
+    };
+    let mut united = BTreeMap::new();
+    for namespace in all {
+        let summarizer = gc::summarizer(&namespace, summarizer, &options.timeout)?;
+        united.insert(namespace.name().to_string(), namespace.consolidate_clusters(&summarizer)?);
+    }
+    Ok(Some(united))
+}
+
+fn tell_united(namespace: &str, united: &ConsolidateReport, output: Output) -> Done {
+    let (of, made) = (told::of(united.shown - united.left, "memory", "memories"), united.created.len());
+    output::line(&format!(
+        "{}: {} in the place of {of}",
+        namespace,
+        told::of(made as u64, "memory", "memories")
+    ))?;
+    for why in &united.failures {
+        output.remark(&format!("a cluster was left: {why}"));
+    }
+    if let Some(run) = united.run {
+        output.remark(&format!("undo {run} takes this back"));
+    }
+    Ok(())
+}
+
 /// `maintain --every`: sweeps until the program is ended.
-fn sweep(every: Span, options: oubliette::maintain::MaintainOptions, place: &Place, output: Output) -> Done {
+fn sweep(
+    every: Span,
+    asked: oubliette::maintain::MaintainOptions,
+    options: &MaintainOptions,
+    place: &Place,
+    output: Output,
+) -> Done {
     if every <= Span::ZERO {
         return Err(Error::invalid("--every", "must be longer than 0", every).into());
     }
@@ -86,9 +141,13 @@ fn sweep(every: Span, options: oubliette::maintain::MaintainOptions, place: &Pla
         return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
     }
     let database = place.open(Access::Write)?;
+    let namespace = database.namespace(place.namespace()?)?;
+    let summarizer = options.summarizer.as_ref();
+    let summarizer = summarizer.map(|name| gc::summarizer(&namespace, name, &options.timeout)).transpose()?;
     let (reports, coming) = std::sync::mpsc::channel::<SweepReport>();
     let on_sweep = Box::new(move |report: &SweepReport| drop(reports.send(report.clone())));
-    let config = SweeperConfig { interval: Some(every), options, on_sweep: Some(on_sweep) };
+    let config =
+        SweeperConfig { interval: Some(every), options: asked, summarizer, on_sweep: Some(on_sweep) };
     let sweeper = database.sweeper(config)?;
     // Until somebody ends the program. What a sweep has begun, the next one goes on with.
     for report in coming {
@@ -98,6 +157,11 @@ fn sweep(every: Span, options: oubliette::maintain::MaintainOptions, place: &Pla
         }
         output::line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
         tell(&report.passes, report.run, output)?;
+        for swept in &report.summaries {
+            let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
+            let told = done.or_else(|| swept.why.clone()).unwrap_or_default();
+            output::line(&format!("{}: {told}", swept.namespace))?;
+        }
         for failed in &report.failed {
             let pass = failed.pass.map_or_else(|| "the sweep".to_owned(), |pass| pass.to_string());
             output.remark(&format!("{pass} failed: {}", failed.why));
@@ -177,6 +241,7 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
         series: options.series.clone(),
         step: options.prune.step,
         prune: prune::target(&options.prune)?,
+        preset: options.prune.preset,
         dedup: None,
     })
 }

@@ -40,6 +40,22 @@ impl Level {
         }
     }
 
+    /// Share of the level whose scores are the lowest that goes at a look; 0: a threshold decides.
+    pub(super) fn bottom(self, prune: &Prune) -> f64 {
+        match self {
+            Level::Session => prune.l1.bottom,
+            Level::Chapter => prune.l2.bottom,
+        }
+    }
+
+    /// Steps of its own from which on a summary is too old; 0: any number.
+    pub(super) fn max_steps(self, prune: &Prune) -> u64 {
+        match self {
+            Level::Session => prune.l1.max_steps,
+            Level::Chapter => prune.l2.max_steps,
+        }
+    }
+
     fn min_age_days(self, prune: &Prune) -> f64 {
         let span = match self {
             Level::Session => prune.l1.min_age,
@@ -72,6 +88,8 @@ pub(super) struct Facts {
     pub(super) level: Option<Level>,
     /// Days since its creation, at least 0.
     pub(super) age: f64,
+    /// Steps since its own, where the host counts steps and it has one.
+    pub(super) age_steps: Option<u64>,
     /// Days since its last retrieval, at least 0; none without one.
     pub(super) rest: Option<f64>,
     /// Steps since its last retrieval, where the host counts steps.
@@ -97,6 +115,7 @@ impl Facts {
         Facts {
             level,
             age: days(vitals.created_at, now),
+            age_steps: None,
             rest: access.last_retrieved.map(|last| days(last, now)),
             rest_steps: since(access.last_retrieved_step),
             retrievals: access.retrieval_count,
@@ -114,8 +133,13 @@ impl Facts {
 
     /// Whether the memory is too old. Steps decide where host and memory have them, days otherwise.
     pub(super) fn is_aged(&self, prune: &Prune) -> bool {
+        let is_past = |level: Level| {
+            let most = level.max_steps(prune);
+            most > 0 && self.age_steps.is_some_and(|steps| steps >= most)
+        };
         match self.level {
             None => false,
+            Some(level) if is_past(level) => true,
             Some(Level::Chapter) => self.age > prune.l2.max_age.as_millis() as f64 / 86_400_000.0,
             Some(Level::Session) => match self.consolidated {
                 Some((_, Some(steps))) => steps >= prune.l1.delay_steps,
@@ -159,11 +183,13 @@ pub(super) enum Exempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Policy, Preset};
 
     fn facts(level: Level, age: f64) -> Facts {
         Facts {
             level: Some(level),
             age,
+            age_steps: None,
             rest: None,
             rest_steps: None,
             retrievals: 0,
@@ -186,6 +212,16 @@ mod tests {
         let ms = 1.0 / 86_400_000.0;
         let chapter = |age| facts(Level::Chapter, age).is_aged(&prune);
         assert_eq!([chapter(30.0), chapter(30.0 + ms)], [false, true]);
+    }
+
+    #[test]
+    fn life_41_steps_of_its_own_can_end_a_summary() {
+        let prune = Policy::default().with_preset(Preset::StepsEarly).unwrap().prune;
+        let row = |level, steps| Facts { age_steps: steps, ..facts(level, 9_999.0) }.is_aged(&prune);
+        let sessions = [None, Some(49), Some(50)].map(|steps| row(Level::Session, steps));
+        assert_eq!(sessions, [false, false, true]);
+        let chapters = [None, Some(499), Some(500)].map(|steps| row(Level::Chapter, steps));
+        assert_eq!(chapters, [false, false, true]);
     }
 
     #[test]

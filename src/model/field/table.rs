@@ -141,6 +141,10 @@ macro_rules! memory_fields {
                 70 last_retrieved_step: Field<u64> = None, last_retrieved_step, free, given, silent, keep, "12";
                 /// The step of the host at which the memory was last consolidated.
                 71 consolidated_step: Field<u64> = None, consolidated_step, free, given, silent, keep, "12";
+                /// The memory that stands for the cluster in which the last clustering found the memory.
+                72 cluster_id: Field<MemoryId> = None, cluster_id, free, given, silent, keep, "MemoryId::from_bytes([7; 16])";
+                /// Whether the memory stands for the other members of its cluster.
+                73 is_representative: Option<bool> = false, is_representative, free, given, silent, keep, "true";
             }
         }
     };

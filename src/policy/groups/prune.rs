@@ -87,6 +87,10 @@ group! {
     PruneSession {
         /// Score below which a summary may go.
         mus: f64 = 0.2, within(0.0, SCORE_MAX);
+        /// Share of these summaries that goes at each look, the lowest scores first, in place of the threshold; 0 is off.
+        bottom: f64 = 0.0, share;
+        /// Steps after its own step from which on a summary is too old; 0 is off.
+        max_steps: u64 = 0, count(0, COUNT_MAX);
         /// Steps after its consolidation into a summary of a chapter from which on a summary is too old.
         delay_steps: u64 = 10, count(0, COUNT_MAX);
         /// Age from which on a score may decide; without steps, also the time after the consolidation.
@@ -101,12 +105,32 @@ group! {
     PruneChapter {
         /// Score below which a summary may go.
         mus: f64 = 0.3, within(0.0, SCORE_MAX);
+        /// Share of these summaries that goes at each look, the lowest scores first, in place of the threshold; 0 is off.
+        bottom: f64 = 0.0, share;
+        /// Steps after its own step from which on a summary is too old; 0 is off.
+        max_steps: u64 = 0, count(0, COUNT_MAX);
         /// Age above which a summary is too old.
         max_age: Span = Span::from_days(30), lasting;
         /// Age from which on a score may decide.
         min_age: Span = Span::from_days(14), maybe_zero;
         /// Steps between two looks at these summaries; 0: `prune.every_steps`.
         every_steps: u64 = 150, count(0, COUNT_MAX);
+    }
+}
+
+group! {
+    /// Clusters of memories with near vectors.
+    Cluster {
+        /// Whether the pass `cluster` runs as a stage of a sweep.
+        enabled: bool = false, any;
+        /// Least cosine of two members of a cluster that are neighbours.
+        cosine: f64 = 0.92, within(0.5, 1.0);
+        /// How long nobody may have called before a sweeper looks for clusters; 0 does not wait.
+        idle_after: Span = Span::from_mins(10), maybe_zero;
+        /// Whether members that add little to their representative go to limbo.
+        prune: bool = false, any;
+        /// Utility from which on a member stays.
+        keep_mus: f64 = 0.3, within(0.0, SCORE_MAX);
     }
 }
 

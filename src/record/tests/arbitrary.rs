@@ -226,7 +226,7 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
 pub(super) fn access() -> impl Strategy<Value = Access> {
     let count = || prop_oneof![Just(0), any::<u64>()];
     let counts = (count(), count(), count(), count(), count());
-    let steps = (option::of(any::<u64>()), option::of(any::<u64>()));
+    let steps = (option::of(any::<u64>()), option::of(any::<u64>()), option::of(id()), any::<bool>());
     ((counts, steps), vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
         |((counts, steps), times, sum, relevance_max, decay)| Access {
             retrieval_count: counts.0,
@@ -246,6 +246,8 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
             source_forgotten: counts.4,
             last_retrieved_step: steps.0,
             consolidated_step: steps.1,
+            cluster_id: steps.2,
+            is_representative: steps.3,
         },
     )
 }

@@ -242,3 +242,54 @@ fn a_language_model_may_write_the_summaries() {
     assert_eq!((done["aborted"].clone(), live(&other)), (json!(1), 3), "{done}");
     assert_eq!(other.document(&["gc", "report"])["refusals"]["no_summary"], 1);
 }
+
+/// A command that is too late is ended with what it has started.
+#[cfg(unix)]
+#[test]
+fn a_late_command_leaves_no_process_behind() {
+    let sandbox = old();
+    let ticks = tempfile::NamedTempFile::new().unwrap();
+    let length = || std::fs::metadata(ticks.path()).unwrap().len();
+    let command = format!("(while sleep 0.1; do echo tick >> '{}'; done) & wait", ticks.path().display());
+    let done = sandbox.document(&["gc", "run", "--summarizer", &command, "--timeout", "2s"]);
+    assert_eq!((done["aborted"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
+    let before = length();
+    assert!(before > 0, "it had begun to work");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(length(), before, "it works on");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_writes_one_memory_for_a_cluster() {
+    let sandbox = Sandbox::new();
+    let lines = r#"{"text":"a tall tree","tags":["oak"],"vector":[1,0]}
+{"text":"a high tree","vector":[0.96,0.28]}
+{"text":"a small boat","vector":[0,1]}
+"#;
+    sandbox.write("trees.jsonl", lines);
+    sandbox.document(&["import", "trees.jsonl"]);
+    let dry = sandbox.document(&["maintain", "cluster", "--dry-run"]);
+    assert_eq!(
+        (dry["passes"][0]["planned"].clone(), dry["passes"][0]["report"]["clusters"].clone()),
+        (json!(2), json!(1))
+    );
+    // It tells whether it was given both members.
+    let told = r#"{"text":"a tall, high tree"}"#;
+    let command = format!(
+        "given=$(cat); case $given in *'a tall tree'*'a high tree'*|*'a high tree'*'a tall tree'*) echo '{told}';; esac"
+    );
+    let done = sandbox.document(&["maintain", "cluster", "--summarizer", &command]);
+    let united = &done["united"]["default"];
+    assert_eq!((united["shown"].clone(), united["left"].clone()), (json!(2), json!(0)), "{done}");
+    let made = sandbox.document(&["get", united["created"][0].as_str().unwrap()]);
+    assert_eq!((made["text"].clone(), made["tags"].clone()), (json!("a tall, high tree"), json!(["oak"])));
+    assert_eq!(live(&sandbox), 2);
+    sandbox.document(&["undo", united["run"].as_str().unwrap()]);
+    assert_eq!(live(&sandbox), 3);
+    // One that writes nonsense changes nothing, and one that stands nowhere is refused.
+    let done = sandbox.document(&["maintain", "cluster", "--summarizer", "echo nonsense"]);
+    assert_eq!((done["united"]["default"]["left"].clone(), live(&sandbox)), (json!(2), 3));
+    assert_eq!(sandbox.run(&["maintain", "prune", "--summarizer", "cat"]).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["maintain", "--summarizer", "cat"]).error().0, "Invalid");
+}

@@ -1,5 +1,7 @@
 //! `maintain prune` and the scores in `explain`: their documents and refusals.
 
+use serde_json::json;
+
 use super::sandbox::{Sandbox, has};
 
 /// A sandbox with two old summaries.
@@ -54,6 +56,52 @@ fn policies_are_compared_in_one_call() {
     assert_eq!(sandbox.run(&["maintain", "cap", "--dry-run", "--compare", "age.toml"]).error().0, "Invalid");
     sandbox.write("bad.toml", "prune.mode = 'never'");
     assert_eq!(sandbox.run(&["maintain", "prune", "--dry-run", "--compare", "bad.toml"]).error().0, "Policy");
+}
+
+#[test]
+fn presets_prune_and_are_compared_by_name() {
+    let sandbox = old();
+    let compare =
+        ["maintain", "prune", "--dry-run", "--compare", "preset:l1_low_l2_medium", "preset:steps_late"];
+    let all = sandbox.document(&compare);
+    let told = |at: usize| (all["policies"][at]["policy"].as_str(), all["policies"][at]["rows"].as_u64());
+    assert_eq!(told(0), (Some("preset:l1_low_l2_medium"), Some(2)));
+    assert_eq!(told(1), (Some("preset:steps_late"), Some(0)));
+    let unknown = ["maintain", "prune", "--dry-run", "--compare", "preset:nonsense"];
+    assert_eq!(sandbox.run(&unknown).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["maintain", "prune", "--preset", "nonsense"]).code, 2);
+    let done = sandbox.document(&["maintain", "prune", "--preset", "l1_low_l2_medium"]);
+    assert_eq!(done["passes"][0]["tombstoned"], 2);
+}
+
+#[test]
+fn stats_tell_how_memories_are_used() {
+    let sandbox = old();
+    sandbox.write("cy.jsonl", r#"{"text":"Cy sails","kind":"episode","retrieval_count":4}"#);
+    sandbox.document(&["import", "cy.jsonl"]);
+    assert!(sandbox.document(&["stats"]).get("access").is_none());
+    let used = sandbox.document(&["stats", "--access"])["access"].clone();
+    has(
+        &used,
+        &[
+            "memories",
+            "never_retrieved_share",
+            "retrievals",
+            "mean_relevance",
+            "utility",
+            "thresholds",
+            "most_retrieved",
+        ],
+    );
+    assert_eq!((used["memories"].clone(), used["never_retrieved"].clone()), (json!(3), json!(2)));
+    assert_eq!(used["most_retrieved"][0]["retrieval_count"], 4);
+    assert_eq!(
+        (used["thresholds"][0]["l1"].clone(), used["thresholds"][0]["l2"].clone()),
+        (json!(1), json!(1))
+    );
+    let told = sandbox.plain(&["--db", "m.oub", "stats", "--access"], b"");
+    assert!(told.out.starts_with("3 memories, 2 of them never found"), "{}", told.out);
+    assert!(told.out.contains("would go") && told.out.contains("most retrieved"));
 }
 
 #[test]

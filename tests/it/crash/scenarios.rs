@@ -263,6 +263,18 @@ fn old_summaries(w: &mut World) -> Result<()> {
     Ok(())
 }
 
+/// Memories of near vectors, of which one may stand for the others.
+fn clustered(w: &mut World) -> Result<()> {
+    w.open()?;
+    w.db().set_policy("plan.max_ms = 60_000\ncluster.prune = true", Syntax::Toml)?;
+    for (at, say) in ["a tall tree", "a high tree", "a big tree"].into_iter().enumerate() {
+        let draft = Draft::new(say).vector(vector(90)).tag(format!("t{at}"));
+        // Used, so that it stays beside the one that stands for all.
+        ns(w.db()).add(if at == 2 { draft.relevance_max(1.0) } else { draft })?;
+    }
+    Ok(())
+}
+
 /// A message that repeats another but for its figure.
 fn message(author: AuthorKind, figure: usize) -> Draft {
     let mut draft = Draft::new(format!("build {figure} failed on main")).kind(Kind::Message).tag("said");
@@ -567,6 +579,21 @@ pub const SCENARIOS: &[Scenario] = &[
                 let goals = ns(w.db()).goals()?;
                 goals.iter().try_for_each(|goal| ns(w.db()).drop_goal(goal.id).map(drop))
             }),
+        ],
+    },
+    Scenario {
+        name: "clusters_and_undo",
+        before: clustered,
+        steps: &[
+            OPEN,
+            step(|w| sweep(w, Pass::Cluster)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| {
+                let summarizer: Arc<dyn Summarizer> = Arc::new(Joining);
+                w.run = ns(w.db()).consolidate_clusters(&summarizer)?.run;
+                Ok(())
+            }),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
         ],
     },
     Scenario {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use oubliette::maintain::Pass;
+use oubliette::policy::Preset;
 
 use crate::arguments::member::member;
 
@@ -43,6 +44,14 @@ pub(crate) struct MaintainOptions {
     /// Number of threads, 1 to 1024 [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Who writes for this run: with --every, the summaries of the stage gc; with the pass cluster, one memory in the place of each
+    /// cluster. builtin, which only summarizes; openai:MODEL; or a command as for gc run, which is given the members of a cluster as
+    /// {"consolidate": [..]} and prints a memory as a line of JSON
+    #[arg(long, value_name = "builtin|openai:MODEL|CMD", conflicts_with = "dry_run")]
+    pub(crate) summarizer: Option<String>,
+    /// How long a command or a server may take for one answer
+    #[arg(long, value_name = "DURATION", default_value = "2m", requires = "summarizer")]
+    pub(crate) timeout: String,
     /// Also write the report to a file
     #[arg(long, value_name = "F.json")]
     pub(crate) report: Option<PathBuf>,
@@ -65,7 +74,11 @@ pub(crate) struct PruneOptions {
     /// With --kind, only memories of this agent, as they name it in agent_id
     #[arg(long, value_name = "AGENT", requires = "kind")]
     pub(crate) agent: Option<String>,
-    /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written
+    /// Lay a published variant of pruning over the policy for this run
+    #[arg(long, value_name = "PRESET", value_parser = member(Preset::ALL, Preset::as_str), conflicts_with = "compare")]
+    pub(crate) preset: Option<Preset>,
+    /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written. preset:PRESET
+    /// stands for a preset
     #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with = "kind")]
     pub(crate) compare: Vec<PathBuf>,
     /// With --compare, queries, each as a line of JSON: which share of their hits each policy would leave

@@ -1,0 +1,166 @@
+//! Which rows say nearly the same, so that one of them can stand for the others? The pass `vector-duplicates`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
+use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
+use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, told_apart};
+use crate::hygiene::score::Worth;
+use crate::hygiene::told::{details, is_zero};
+use crate::ingest::Threshold;
+use crate::model::{MemoryId, Pass};
+use crate::store::IndexId;
+
+/// Report of the pass `vector-duplicates`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DedupReport {
+    /// Namespaces with enough current rows for a cluster.
+    pub namespaces: u64,
+    /// Current rows of them with a vector, of the tiers asked for.
+    pub memories_seen: u64,
+    /// Clusters in which something can go.
+    pub clusters_found: u64,
+    /// Rows that another one represents; in a dry run those that would be.
+    pub tombstoned: u64,
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// The clusters, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<DedupAction>,
+    /// Pairs that a guard kept apart.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_apart: u64,
+    /// The first of these pairs, at most `collapse.max_samples`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<KeptApart>,
+}
+
+details!(DedupReport {
+    numbers {
+        namespaces "namespaces", memories_seen "memories_seen", clusters_found "clusters_found",
+        tombstoned "tombstoned", kept_apart "kept_apart"
+    }
+    lists { actions, hints }
+    flags { dry_run = dry_run }
+});
+
+/// One cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DedupAction {
+    /// The row that stays.
+    pub representative_id: MemoryId,
+    /// The rows that it represents.
+    pub tombstoned_ids: Vec<MemoryId>,
+    /// Members, those that stay as well.
+    pub size: u64,
+}
+
+/// The pass `vector-duplicates`.
+pub(crate) struct VectorDuplicates;
+
+impl MaintenancePass for VectorDuplicates {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = plan(input, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.memories_seen, report)))
+    }
+
+    /// A superseder of a cluster may have been one that is gone.
+    fn followed_by(&self) -> Option<Pass> {
+        Some(Pass::Supersession)
+    }
+}
+
+/// Plans the clusters of a field. None when `stop` ended it.
+///
+/// # Errors
+/// `Invalid` for a similarity of NaN or more than 1; damage.
+fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupReport)>> {
+    let dedup = &input.policy.dedup;
+    let mut report = DedupReport { dry_run: true, ..DedupReport::default() };
+    let mut plan = Plan::default();
+    let Some(threshold) = Threshold::new(dedup.metric, dedup.similarity)? else {
+        return Ok(Some((plan, report)));
+    };
+    let rules = Rules {
+        threshold,
+        linkage: dedup.linkage,
+        size_min: dedup.min_cluster_size.max(2) as usize,
+        tiers: &input.selection.tiers,
+        only_visible: false,
+    };
+    let mut search = Search::new(input, rules);
+    let Some(indexes) = search.rows(stop)? else { return Ok(None) };
+    (report.namespaces, report.memories_seen) = (u64::from(search.seen.is_some()), search.seen.unwrap_or(0));
+    for (index, rows) in indexes {
+        let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
+        let order = order(input, &search, &rows, &linked(&edges))?;
+        for cluster in search.clusters(&order, &edges) {
+            plan.actions.extend(supersede(&search, index, &rows, &edges, &cluster, &mut report)?);
+        }
+    }
+    plan.hints = search.kept_apart;
+    plan.actions.sort_by_key(|action| match action {
+        Action::Supersede { by, .. } => *by,
+        other => unreachable!("a cluster supersedes, it does not {other:?}"),
+    });
+    (report.kept_apart, report.hints) = told_apart(&plan.hints, input.policy);
+    report.actions.sort_by_key(|action| action.representative_id);
+    Ok(Some((plan, report)))
+}
+
+/// The rows that have an edge, those that are worth the most first.
+fn order(
+    input: PlanInput<'_>,
+    search: &Search<'_>,
+    rows: &[ClusterRow],
+    linked: &BTreeSet<u32>,
+) -> Result<Vec<u32>> {
+    let (field, snapshot) = (input.field, input.published.snapshot());
+    let mut order = Vec::with_capacity(linked.len());
+    for &at in linked {
+        let Some(row) = rows.get(at as usize) else { continue };
+        let access = field.access(snapshot, row.id)?;
+        let score = Worth::of(&search.vitals(row.id)?, &access, field.now).score(input.policy);
+        order.push((score, *row, at));
+    }
+    order.sort_by(|(a_score, a, _), (b_score, b, _)| {
+        let newest = b.updated_at.cmp(&a.updated_at).then(b.created_at.cmp(&a.created_at));
+        b_score.total_cmp(a_score).then(newest).then(a.id.cmp(&b.id))
+    });
+    Ok(order.into_iter().map(|(_, _, at)| at).collect())
+}
+
+/// Members but the first are superseded by it; protected ones stay. None where all are protected.
+fn supersede(
+    search: &Search<'_>,
+    index: IndexId,
+    rows: &[ClusterRow],
+    edges: &Edges,
+    cluster: &[u32],
+    report: &mut DedupReport,
+) -> Result<Option<Action>> {
+    let mut members = cluster.iter().filter_map(|at| Some((*at, rows.get(*at as usize)?)));
+    let Some((first, representative)) = members.next() else { return Ok(None) };
+    let mut similar = Vec::with_capacity(cluster.len());
+    for (at, row) in members.filter(|(_, row)| !row.protected) {
+        let score = match edges.get(&(first.min(at), first.max(at))) {
+            Some(score) => *score,
+            None => search.score_between(index, representative, row)?,
+        };
+        similar.push(Similar { id: row.id, version: row.version, score, visible: row.visible });
+    }
+    if similar.is_empty() {
+        return Ok(None);
+    }
+    report.clusters_found += 1;
+    report.tombstoned += similar.len() as u64;
+    report.actions.push(DedupAction {
+        representative_id: representative.id,
+        tombstoned_ids: similar.iter().map(|member| member.id).collect(),
+        size: cluster.len() as u64,
+    });
+    Ok(Some(Action::Supersede { by: representative.id, members: similar }))
+}
