@@ -9,6 +9,7 @@ use crate::ledger::applied::{Applied, Merged};
 use crate::ledger::change::Merge;
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
+use crate::ledger::raised::raised;
 use crate::ledger::writer::{Context, Ledger, Whole, Why};
 use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
@@ -127,22 +128,4 @@ impl Ledger<'_, '_> {
         canonical.parts.merge_fields(row);
         Ok(())
     }
-}
-
-/// What a row that takes another one in has of it beside holders and counts, and gives back when the other returns: the
-/// longest life, the most durable tier, the latest time.
-pub(super) fn raised(before: &Vitals, after: &Vitals) -> Vec<Delta> {
-    let shown = |vitals: &Vitals| {
-        [
-            ("tier", json!(vitals.tier)),
-            ("expires_at", json!(vitals.times.expires_at)),
-            ("expires_by", json!(vitals.expires_by)),
-            ("happened_at", json!(vitals.happened_at)),
-        ]
-    };
-    let pairs = shown(before).into_iter().zip(shown(after));
-    pairs
-        .filter(|((_, before), (_, after))| before != after)
-        .map(|((field, before), (_, after))| Delta { field: field.to_owned(), before, after })
-        .collect()
 }

@@ -33,6 +33,7 @@ mod merge;
 mod message;
 mod metadata;
 mod partition;
+mod raised;
 mod recount;
 mod rederive;
 mod relocate;
@@ -63,8 +64,8 @@ pub(crate) use inverse::inverse;
 pub(crate) use lifetime::tier_ttl;
 pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
+pub(crate) use raised::OF_THE_OTHER;
 pub(crate) use relocate::Relocation;
-pub(crate) use supersede::OF_THE_OTHER;
 pub(crate) use writer::{Context, Ledger, Why};
 
 impl Ledger<'_, '_> {

@@ -5,7 +5,7 @@ use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
-use crate::ledger::merge::raised;
+use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{
@@ -13,10 +13,6 @@ use crate::model::{
     TombstoneReason, Vitals,
 };
 use crate::store::{NsId, Rows};
-
-/// What stands before the name of a field in the journal row of a superseded memory, where the field is of the row that took
-/// its place.
-pub(crate) const OF_THE_OTHER: &str = "by.";
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
