@@ -1,38 +1,36 @@
 //! What the server answers: tools, resources, a prompt.
 
+use std::sync::Arc;
+
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::model::{Query, Scope};
-use crate::tools::{Caller, ToolError, ToolSchema, Toolbox};
+use crate::mcp::desk::{Desk, Question};
+use crate::tools::{Caller, ToolError, known_names};
 
 /// How a memory is named as a resource.
 const SCHEME: &str = "memory://";
 /// What of the memories a session should know from the start.
 const BRIEFING: &str = "memory://briefing";
-/// Tokens of the briefing and of the prompt.
-const TOKENS: usize = 1_500;
-/// Hits of the prompt.
-const HITS: usize = 10;
 /// What a client is told of the server.
 const INSTRUCTIONS: &str = "A memory that lasts from one conversation to the next. Search it before you answer from memory \
      (search_memories). Remember what will matter later, one fact at a time (add_memory); when a fact is no longer true, \
      replace it (supersede_memory). Tools that remove something tell first what would go; call them again with dry_run \
      false to do it.";
 
-/// The tools of a namespace, for a client of the Model Context Protocol.
+/// Whoever answers, for a client of the Model Context Protocol.
 #[derive(Clone)]
-pub(super) struct Handler(pub(super) Toolbox);
+pub(super) struct Handler(pub(super) Arc<dyn Desk>);
 
 /// Who waits for the answer of a call.
 struct Waiting<F> {
@@ -56,25 +54,28 @@ fn plain(name: &str) -> String {
     name.replace('.', "_")
 }
 
-impl Handler {
-    /// The name of a tool by the name that a client has for it.
-    fn tool(&self, name: &str) -> Option<&'static str> {
-        self.0.all_names().into_iter().find(|own| plain(own) == name)
-    }
+/// The name of a tool by the name that a client has for it.
+fn tool(name: &str) -> Option<&'static str> {
+    known_names().find(|own| plain(own) == name)
+}
 
-    /// Calls a tool on a thread that may block, and tells the client how far it is.
-    async fn call(
+fn no_tool(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("there is no tool {name}"), None)
+}
+
+impl Handler {
+    /// Asks on a thread that may block, and tells the client how far a long answer is.
+    async fn ask(
         &self,
-        name: &'static str,
-        args: Value,
+        question: Question,
         context: &RequestContext<RoleServer>,
     ) -> Result<Result<Value, ToolError>, ErrorData> {
         let (progress, mut told) = unbounded_channel();
         // A client that hangs up cancels what it waits for.
         let cancelled = context.ct.clone();
         let caller = Waiting { progress, is_gone: move || cancelled.is_cancelled() };
-        let tools = self.0.clone();
-        let mut call = tokio::task::spawn_blocking(move || tools.call_for(name, args, &caller));
+        let desk = Arc::clone(&self.0);
+        let mut call = tokio::task::spawn_blocking(move || desk.respond(question, &caller));
         let token = context.meta.get_progress_token();
         loop {
             tokio::select! {
@@ -93,36 +94,29 @@ impl Handler {
         }
     }
 
-    /// Reads on a thread that may block.
-    async fn read<T: Send + 'static>(
+    /// The answer to a question that can't be wrong.
+    async fn read(
         &self,
-        read: impl FnOnce(&Toolbox) -> crate::error::Result<T> + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let tools = self.0.clone();
-        let answer = tokio::task::spawn_blocking(move || read(&tools)).await;
-        let answer =
-            answer.map_err(|why| ErrorData::internal_error(format!("the read failed: {why}"), None))?;
-        answer.map_err(|why| ErrorData::internal_error(why.to_string(), None))
+        question: Question,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ErrorData> {
+        let answer = self.ask(question, context).await?;
+        answer.map_err(|why| ErrorData::internal_error(why.message, None))
     }
 }
 
-fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(members) => members,
-        _ => JsonObject::new(),
+/// A tool as the protocol tells it, by its schema.
+fn told(mut tool: Value) -> Result<Tool, ErrorData> {
+    if let Some(name) = tool.get("name").and_then(Value::as_str).map(plain) {
+        tool["name"] = json!(name);
     }
+    tool["annotations"]["openWorldHint"] = json!(false);
+    serde_json::from_value(tool).map_err(|why| ErrorData::internal_error(format!("no tool: {why}"), None))
 }
 
-/// A tool as the protocol tells it.
-fn told(tool: ToolSchema) -> Tool {
-    let hints = ToolAnnotations::new()
-        .read_only(tool.annotations.read_only)
-        .destructive(tool.annotations.destructive)
-        .idempotent(tool.annotations.idempotent)
-        .open_world(false);
-    Tool::new(plain(tool.name), tool.description, object(tool.input_schema))
-        .with_raw_output_schema(object(tool.output_schema).into())
-        .with_annotations(hints)
+/// The text of an answer that is one.
+fn text_of(answer: &Value) -> String {
+    answer.as_str().unwrap_or_default().to_owned()
 }
 
 fn error_of(why: &ToolError) -> Value {
@@ -140,9 +134,11 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.all_schemas().into_iter().map(told).collect()))
+        let tools = self.read(Question::Tools, &context).await?;
+        let tools = tools.as_array().cloned().unwrap_or_default();
+        Ok(ListToolsResult::with_all_items(tools.into_iter().map(told).collect::<Result<_, _>>()?))
     }
 
     async fn call_tool(
@@ -150,12 +146,11 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(name) = self.tool(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None));
-        };
+        let name = tool(&request.name).ok_or_else(|| no_tool(&request.name))?;
         let args = Value::Object(request.arguments.unwrap_or_default());
-        let answer = match self.call(name, args, &context).await? {
+        let answer = match self.ask(Question::call(name, args), &context).await? {
             Ok(answer) => CallToolResult::structured(answer),
+            Err(why) if why.code == ToolError::UNKNOWN => return Err(no_tool(&request.name)),
             Err(why) => CallToolResult::error(vec![ContentBlock::text(error_of(&why).to_string())]),
         };
         Ok(answer.into())
@@ -207,14 +202,13 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         if uri == BRIEFING {
-            let briefed = self.read(|tools| tools.namespace().briefing(&Scope::Shared, TOKENS)).await?;
-            let text: String = briefed.iter().map(|one| format!("- {}\n", one.memory.row_text)).collect();
+            let text = text_of(&self.read(Question::Briefing, &context).await?);
             return Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into());
         }
         let unknown = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
         let name = uri.strip_prefix(SCHEME).ok_or_else(|| unknown("a memory is named as memory://id"))?;
         let args = json!({ "id": name, "max_tokens": 64_000 });
-        let answer = self.call("get_memory", args, &context).await?;
+        let answer = self.ask(Question::call("get_memory", args), &context).await?;
         let memory = answer.map_err(|why| unknown(&why.message))?;
         let contents =
             ResourceContents::text(memory.to_string(), uri.clone()).with_mime_type("application/json");
@@ -236,7 +230,7 @@ impl ServerHandler for Handler {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         if request.name != "recall" {
             return Err(ErrorData::invalid_params(format!("there is no prompt {}", request.name), None));
@@ -244,16 +238,7 @@ impl ServerHandler for Handler {
         let topic = request.arguments.as_ref().and_then(|given| given.get("topic")).and_then(Value::as_str);
         let topic = topic.filter(|topic| !topic.trim().is_empty()).map(str::to_owned);
         let topic = topic.ok_or_else(|| ErrorData::invalid_params("topic: must be given", None))?;
-        let query = Query::text(topic.clone()).k(HITS).track(true);
-        let found = self.read(|tools| tools.namespace().search(query)).await?;
-        let mut text = format!("What is remembered of {topic}:\n");
-        let mut left = TOKENS * crate::limits::TOKEN_BYTES;
-        for hit in found.hits {
-            let Some(rest) = left.checked_sub(hit.text.len()) else { break };
-            left = rest;
-            text.push_str(&format!("- {}\n", hit.text));
-        }
-        text.push_str("Use what fits. Say so where it does not answer the question.");
+        let text = text_of(&self.read(Question::Recall { topic }, &context).await?);
         let messages = vec![PromptMessage::new_text(Role::User, text)];
         Ok(GetPromptResult::new(messages).into())
     }

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::arguments::ChangesOptions;
-use crate::output::{self, Done, Output};
+use crate::output::{Done, Output};
 use crate::place::{Access, Place};
 
 /// `changes`.
-pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let page = place.open(Access::Read)?.namespace(namespace)?.changes(options.since, options.limit)?;
     if output.json {
@@ -23,5 +23,5 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Do
         ]
     });
     output.list(&["seq", "at", "op", "id", "fields"], rows.collect(), "Nothing has changed")?;
-    output::line(&format!("more: --since {}", page.next))
+    output.line(&format!("more: --since {}", page.next))
 }

@@ -11,12 +11,12 @@ use crate::answers;
 use crate::arguments::{
     BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions,
 };
-use crate::output::{self, Done, Output, plain, short};
+use crate::output::{Done, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::{story, told};
 
 /// `get`.
-pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let team = place.open(Access::Read)?.namespace(&namespace)?;
     let at = options.past.point()?;
@@ -53,9 +53,9 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
-fn raw(output: Output, text: &str, carries: bool, now: Time) -> Done {
+fn raw(output: Output<'_>, text: &str, carries: bool, now: Time) -> Done {
     if output.json {
-        return output::line(text);
+        return output.line(text);
     }
     match serde_json::from_str::<Value>(text) {
         Ok(mut document) => {
@@ -65,15 +65,15 @@ fn raw(output: Output, text: &str, carries: bool, now: Time) -> Done {
             if output.verbose {
                 output.document(&document)
             } else {
-                output::text(&story::memory(&document, now))
+                output.text(&story::memory(&document, now))
             }
         }
-        Err(_) => output::line(text),
+        Err(_) => output.line(text),
     }
 }
 
 /// `list`.
-pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     if options.state == State::Tombstoned.as_str() {
         return tombstones(options, place, output);
@@ -102,7 +102,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         let horizon =
             page.horizon.map(|horizon| format!(",\"horizon\":{}", json!(horizon))).unwrap_or_default();
         let items = items.join(",");
-        return output::line(&format!("{{\"items\":[{items}],\"next\":{next}{damaged}{horizon}}}"));
+        return output.line(&format!("{{\"items\":[{items}],\"next\":{next}{damaged}{horizon}}}"));
     }
     if page.horizon.is_some() {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
@@ -127,11 +127,11 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         page.items.iter().map(row).collect(),
         &none,
     )?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `distinct`.
-pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output<'_>) -> Done {
     let query = DistinctQuery {
         key: metadata_key(&options.key)?.to_owned(),
         scope: options.scope.scope()?,
@@ -146,7 +146,7 @@ pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output)
     let none = "No memory has this key in its metadata; try --any-agent or another --namespace";
     output.list(&["value", "memories"], rows.collect(), none)?;
     if found.left_out > 0 {
-        output::line(&format!(
+        output.line(&format!(
             "{} left out; --limit gives more",
             told::of(found.left_out, "value is", "values are")
         ))?;
@@ -166,7 +166,7 @@ fn state(name: &str) -> Result<State> {
 }
 
 /// `events`.
-pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
     let of = match (&options.aggregate, &options.memory, &options.event) {
@@ -189,7 +189,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     };
     let page = database.namespace(&namespace)?.events(&query)?;
     if output.json {
-        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
     let row = |event: &Event| {
         vec![
@@ -207,18 +207,18 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
         page.items.iter().map(row).collect(),
         "No messages; `add --kind message` writes one",
     )?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `aggregates`.
-pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let page = place
         .open(Access::Read)?
         .namespace(&namespace)?
         .aggregates(options.cursor.as_deref(), options.limit)?;
     if output.json {
-        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
     let row = |aggregate: &Aggregate| {
         vec![
@@ -232,10 +232,10 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -
     };
     let heads = ["id", "channel", "messages", "first", "last", "example"];
     output.list(&heads, page.items.iter().map(row).collect(), "No message was repeated yet")?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
-fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
+fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let page = place
         .open(Access::Read)?
@@ -249,17 +249,17 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
             items.push(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
         let next = json!(page.next);
-        return output::line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
+        return output.line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
     }
     let rows = page.items.iter().map(|tombstone| {
         vec![tombstone.id.to_string(), tombstone.reason.as_str().to_owned(), tombstone.deleted_at.to_string()]
     });
-    output::table(&["id", "reason", "deleted at"], rows)?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    output.table(&["id", "reason", "deleted at"], rows)?;
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `history`.
-pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     let history = place.open(Access::Read)?.namespace(place.namespace()?)?.history(name)?;
     let versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
@@ -268,13 +268,13 @@ pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
             .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
     }
     let names = ["recorded_at", "id", "state", "superseded_by", "mode"];
-    output::table(&names, versions.iter().map(|version| cells(version, &names)))?;
+    output.table(&names, versions.iter().map(|version| cells(version, &names)))?;
     let names: &[&str] = if output.verbose {
         &["at", "op", "subject", "rule", "actor"]
     } else {
         &["at", "op", "subject", "actor"]
     };
-    output::table(names, events.iter().map(|event| cells(event, names)))
+    output.table(names, events.iter().map(|event| cells(event, names)))
 }
 
 fn cells(document: &Value, names: &[&str]) -> Vec<String> {
@@ -282,7 +282,7 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 }
 
 /// `explain`.
-pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
     let explained = team.explain(name)?;
     let mut document = explanation_json(&explained);
@@ -301,11 +301,11 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
             None
         }
     };
-    output::text(&story::explanation(&document, text.as_deref(), place.now()))
+    output.text(&story::explanation(&document, text.as_deref(), place.now()))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
-pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
+pub(crate) fn stats(deep: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_best()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
@@ -327,7 +327,7 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
 }
 
 /// `memory-stats`: the small document, of one namespace.
-pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
+pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
     let stats = place.open_best()?.namespace(place.namespace()?)?.memory_stats()?;
     if output.json {
         return output.document(&json!(stats));
@@ -341,18 +341,18 @@ pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
     rows.push(("duplicates", String::new(), health.duplicates_detected));
     rows.push(("snapshots", String::new(), health.profile_snapshots));
     let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
-    output::table(&["", "name", "memories"], rows)?;
+    output.table(&["", "name", "memories"], rows)?;
     if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
-        output::line(&format!("The shared memories were created from {oldest} to {newest}."))?;
+        output.line(&format!("The shared memories were created from {oldest} to {newest}."))?;
     }
     match &health.last_prune {
-        Some(at) => output::line(&format!("Snapshots were last pruned at {at}.")),
+        Some(at) => output.line(&format!("Snapshots were last pruned at {at}.")),
         None => Ok(()),
     }
 }
 
 /// `briefing`.
-pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
     let briefed = snapshot.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
@@ -369,5 +369,5 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output)
         let mark = if memory.pinned { "pinned" } else { "" };
         vec![mark.to_owned(), format!("{score:.3}"), short(&memory.row_text, 90)]
     });
-    output::table(&["", "worth", "text"], rows)
+    output.table(&["", "worth", "text"], rows)
 }

@@ -1,0 +1,25 @@
+//! How do several processes use one file?
+//!
+//! The process that has the file open for writing owns it, and listens on a socket beside it (`<file>.sock`). Another process of the same
+//! user hands its command over ([`Sharing::ask`]): words, surroundings and streams. The owner runs the command on the handle that is open, and
+//! streams the answer back.
+//!
+//! Invariants. The lock of the file says who owns it; a socket says nothing, and whoever has the lock puts its own in the place of one
+//! that was left behind. The owner ends in this order: it accepts nobody more, answers whom it has begun with, takes the socket away, and closes
+//! the file. A command that may have written is never run twice. What another process sends is bounded, and costs the owner a thread at most.
+
+mod address;
+#[cfg(all(unix, feature = "mcp"))]
+mod desk;
+mod frames;
+#[cfg(unix)]
+mod guest;
+mod host;
+#[cfg(unix)]
+mod owner;
+mod sharing;
+
+#[cfg(all(unix, feature = "mcp"))]
+pub(crate) use self::desk::{FarDesk, Told, Unanswered};
+pub(crate) use self::host::{Extra, Host, Terms};
+pub(crate) use self::sharing::{Asked, Ended, Sharing, Work};
