@@ -106,12 +106,12 @@ impl Handler {
 }
 
 /// A tool as the protocol tells it, by its schema.
-fn told(mut tool: Value) -> Result<Tool, ErrorData> {
-    if let Some(name) = tool.get("name").and_then(Value::as_str).map(plain) {
-        tool["name"] = json!(name);
-    }
-    tool["annotations"]["openWorldHint"] = json!(false);
-    serde_json::from_value(tool).map_err(|why| ErrorData::internal_error(format!("no tool: {why}"), None))
+fn told(tool: Value) -> Result<Tool, ErrorData> {
+    let failed = |why| ErrorData::internal_error(format!("a schema is none: {why}"), None);
+    let mut tool: Tool = serde_json::from_value(tool).map_err(failed)?;
+    tool.name = plain(&tool.name).into();
+    let hints = tool.annotations.take().unwrap_or_default();
+    Ok(tool.with_annotations(hints.open_world(false)))
 }
 
 /// The text of an answer that is one.

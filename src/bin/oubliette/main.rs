@@ -131,7 +131,7 @@ fn shared(
         if route.is_handed_over()
             && let Ok(path) = place.path()
         {
-            match sharing.ask(path, words, route == Route::Reads, place.caller()) {
+            match sharing.ask(path, words, route == Route::Reads, place.caller())? {
                 Asked::Exit(code) => return Ok(code),
                 Asked::Lost => return Err(route::lost().into()),
                 Asked::HandOver => continue,

@@ -516,8 +516,9 @@ fn a_second_writer_waits_or_is_told() {
     let mut out = std::io::BufReader::new(holder.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut out, &mut answer).unwrap();
     assert!(answer.contains("stored"), "{answer}");
-    assert_eq!(sandbox.run(&["add", "me too"]).error().0, "Locked");
-    let waiting = sandbox.spawn(&["--db", "m.oub", "--json", "--wait", "30s", "add", "me too"]);
+    assert_eq!(sandbox.run(&["--no-share", "add", "me too"]).error().0, "Locked");
+    let waiting = ["--db", "m.oub", "--json", "--no-share", "--wait", "30s", "add", "me too"];
+    let waiting = sandbox.spawn(&waiting);
     drop(input);
     assert!(holder.wait().unwrap().success());
     let output = waiting.wait_with_output().unwrap();

@@ -100,7 +100,7 @@ fn of_fields(fields: &mut FieldOptions) -> Vec<&mut PathBuf> {
     some([&mut fields.payload, &mut fields.vector_file])
 }
 
-fn some<'p, const N: usize>(paths: [&'p mut Option<PathBuf>; N]) -> Vec<&'p mut PathBuf> {
+fn some<const N: usize>(paths: [&mut Option<PathBuf>; N]) -> Vec<&mut PathBuf> {
     paths.into_iter().flatten().collect()
 }
 
@@ -109,4 +109,60 @@ fn with<'p, const N: usize>(
     others: [&'p mut Option<PathBuf>; N],
 ) -> Vec<&'p mut PathBuf> {
     std::iter::once(path).chain(some(others)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::{CommandFactory, Parser};
+    use std::path::Path;
+
+    /// The options of a command and of those below it that take a path.
+    fn count(command: &clap::Command) -> usize {
+        let is_path = |arg: &&clap::Arg| {
+            let path = clap::builder::ValueParser::path_buf();
+            arg.get_value_parser().type_id() == path.type_id()
+        };
+        let own = command.get_arguments().filter(is_path).count();
+        own + command.get_subcommands().map(count).sum::<usize>()
+    }
+
+    #[test]
+    fn every_path_starts_from_the_folder() {
+        let all: &[&[&str]] = &[
+            &["--db", "p", "--policy", "p", "--instructions", "p", "list"],
+            &["add", "x", "--payload", "p"],
+            &["add", "x", "--vector-file", "p"],
+            &["update", "x", "--payload", "p"],
+            &["update", "x", "--vector-file", "p"],
+            &["import", "p", "--vectors", "p", "--decisions", "p"],
+            &["search", "x", "--vector-file", "p"],
+            &["search", "--queries", "p", "--vectors", "p"],
+            &["access", "export", "p"],
+            &["context-log", "x", "p"],
+            &["forget", "--keys", "p", "--yes"],
+            &["maintain", "--report", "p"],
+            &["maintain", "prune", "--dry-run", "--compare", "p", "--queries", "p", "--vectors", "p"],
+            &["gc", "commit", "x", "x", "--summary", "p"],
+            &["check", "--erased", "p"],
+            &["eval", "--queries", "p", "--vectors", "p"],
+            &["export", "p", "--vectors", "p"],
+            &["backup", "p"],
+            &["policy", "set", "p"],
+        ];
+        let mut seen = 0;
+        for words in all {
+            let words = || std::iter::once("oubliette").chain(words.iter().copied());
+            let mut arguments = Arguments::try_parse_from(words()).unwrap();
+            arguments.start_from(Path::new("/folder"));
+            let paths = arguments.paths();
+            assert!(paths.iter().all(|path| path.as_path() == Path::new("/folder/p")), "{paths:?}");
+            assert_eq!(paths.len(), words().filter(|word| *word == "p").count());
+            seen += paths.len();
+        }
+        assert_eq!(seen, count(&Arguments::command()), "an option that takes a path is missing above");
+        let mut stream = Arguments::try_parse_from(["oubliette", "import", "-"]).unwrap();
+        stream.start_from(Path::new("/folder"));
+        assert_eq!(stream.paths()[0].as_path(), Path::new("-"));
+    }
 }

@@ -6,10 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use oubliette::Error;
+
 use crate::caller::{Caller, Portion, Surroundings};
+use crate::output::{Failure, unwritable};
 use crate::share::address::socket_of;
-use crate::share::frames::{Arriving, Frame, Greeting, Sort, send};
-use crate::share::sharing::{Asked, Order};
+use crate::share::frames::{Arriving, FRAME_BYTES_MAX, Frame, Greeting, Sort, send};
+use crate::share::order::{Asked, Order};
 
 /// How long an owner may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -98,46 +101,56 @@ impl Connection {
     }
 
     /// Hands a command over, and shows its answer.
-    pub(super) fn order(mut self, words: &[OsString], reads: bool, caller: &Caller) -> Asked {
-        if self.give(words).is_err() {
-            return Asked::Nobody;
+    ///
+    /// # Errors
+    /// Where the streams of this process can't be read or written to. The owner finds nobody there any more.
+    pub(super) fn order(
+        mut self,
+        words: &[OsString],
+        reads: bool,
+        caller: &Caller,
+    ) -> Result<Asked, Failure> {
+        match self.give(words) {
+            Err(why) if why.kind() == ErrorKind::InvalidInput => {
+                let shown = format!("{FRAME_BYTES_MAX} bytes and more");
+                return Err(
+                    Error::invalid("the command", "must be shorter, with its environment", shown).into()
+                );
+            }
+            Err(_) => return Ok(Asked::Nobody),
+            Ok(()) => {}
         }
         // What was sent and not yet used, and whether anything has come of the command.
         let (mut fed, mut is_begun) = (Vec::new(), false);
         loop {
             let Ok(Frame { sort, bytes }) = self.next() else {
-                return if reads && !is_begun { Asked::Nobody } else { Asked::Lost };
+                return Ok(if reads && !is_begun { Asked::Nobody } else { Asked::Lost });
             };
-            let shown = match sort {
-                Sort::Output => caller.output().write_all(&bytes).and_then(|()| caller.output().flush()),
-                Sort::Error => caller.error().write_all(&bytes),
-                Sort::More | Sort::MoreOfLine => {
-                    is_begun = true;
-                    let is_line = sort == Sort::MoreOfLine;
-                    fed = match caller.portion(if is_line { Portion::Line } else { Portion::Any }) {
-                        Ok(bytes) => bytes,
-                        // What can't be read is at its end for the command.
-                        Err(_) => Vec::new(),
-                    };
-                    if self.feed(&fed).is_err() {
-                        // Perhaps it has said before that it ends.
-                        continue;
-                    }
-                    continue;
+            is_begun |= !matches!(sort, Sort::Exit | Sort::HandOver);
+            match sort {
+                Sort::Output => {
+                    let mut out = caller.output();
+                    out.write_all(&bytes).and_then(|()| out.flush()).map_err(unwritable)?;
+                    fed.clear();
                 }
-                Sort::Exit => return Asked::Exit(bytes.first().copied().unwrap_or(1)),
+                // Where not even standard error can be written to, the exit code has to do.
+                Sort::Error => drop(caller.error().write_all(&bytes)),
+                Sort::More | Sort::MoreOfLine => {
+                    let portion = if sort == Sort::More { Portion::Any } else { Portion::Line };
+                    fed = caller.portion(portion).map_err(|source| Error::Io {
+                        action: "read",
+                        path: "standard input".into(),
+                        source,
+                    })?;
+                    // An owner that has gone may have said before that another can go on; the next frame tells.
+                    drop(self.feed(&fed));
+                }
+                Sort::Exit => return Ok(Asked::Exit(bytes.first().copied().unwrap_or(1))),
                 Sort::HandOver => {
                     caller.put_back(&fed);
-                    return Asked::HandOver;
+                    return Ok(Asked::HandOver);
                 }
-                Sort::Greeting | Sort::Order | Sort::Input | Sort::Refused => return Asked::Lost,
-            };
-            is_begun = true;
-            fed.clear();
-            match shown {
-                Err(why) if why.kind() == ErrorKind::BrokenPipe => return Asked::Exit(0),
-                Err(_) if sort == Sort::Output => return Asked::Exit(1),
-                _ => {}
+                Sort::Greeting | Sort::Order | Sort::Input | Sort::Refused => return Ok(Asked::Lost),
             }
         }
     }

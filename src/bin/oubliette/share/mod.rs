@@ -15,6 +15,7 @@ mod frames;
 #[cfg(unix)]
 mod guest;
 mod host;
+mod order;
 #[cfg(unix)]
 mod owner;
 mod sharing;
@@ -22,4 +23,5 @@ mod sharing;
 #[cfg(all(unix, feature = "mcp"))]
 pub(crate) use self::desk::{FarDesk, Told, Unanswered};
 pub(crate) use self::host::{Extra, Host, Terms};
-pub(crate) use self::sharing::{Asked, Ended, Sharing, Work};
+pub(crate) use self::order::{Asked, Ended, Work};
+pub(crate) use self::sharing::Sharing;

@@ -14,7 +14,7 @@ use crate::caller::{Caller, Portion, Streams, hand_over};
 use crate::share::address::socket_of;
 use crate::share::frames::{Arriving, Frame, Greeting, Sort, encoded};
 use crate::share::host::{Host, Terms};
-use crate::share::sharing::{Ended, Order, Work};
+use crate::share::order::{Ended, Order, Work};
 
 /// Most guests at a time; each has a thread.
 const GUESTS_MAX: usize = 64;
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a guest may take to say what it wants, and how long one that is slow is waited for when the process ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a guest may read nothing of what it is sent.
-const UNREAD: Duration = Duration::from_mins(1);
+const UNREAD: Duration = Duration::from_secs(60);
 
 /// A listener beside the file.
 pub(super) struct Owner {

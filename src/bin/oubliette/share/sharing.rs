@@ -3,49 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::caller::{Caller, Surroundings};
-use crate::share::host::{Host, Terms};
+use crate::caller::Caller;
+use crate::output::Failure;
+use crate::share::host::Terms;
+use crate::share::order::{Asked, Work};
 #[cfg(unix)]
 use crate::share::{guest, owner};
-
-/// A command as it is handed over.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    /// What was typed, the name of the program first.
-    pub(crate) words: Vec<OsString>,
-    pub(crate) surroundings: Surroundings,
-}
-
-/// How a command of another process has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// With an exit code.
-    Exit(u8),
-    /// Between two parts, because this process ends. It can go on elsewhere.
-    HandOver,
-}
-
-/// Does the command of another process.
-pub(crate) type Work = fn(Vec<OsString>, Caller, Arc<Host>) -> Ended;
-
-/// What became of a command that was to be handed over.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// It was done, with this exit code.
-    Exit(u8),
-    /// It was not done, or may be asked for again, with the rest of the input: nobody answers, or who answered has ended.
-    Nobody,
-    /// As above; what came so far stands.
-    HandOver,
-    /// The owner has too many guests.
-    Busy,
-    /// Who answered has gone in the middle, and may have done it.
-    Lost,
-}
 
 /// The owner's side, once the file is open here, and what was seen of other owners before.
 pub(crate) struct Sharing {
@@ -115,8 +80,8 @@ impl Sharing {
     /// Whether somebody else has the file and answers.
     pub(crate) fn look_around(&self, file: &Path) -> bool {
         let found = match guest::Connection::open(file) {
-            Ok(_) | Err(guest::Silence::Busy) => true,
-            Err(guest::Silence::Nobody) => false,
+            Ok(_) => true,
+            Err(guest::Silence::Nobody | guest::Silence::Busy) => false,
             Err(guest::Silence::Refused(why)) => {
                 self.note(why);
                 false
@@ -127,14 +92,20 @@ impl Sharing {
     }
 
     /// Hands a command over to whoever has the file. One that only reads is asked for again where nothing has come of it.
-    pub(crate) fn ask(&self, file: &Path, words: &[OsString], reads: bool, caller: &Caller) -> Asked {
+    pub(crate) fn ask(
+        &self,
+        file: &Path,
+        words: &[OsString],
+        reads: bool,
+        caller: &Caller,
+    ) -> Result<Asked, Failure> {
         match guest::Connection::open(file) {
             Ok(connection) => connection.order(words, reads, caller),
-            Err(guest::Silence::Busy) => Asked::Busy,
-            Err(guest::Silence::Nobody) => Asked::Nobody,
+            Err(guest::Silence::Busy) => Ok(Asked::Busy),
+            Err(guest::Silence::Nobody) => Ok(Asked::Nobody),
             Err(guest::Silence::Refused(why)) => {
                 self.note(why);
-                Asked::Nobody
+                Ok(Asked::Nobody)
             }
         }
     }
@@ -157,7 +128,13 @@ impl Sharing {
     }
 
     /// Nobody answers.
-    pub(crate) fn ask(&self, _file: &Path, _words: &[OsString], _reads: bool, _caller: &Caller) -> Asked {
-        Asked::Nobody
+    pub(crate) fn ask(
+        &self,
+        _file: &Path,
+        _words: &[OsString],
+        _reads: bool,
+        _caller: &Caller,
+    ) -> Result<Asked, Failure> {
+        Ok(Asked::Nobody)
     }
 }
