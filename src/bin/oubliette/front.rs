@@ -25,7 +25,7 @@ pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     }
     runs.sort_by_key(|run| std::cmp::Reverse(run.started_at));
     runs.truncate(RUNS);
-    let path = place.shown(&database).display().to_string();
+    let path = database.path().display().to_string();
     if output.json {
         return output.document(&json!({
             "path": path, "memories": stats.memories, "by_namespace": stats.by_namespace, "runs": runs,

@@ -31,12 +31,12 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output<'_>) -> 
     let space = database.embedding_space()?;
     let own = space.as_ref().map(|space| space.name.as_str()).filter(|name| *name != "caller");
     let document = json!({
-        "path": place.shown(&database).display().to_string(),
+        "path": database.path().display().to_string(),
         "format": database.format(),
         "dim": database.dimensions()?,
         "embedder": own,
     });
-    let told = format!("{} is a database", place.shown(&database).display());
+    let told = format!("{} is a database", database.path().display());
     place.close(database)?;
     output.done(&document, |_| told)
 }

@@ -174,15 +174,6 @@ impl Place {
         })
     }
 
-    /// The file that is open, as it is told to whoever typed the command.
-    pub(crate) fn shown(&self, database: &Database) -> PathBuf {
-        match &self.standing {
-            Standing::Guest(_) => self.path.as_deref().map(|path| self.caller.shown(path).to_owned()),
-            _ => None,
-        }
-        .unwrap_or_else(|| database.path().to_owned())
-    }
-
     /// Options that every way of opening shares.
     pub(crate) fn builder(&self) -> Builder {
         let durability = self.terms.durability.unwrap_or_default();
@@ -209,19 +200,34 @@ impl Place {
         match &self.standing {
             Standing::Guest(host) => host.open(&self.terms, access == Access::Read || self.read_only, extra),
             Standing::Alone => self.open_here(access, extra, self.wait),
-            Standing::Sharing(sharing) => {
-                let database = self.open_or_find(sharing, access, extra)?;
-                if access != Access::Read && !self.read_only {
-                    sharing.begin(&database, &self.terms);
-                }
-                Ok(database)
-            }
+            Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
         }
     }
 
+    /// Opens it and answers others from then on, if it is open for writing.
+    fn open_shared(
+        &self,
+        sharing: &Sharing,
+        access: Access,
+        extra: Extra,
+        patience: Duration,
+    ) -> Result<Database> {
+        let database = self.open_or_find(sharing, access, extra, patience)?;
+        if access != Access::Read && !self.read_only {
+            sharing.begin(&database, &self.terms);
+        }
+        Ok(database)
+    }
+
     /// Opens it, or finds that another process has it open and answers.
-    fn open_or_find(&self, sharing: &Sharing, access: Access, extra: Extra) -> Result<Database> {
-        let deadline = Instant::now() + self.patience();
+    fn open_or_find(
+        &self,
+        sharing: &Sharing,
+        access: Access,
+        extra: Extra,
+        patience: Duration,
+    ) -> Result<Database> {
+        let deadline = Instant::now() + patience;
         loop {
             match self.open_here(access, extra, None) {
                 Err(locked @ Error::Locked { .. }) => {
@@ -278,10 +284,17 @@ impl Place {
         }
     }
 
-    /// For writing if that is possible, else for reading.
+    /// For writing if that is possible at once, else for reading.
     pub(crate) fn open_best(&self) -> Result<Database> {
-        match self.open(Access::Write) {
-            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) => {
+        let (opened, is_answered) = match &self.standing {
+            Standing::Sharing(sharing) => {
+                let opened = self.open_shared(sharing, Access::Write, Extra::default(), Duration::ZERO);
+                (opened, sharing.is_found())
+            }
+            _ => (self.open(Access::Write), false),
+        };
+        match opened {
+            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) && !is_answered => {
                 self.open(Access::Read)
             }
             other => other,

@@ -7,26 +7,16 @@ use std::sync::{Mutex, PoisonError};
 
 use oubliette::mcp::Question;
 use oubliette::tools::{Caller, ToolError};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::share::frames::{Frame, Sort};
 use crate::share::guest::Connection;
+use crate::share::order::Told;
 
 /// Connections that are kept for the next question.
 const IDLE_MAX: usize = 8;
 /// Bytes of a question that are sent at once.
 const CHUNK: usize = 64 << 10;
-
-/// A line of the owner.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
-    /// So much of a long answer is done, of so much where that is known.
-    Progress(u64, Option<u64>),
-    /// The answer.
-    Answer(Result<Value, ToolError>),
-}
 
 /// Why there is no answer.
 #[derive(Debug)]

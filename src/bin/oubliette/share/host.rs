@@ -57,10 +57,18 @@ impl Host {
     /// `Invalid` naming an option that is another here: the handle has one of each.
     pub(crate) fn open(&self, terms: &Terms, read_only: bool, extra: Extra) -> Result<Database> {
         self.check(terms)?;
-        if let Some(asked) = extra.dimensions
-            && self.database.dimensions()? != Some(asked)
-        {
-            return Err(refused("--dim", self.database.dimensions()?.map(|dim| dim.to_string()), asked));
+        if let Some(asked) = extra.dimensions {
+            match self.database.dimensions()? {
+                Some(found) if found == asked => {}
+                Some(found) => {
+                    return Err(Error::invalid(
+                        "dimensions",
+                        format!("must be {found}, as in the file"),
+                        asked,
+                    ));
+                }
+                None => return Err(refused("--dim", None, asked)),
+            }
         }
         let database = self.database.with_actor(extra.actor()).with_track(extra.track);
         Ok(if read_only { database.reader() } else { database })

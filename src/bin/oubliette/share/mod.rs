@@ -8,9 +8,11 @@
 //! that was left behind. The owner ends in this order: it accepts nobody more, answers whom it has begun with, takes the socket away, and closes
 //! the file. A command that may have written is never run twice. What another process sends is bounded, and costs the owner a thread at most.
 
+#[cfg(unix)]
 mod address;
 #[cfg(all(unix, feature = "mcp"))]
 mod desk;
+#[cfg(unix)]
 mod frames;
 #[cfg(unix)]
 mod guest;
@@ -21,7 +23,9 @@ mod owner;
 mod sharing;
 
 #[cfg(all(unix, feature = "mcp"))]
-pub(crate) use self::desk::{FarDesk, Told, Unanswered};
+pub(crate) use self::desk::{FarDesk, Unanswered};
 pub(crate) use self::host::{Extra, Host, Terms};
+#[cfg(feature = "mcp")]
+pub(crate) use self::order::Told;
 pub(crate) use self::order::{Asked, Ended, Work};
 pub(crate) use self::sharing::Sharing;

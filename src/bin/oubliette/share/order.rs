@@ -42,3 +42,14 @@ pub(crate) enum Asked {
     /// Who answered has gone in the middle, and may have done it.
     Lost,
 }
+
+/// A line that answers the question of a server at another process.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Told {
+    /// So much of a long answer is done, of so much where that is known.
+    Progress(u64, Option<u64>),
+    /// The answer.
+    Answer(Result<serde_json::Value, oubliette::tools::ToolError>),
+}

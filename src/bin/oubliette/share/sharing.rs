@@ -14,6 +14,7 @@ use crate::share::{guest, owner};
 
 /// The owner's side, once the file is open here, and what was seen of other owners before.
 pub(crate) struct Sharing {
+    #[cfg(unix)]
     work: Work,
     #[cfg(unix)]
     owner: Mutex<Option<owner::Owner>>,
@@ -34,8 +35,10 @@ impl std::fmt::Debug for Sharing {
 
 impl Sharing {
     /// Of a process that does the commands of others by `work`.
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "nobody else is answered there"))]
     pub(crate) fn new(work: Work) -> Self {
         Sharing {
+            #[cfg(unix)]
             work,
             #[cfg(unix)]
             owner: Mutex::default(),
@@ -54,6 +57,11 @@ impl Sharing {
     }
 
     /// Whether an opening has found somebody else who has the file and answers.
+    pub(crate) fn is_found(&self) -> bool {
+        self.found.load(Ordering::SeqCst)
+    }
+
+    /// As [`Sharing::is_found`], once.
     pub(crate) fn take_found(&self) -> bool {
         self.found.swap(false, Ordering::SeqCst)
     }
@@ -116,7 +124,6 @@ impl Sharing {
     /// Says that no other process can be answered.
     pub(crate) fn begin(&self, _database: &oubliette::Database, _terms: &Terms) {
         self.note("other processes cannot use the file meanwhile: this system is not supported".to_owned());
-        tracing::debug!(work = ?(self.work as usize), "nobody else is answered");
     }
 
     /// Nobody was answered.
