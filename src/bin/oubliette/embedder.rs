@@ -109,3 +109,13 @@ pub(crate) fn attach(database: &Database, name: Option<&str>, caller: &Caller) -
     let hash = HashEmbedder::new();
     if hash.id() == space.name { database.use_embedder(hash) } else { Ok(()) }
 }
+
+/// Whether [`attach`] without a name gives a database the embedder of this name.
+pub(crate) fn is_attached(database: &Database, name: &str, caller: &Caller) -> Result<bool> {
+    let Some(asked) = named(name, caller)? else { return Ok(false) };
+    let space = database.embedding_space()?;
+    Ok(match &space {
+        Some(space) => space.name == asked.id(),
+        None => asked.id() == StaticMini::new().id(),
+    })
+}

@@ -198,7 +198,9 @@ impl Place {
     /// Opens it, with more options.
     pub(crate) fn open_with(&self, access: Access, extra: Extra) -> Result<Database> {
         match &self.standing {
-            Standing::Guest(host) => host.open(&self.terms, access == Access::Read || self.read_only, extra),
+            Standing::Guest(host) => {
+                host.open(&self.terms, &self.caller, access == Access::Read || self.read_only, extra)
+            }
             Standing::Alone => self.open_here(access, extra, self.wait),
             Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
         }

@@ -468,6 +468,12 @@ fn an_option_of_the_opening_that_differs_is_refused() {
     assert_eq!(sandbox.run(&["--read-only", "add", "no"]).error().0, "ReadOnly");
     owner.end();
     has_whole(&sandbox, 4);
+    let fresh = Sandbox::new();
+    assert_eq!(fresh.document(&["add", "Ann prefers tea"])["decision"], "stored");
+    let owner = Session::owner(&fresh);
+    assert_eq!(fresh.run(&["--embedder", "static-mini", "list"]).code, 0);
+    assert_eq!(fresh.run(&["--embedder", "hash", "list"]).error().0, "Invalid");
+    owner.end();
 }
 
 #[test]

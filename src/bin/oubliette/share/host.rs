@@ -6,6 +6,9 @@ use oubliette::memory::Actor;
 use oubliette::policy::Policy;
 use oubliette::{Database, Durability, Error, Result, Time};
 
+use crate::caller::Caller;
+use crate::embedder;
+
 /// What a command asks of an opening beside its access.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra {
@@ -55,8 +58,14 @@ impl Host {
     ///
     /// # Errors
     /// `Invalid` naming an option that is another here: the handle has one of each.
-    pub(crate) fn open(&self, terms: &Terms, read_only: bool, extra: Extra) -> Result<Database> {
-        self.check(terms)?;
+    pub(crate) fn open(
+        &self,
+        terms: &Terms,
+        caller: &Caller,
+        read_only: bool,
+        extra: Extra,
+    ) -> Result<Database> {
+        self.check(terms, caller)?;
         if let Some(asked) = extra.dimensions {
             match self.database.dimensions()? {
                 Some(found) if found == asked => {}
@@ -74,7 +83,7 @@ impl Host {
         Ok(if read_only { database.reader() } else { database })
     }
 
-    fn check(&self, asked: &Terms) -> Result<()> {
+    fn check(&self, asked: &Terms, caller: &Caller) -> Result<()> {
         let ours = &self.terms;
         if asked.now != ours.now {
             return Err(refused("--now", ours.now.map(|now| now.to_string()), told(asked.now)));
@@ -100,22 +109,19 @@ impl Host {
             return Err(refused("--durability", Some(durability.as_str().to_owned()), asked.as_str()));
         }
         match &asked.embedder {
-            Some(asked) if !self.embeds_by(asked)? => {
+            Some(asked) if !self.embeds_by(asked, caller)? => {
                 Err(refused("--embedder", ours.embedder.clone(), asked))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether the embedder of the handle has this name: the one that was named here, else that of the vectors in the file.
-    fn embeds_by(&self, name: &str) -> Result<bool> {
-        Ok(match &self.terms.embedder {
-            Some(ours) => ours == name,
-            None => {
-                let space = self.database.embedding_space()?;
-                space.is_some_and(|space| space.name.split(['/', ':']).next() == Some(name))
-            }
-        })
+    /// Whether the embedder of the handle is the one of this name.
+    fn embeds_by(&self, name: &str, caller: &Caller) -> Result<bool> {
+        match &self.terms.embedder {
+            Some(ours) => Ok(ours == name),
+            None => embedder::is_attached(&self.database, name, caller),
+        }
     }
 }
 
