@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::arguments::{
-    AccessCommand, Arguments, Command, ExportOptions, FieldOptions, ImportOptions, MaintainOptions,
-    PolicyCommand,
+    AccessCommand, Arguments, Command, ExportOptions, FieldOptions, GoalCommand, ImportOptions,
+    MaintainOptions, PolicyCommand,
 };
 use crate::gc_arguments::GcCommand;
 
@@ -45,6 +45,7 @@ fn of_command(command: &mut Command) -> Vec<&mut PathBuf> {
         }
         Command::Access(AccessCommand::Export { file }) => vec![file],
         Command::ContextLog(options) => vec![&mut options.file],
+        Command::Goal(GoalCommand::Set(options)) => some([&mut options.vector_file]),
         Command::Forget(options) => some([&mut options.keys]),
         Command::Maintain(MaintainOptions { prune, report, .. }) => {
             let mut paths = some([report, &mut prune.queries, &mut prune.vectors]);
@@ -140,6 +141,7 @@ mod tests {
             &["search", "--queries", "p", "--vectors", "p"],
             &["access", "export", "p"],
             &["context-log", "x", "p"],
+            &["goal", "set", "x", "--vector-file", "p"],
             &["forget", "--keys", "p", "--yes"],
             &["maintain", "--report", "p"],
             &["maintain", "prune", "--dry-run", "--compare", "p", "--queries", "p", "--vectors", "p"],
