@@ -195,6 +195,24 @@ fn the_socket_is_for_this_user_and_goes_with_the_owner() {
 }
 
 #[test]
+fn the_socket_of_another_user_is_told_nothing() {
+    let sandbox = filled();
+    let owner = Session::owner(&sandbox);
+    match std::os::unix::fs::chown(sandbox.path("m.oub.sock"), Some(65_534), None) {
+        Err(why) if why.kind() == std::io::ErrorKind::PermissionDenied => {
+            eprintln!("skips: only root can give a socket away");
+        }
+        given => {
+            given.unwrap();
+            let told = sandbox.plain(&["--db", "m.oub", "--now", NOW, "--wait", "0s", "list"], b"");
+            assert!(told.err.contains("is open in another process"), "{told:?}");
+            assert!(told.err.contains("its socket belongs to another user"), "{told:?}");
+        }
+    }
+    owner.end();
+}
+
+#[test]
 fn a_socket_that_was_left_behind_is_no_obstacle() {
     let sandbox = filled();
     Session::owner(&sandbox).kill();

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -28,8 +30,15 @@ pub(super) enum Silence {
     Nobody,
     /// The owner has too many guests.
     Busy,
-    /// The owner is of another version.
+    /// The owner is of another version, or of another user.
     Refused(String),
+}
+
+/// Whether a socket belongs to the user of this process: nobody else is told the environment of a command. A descriptor belongs to whoever
+/// opened it.
+fn is_ours(socket: &Path, stream: &UnixStream) -> std::io::Result<bool> {
+    let own = std::fs::File::from(OwnedFd::from(stream.try_clone()?)).metadata()?.uid();
+    Ok(std::fs::symlink_metadata(socket)?.uid() == own)
 }
 
 /// A connection to the process that has a file open.
@@ -45,7 +54,11 @@ impl Connection {
         let socket = socket_of(file).ok_or(Silence::Nobody)?;
         // Whatever fails here, no order was given, and the lock of the file says more than a socket.
         let nobody = |_: std::io::Error| Silence::Nobody;
-        let mut stream = UnixStream::connect(socket).map_err(nobody)?;
+        let mut stream = UnixStream::connect(&socket).map_err(nobody)?;
+        if !is_ours(&socket, &stream).map_err(nobody)? {
+            let why = "its socket belongs to another user".to_owned();
+            return Err(Silence::Refused(format!("the process that has the file open was not asked: {why}")));
+        }
         stream.set_read_timeout(Some(PATIENCE)).map_err(nobody)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(nobody)?;
         send(&mut stream, Sort::Greeting, &Greeting::ours().bytes()).map_err(nobody)?;
