@@ -126,13 +126,14 @@ impl Database {
     /// `Retry` or `Unavailable` when the last sync failed.
     pub fn close(self) -> Result<()> {
         self.inner.check_outside()?;
-        let counted = self.flush_access_at_end();
+        // What other handles of the file have noted is counted, whichever of them ends it.
+        let counted = self.writer().flush_access_at_end();
         let closed = self.inner.queue.alone(|| {
             if self.inner.closed.swap(true, Ordering::SeqCst) {
                 return Ok(());
             }
             let flushed = match self.inner.durability {
-                Durability::Batch if !self.inner.read_only => self.inner.store.flush().map(|_| ()),
+                Durability::Batch if self.inner.current.is_some() => self.inner.store.flush().map(|_| ()),
                 _ => Ok(()),
             };
             let most_free = self.inner.in_force().policy.storage.shrink;
@@ -161,7 +162,10 @@ impl Database {
         self.inner.called();
         let value = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&value);
+        let actor = self.inner.actor;
         let work: Work = Box::new(move |session| {
+            // Units of several handles share a transaction.
+            session.actor = actor;
             let value = unit(session)?;
             *answer.lock() = Some((value, std::mem::take(&mut session.ledger.waiting)));
             Ok(())

@@ -1,6 +1,7 @@
-//! What all clones of a handle share.
+//! What all handles of an open file share, and what each has of its own.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -22,8 +23,27 @@ use crate::store::control::Clock as ClockRow;
 use crate::store::{Durability, IndexId, Rows, Store};
 use crate::text::Secret;
 
-/// The file, what was read of it, and who works on it.
+/// What a handle has of its own, before what it shares with the others of the file.
+#[derive(Clone)]
 pub(super) struct Inner {
+    core: Arc<Core>,
+    pub(super) actor: Actor,
+    /// Whether searches note what they find, where the query does not say.
+    pub(super) track: bool,
+    /// Whether it refuses to write.
+    pub(super) read_only: bool,
+}
+
+impl Deref for Inner {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+/// The file, what was read of it, and who works on it.
+pub(super) struct Core {
     pub(super) store: Store,
     /// What was published last; none in a handle that only reads, which looks at the file before each call.
     pub(super) current: Option<Current>,
@@ -34,7 +54,6 @@ pub(super) struct Inner {
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) secret: Secret,
     pub(super) durability: Durability,
-    pub(super) actor: Actor,
     pub(super) lease: Span,
     /// Gives texts their vectors.
     pub(super) embedder: RwLock<Option<AttachedEmbedder>>,
@@ -45,7 +64,6 @@ pub(super) struct Inner {
     pub(super) own_policy: Option<Policy>,
     /// The instructions in place of the policy's.
     pub(super) own_instructions: Option<String>,
-    pub(super) read_only: bool,
     pub(super) closed: AtomicBool,
     pub(super) leases: Mutex<Vec<Lease>>,
     /// Whoever holds it is the one who publishes.
@@ -60,8 +78,6 @@ pub(super) struct Inner {
     pub(super) is_swept: AtomicBool,
     /// When a host last read or wrote, in milliseconds by the clock.
     pub(super) called_ms: AtomicI64,
-    /// Whether searches note what they find, where the query does not say.
-    pub(super) track: bool,
     /// What searches have found since a commit counted it.
     pub(super) accesses: Arc<Accesses>,
 }
@@ -114,7 +130,7 @@ impl Inner {
         let watched = Watched { epoch: snapshot.epoch(), row, images: Arc::clone(&images) };
         let current = (!read_only).then(|| Current::new(Published::with(Arc::new(snapshot), &row, images)));
         let called_ms = AtomicI64::new(clock.now().as_millis());
-        Ok(Arc::new(Inner {
+        let core = Core {
             store,
             current,
             watched: Mutex::new(watched),
@@ -123,14 +139,12 @@ impl Inner {
             ids,
             secret: Secret::from_bytes(identity.secret),
             durability,
-            actor,
             lease,
             embedder: RwLock::new(None),
             scorer: RwLock::new(None),
             in_force: RwLock::new(Arc::new(in_force)),
             own_policy: policy,
             own_instructions: instructions,
-            read_only,
             closed: AtomicBool::new(false),
             leases: Mutex::new(Vec::new()),
             publishing: Mutex::new(()),
@@ -139,9 +153,9 @@ impl Inner {
             at_work: Mutex::new(Vec::new()),
             is_swept: AtomicBool::new(false),
             called_ms,
-            track,
             accesses: Arc::default(),
-        }))
+        };
+        Ok(Arc::new(Inner { core: Arc::new(core), actor, track, read_only }))
     }
 
     pub(super) fn in_force(&self) -> Arc<InForce> {
@@ -187,11 +201,12 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Core {
     fn drop(&mut self) {
         if self.durability == Durability::Batch
-            && !self.is_closed()
-            && !self.read_only
+            && !self.closed.load(Ordering::SeqCst)
+            // A file that is open for reading has published nothing of its own.
+            && self.current.is_some()
             && let Err(why) = self.store.flush()
         {
             tracing::error!(%why, "what was written since the last flush may be lost");

@@ -32,6 +32,7 @@ mod gc;
 mod gc_guard;
 mod gc_run;
 mod goal;
+mod handles;
 mod in_force;
 mod inner;
 mod kept;

@@ -1,20 +1,22 @@
 //! What the server answers: tools, resources, a prompt.
 
+use std::sync::Arc;
+
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::model::{Query, Scope};
-use crate::tools::{Caller, ToolError, ToolSchema, Toolbox};
+use crate::mcp::desk::{Desk, Question};
+use crate::tools::{Caller, ToolError, known_names};
 
 /// How a memory is named as a resource.
 const SCHEME: &str = "memory://";
@@ -22,19 +24,15 @@ const SCHEME: &str = "memory://";
 const BRIEFING: &str = "memory://briefing";
 /// Where the arguments stand in an envelope.
 const ARGS: &str = "/args";
-/// Tokens of the briefing and of the prompt.
-const TOKENS: usize = 1_500;
-/// Hits of the prompt.
-const HITS: usize = 10;
 /// What a client is told of the server.
 const INSTRUCTIONS: &str = "A memory that lasts from one conversation to the next. Search it before you answer from memory \
      (search_memories). Remember what will matter later, one fact at a time (add_memory); when a fact is no longer true, \
      replace it (supersede_memory). Tools that remove something tell first what would go; call them again with dry_run \
      false to do it.";
 
-/// The tools of a namespace, for a client of the Model Context Protocol.
+/// Whoever answers, for a client of the Model Context Protocol.
 #[derive(Clone)]
-pub(super) struct Handler(pub(super) Toolbox);
+pub(super) struct Handler(pub(super) Arc<dyn Desk>);
 
 /// Who waits for the answer of a call.
 struct Waiting<F> {
@@ -58,34 +56,34 @@ fn plain(name: &str) -> String {
     name.replace('.', "_")
 }
 
+/// The name of a tool by the name that a client has for it.
+fn tool(name: &str) -> Option<&'static str> {
+    known_names().find(|own| plain(own) == name)
+}
+
+/// The error for a tool that there is not. It says which ones there are.
+fn no_tool(name: &str) -> ErrorData {
+    let names: Vec<String> = known_names().map(plain).collect();
+    let why = match names.iter().find(|own| **own == plain(name)) {
+        Some(own) => format!("there is no tool {name}; its name is {own}"),
+        None => format!("there is no tool {name}; there are {}", names.join(", ")),
+    };
+    ErrorData::invalid_params(why, None)
+}
+
 impl Handler {
-    /// The name of a tool by the name that a client has for it.
-    fn tool(&self, name: &str) -> Option<&'static str> {
-        self.0.all_names().into_iter().find(|own| plain(own) == name)
-    }
-
-    /// Says that there is no such tool, and which one or which ones there are.
-    fn no_tool(&self, name: &str) -> String {
-        let names: Vec<String> = self.0.all_names().into_iter().map(plain).collect();
-        match names.iter().find(|own| **own == plain(name)) {
-            Some(own) => format!("there is no tool {name}; its name is {own}"),
-            None => format!("there is no tool {name}; there are {}", names.join(", ")),
-        }
-    }
-
-    /// Calls a tool on a thread that may block, and tells the client how far it is.
-    async fn call(
+    /// Asks on a thread that may block, and tells the client how far a long answer is.
+    async fn ask(
         &self,
-        name: &'static str,
-        args: Value,
+        question: Question,
         context: &RequestContext<RoleServer>,
     ) -> Result<Result<Value, ToolError>, ErrorData> {
         let (progress, mut told) = unbounded_channel();
         // A client that hangs up cancels what it waits for.
         let cancelled = context.ct.clone();
         let caller = Waiting { progress, is_gone: move || cancelled.is_cancelled() };
-        let tools = self.0.clone();
-        let mut call = tokio::task::spawn_blocking(move || tools.call_for(name, args, &caller));
+        let desk = Arc::clone(&self.0);
+        let mut call = tokio::task::spawn_blocking(move || desk.respond(question, &caller));
         let token = context.meta.get_progress_token();
         loop {
             tokio::select! {
@@ -104,48 +102,42 @@ impl Handler {
         }
     }
 
-    /// Reads on a thread that may block.
-    async fn read<T: Send + 'static>(
+    /// The answer to a question that can't be wrong.
+    async fn read(
         &self,
-        read: impl FnOnce(&Toolbox) -> crate::error::Result<T> + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let tools = self.0.clone();
-        let answer = tokio::task::spawn_blocking(move || read(&tools)).await;
-        let answer =
-            answer.map_err(|why| ErrorData::internal_error(format!("the read failed: {why}"), None))?;
-        answer.map_err(|why| ErrorData::internal_error(why.to_string(), None))
+        question: Question,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ErrorData> {
+        let answer = self.ask(question, context).await?;
+        answer.map_err(|why| ErrorData::internal_error(why.message, None))
     }
 }
 
-fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(members) => members,
-        _ => JsonObject::new(),
-    }
-}
-
-/// A description and a schema without alternatives at the top of the schema, which some servers of language models refuse. The
-/// description says them instead, and the call is checked all the same.
-fn flat(about: &str, mut schema: JsonObject) -> (String, JsonObject) {
-    let Some(Value::Array(alternatives)) = schema.remove("oneOf") else {
-        return (about.to_owned(), schema);
-    };
+/// Takes alternatives from the top of a schema, which some servers of language models refuse. The description says them
+/// instead, and the call is checked all the same.
+fn flatten(tool: &mut Tool) {
+    let mut schema = tool.input_schema.as_ref().clone();
+    let Some(Value::Array(alternatives)) = schema.remove("oneOf") else { return };
     let required = alternatives.iter().filter_map(|one| one.pointer("/required/0")?.as_str());
     let names = required.collect::<Vec<_>>().join(", ");
-    (format!("{about} Give exactly one of {names}."), schema)
+    let about = tool.description.as_deref().unwrap_or_default();
+    tool.description = Some(format!("{about} Give exactly one of {names}.").into());
+    tool.input_schema = schema.into();
 }
 
-/// A tool as the protocol tells it.
-fn told(tool: ToolSchema) -> Tool {
-    let hints = ToolAnnotations::new()
-        .read_only(tool.annotations.read_only)
-        .destructive(tool.annotations.destructive)
-        .idempotent(tool.annotations.idempotent)
-        .open_world(false);
-    let (description, input) = flat(tool.description, object(tool.input_schema));
-    Tool::new(plain(tool.name), description, input)
-        .with_raw_output_schema(object(tool.output_schema).into())
-        .with_annotations(hints)
+/// A tool as the protocol tells it, by its schema.
+fn told(tool: Value) -> Result<Tool, ErrorData> {
+    let failed = |why| ErrorData::internal_error(format!("a schema is none: {why}"), None);
+    let mut tool: Tool = serde_json::from_value(tool).map_err(failed)?;
+    tool.name = plain(&tool.name).into();
+    flatten(&mut tool);
+    let hints = tool.annotations.take().unwrap_or_default();
+    Ok(tool.with_annotations(hints.open_world(false)))
+}
+
+/// The text of an answer that is one.
+fn text_of(answer: &Value) -> String {
+    answer.as_str().unwrap_or_default().to_owned()
 }
 
 /// Why a call was refused, in the words of the protocol: arguments have no level of their own, and a model hears what to try.
@@ -172,9 +164,11 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.all_schemas().into_iter().map(told).collect()))
+        let tools = self.read(Question::Tools, &context).await?;
+        let tools = tools.as_array().cloned().unwrap_or_default();
+        Ok(ListToolsResult::with_all_items(tools.into_iter().map(told).collect::<Result<_, _>>()?))
     }
 
     async fn call_tool(
@@ -182,12 +176,11 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(name) = self.tool(&request.name) else {
-            return Err(ErrorData::invalid_params(self.no_tool(&request.name), None));
-        };
+        let name = tool(&request.name).ok_or_else(|| no_tool(&request.name))?;
         let args = Value::Object(request.arguments.unwrap_or_default());
-        let answer = match self.call(name, args, &context).await? {
+        let answer = match self.ask(Question::call(name, args), &context).await? {
             Ok(answer) => CallToolResult::structured(answer),
+            Err(why) if why.code == ToolError::UNKNOWN => return Err(no_tool(&request.name)),
             Err(why) => CallToolResult::error(vec![ContentBlock::text(error_of(&why).to_string())]),
         };
         Ok(answer.into())
@@ -239,14 +232,13 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         if uri == BRIEFING {
-            let briefed = self.read(|tools| tools.namespace().briefing(&Scope::Shared, TOKENS)).await?;
-            let text: String = briefed.iter().map(|one| format!("- {}\n", one.memory.row_text)).collect();
+            let text = text_of(&self.read(Question::Briefing, &context).await?);
             return Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into());
         }
         let unknown = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
         let name = uri.strip_prefix(SCHEME).ok_or_else(|| unknown("a memory is named as memory://id"))?;
         let args = json!({ "id": name, "max_tokens": 64_000 });
-        let answer = self.call("get_memory", args, &context).await?;
+        let answer = self.ask(Question::call("get_memory", args), &context).await?;
         let memory = answer.map_err(|why| unknown(&why.message))?;
         let contents =
             ResourceContents::text(memory.to_string(), uri.clone()).with_mime_type("application/json");
@@ -268,7 +260,7 @@ impl ServerHandler for Handler {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         if request.name != "recall" {
             return Err(ErrorData::invalid_params(format!("there is no prompt {}", request.name), None));
@@ -276,16 +268,7 @@ impl ServerHandler for Handler {
         let topic = request.arguments.as_ref().and_then(|given| given.get("topic")).and_then(Value::as_str);
         let topic = topic.filter(|topic| !topic.trim().is_empty()).map(str::to_owned);
         let topic = topic.ok_or_else(|| ErrorData::invalid_params("topic: must be given", None))?;
-        let query = Query::text(topic.clone()).k(HITS).track(true);
-        let found = self.read(|tools| tools.namespace().search(query)).await?;
-        let mut text = format!("What is remembered of {topic}:\n");
-        let mut left = TOKENS * crate::limits::TOKEN_BYTES;
-        for hit in found.hits {
-            let Some(rest) = left.checked_sub(hit.text.len()) else { break };
-            left = rest;
-            text.push_str(&format!("- {}\n", hit.text));
-        }
-        text.push_str("Use what fits. Say so where it does not answer the question.");
+        let text = text_of(&self.read(Question::Recall { topic }, &context).await?);
         let messages = vec![PromptMessage::new_text(Role::User, text)];
         Ok(GetPromptResult::new(messages).into())
     }

@@ -1,6 +1,6 @@
 //! How does a client of the Model Context Protocol use the memory?
 //!
-//! A [`Server`] hands the tools of a [`Toolbox`] to one client, with their dots written as underscores (`memory_gc_plan`). Beside
+//! A [`Server`] hands the tools of a [`Toolbox`](crate::tools::Toolbox) to one client, with their dots written as underscores (`memory_gc_plan`). Beside
 //! them it has memories as resources (`memory://{id}`), a briefing (`memory://briefing`) and the prompt `recall`.
 //!
 //! Invariants. The namespace was bound before the first message, and no message widens it. A message that is no message is
@@ -9,14 +9,18 @@
 //!
 //! This room never decides what a tool does: that is the room `tools`.
 
+mod desk;
 mod handler;
 mod lines;
+
+use std::fmt;
+use std::sync::Arc;
 
 use rmcp::ServiceExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::error::{Error, Result};
-use crate::tools::Toolbox;
+pub use desk::{Desk, Question};
 use handler::Handler;
 use lines::Lines;
 
@@ -36,11 +40,17 @@ use lines::Lines;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct Server(Toolbox);
+#[derive(Clone)]
+pub struct Server(Arc<dyn Desk>);
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").finish_non_exhaustive()
+    }
+}
 
 impl Server {
-    /// A server of these tools.
+    /// A server of these tools: a [`Toolbox`](crate::tools::Toolbox), or another [`Desk`].
     ///
     /// ```
     /// use oubliette::mcp::Server;
@@ -51,8 +61,8 @@ impl Server {
     /// # drop(server);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(tools: Toolbox) -> Self {
-        Server(tools)
+    pub fn new(tools: impl Desk + 'static) -> Self {
+        Server(Arc::new(tools))
     }
 
     /// Answers the messages of a client, a line of JSON each, until the client hangs up. It runs within a runtime of tokio.

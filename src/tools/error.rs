@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind};
@@ -12,7 +13,7 @@ use crate::tools::shape::Shape;
 const NAME_CHARS_MAX: usize = 80;
 
 /// Why a call was refused. Nothing has changed, but that a plan notes the refusal of a summary.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolError {
     /// The tool, if the call said which.
@@ -35,6 +36,20 @@ impl fmt::Display for ToolError {
 impl std::error::Error for ToolError {}
 
 impl ToolError {
+    /// The code of a call of a tool that there is not.
+    pub(crate) const UNKNOWN: &str = "unknown_tool";
+
+    /// Of an error that no argument is to blame for; the code is its kind.
+    ///
+    /// ```
+    /// use oubliette::tools::ToolError;
+    /// let why = oubliette::Error::Unavailable { why: "the disk is gone".to_owned() };
+    /// assert_eq!(ToolError::of_error(&why).code, "unavailable");
+    /// ```
+    pub fn of_error(error: &Error) -> Self {
+        ToolError::new(None, &code_of(error.kind()), error.to_string())
+    }
+
     pub(super) fn new(name: Option<&str>, code: &str, message: impl Into<String>) -> Self {
         ToolError {
             name: name.map(|name| name.chars().take(NAME_CHARS_MAX).collect()),

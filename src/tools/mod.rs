@@ -27,4 +27,6 @@ mod writing;
 pub use error::ToolError;
 pub use host::Caller;
 pub use toolbox::{ToolHints, ToolSchema, Toolbox, tool_schemas};
+#[cfg(feature = "mcp")]
+pub(crate) use toolbox::{known_names, only_reads};
 pub use upkeep::explanation_json;

@@ -68,6 +68,19 @@ pub fn tool_schemas() -> Vec<ToolSchema> {
     schemas_of(|tool| tool.set == Set::Envelope)
 }
 
+/// The names of all tools, those with the others that the policy must allow.
+#[cfg(feature = "mcp")]
+pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
+
+/// Whether a tool changes no memory, but for the count of how often one was found.
+#[cfg(feature = "mcp")]
+pub(crate) fn only_reads(name: &str) -> bool {
+    let reads = |tool: &Tool| matches!(tool.effect, Effect::Reads | Effect::Retrieves);
+    TOOLS.iter().any(|tool| tool.name == name && reads(tool))
+}
+
 fn schemas_of(wanted: impl Fn(&Tool) -> bool) -> Vec<ToolSchema> {
     TOOLS.iter().filter(|tool| wanted(tool)).map(schema_of).collect()
 }
@@ -268,7 +281,7 @@ impl Toolbox {
                 let message = format!("there is no such tool; there are {}", self.all_names().join(", "));
                 ToolError {
                     pointers: vec!["/name".to_owned()],
-                    ..ToolError::new(Some(name), "unknown_tool", message)
+                    ..ToolError::new(Some(name), ToolError::UNKNOWN, message)
                 }
             })?;
         let shape = (tool.arguments)();
@@ -279,8 +292,8 @@ impl Toolbox {
         tool.run(&self.0, args, caller).map_err(|error| ToolError::of(name, &shape, &error))
     }
 
-    /// The names of all tools.
-    pub(crate) fn all_names(&self) -> Vec<&'static str> {
+    /// The names of all tools that can be called.
+    fn all_names(&self) -> Vec<&'static str> {
         let all = TOOLS.iter().filter(|tool| tool.set == Set::Memory || self.may_be_called(tool));
         all.map(|tool| tool.name).collect()
     }

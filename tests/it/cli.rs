@@ -12,5 +12,7 @@ mod past;
 mod prune;
 mod recall;
 mod sandbox;
+#[cfg(unix)]
+mod sharing;
 mod talk;
 mod tool;

@@ -15,7 +15,7 @@ use crate::place::{Access, Place};
 use crate::told;
 
 /// `access`.
-pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output) -> Done {
+pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output<'_>) -> Done {
     let AccessCommand::Export { file } = command;
     let database = place.open(Access::Read)?;
     let namespace = database.snapshot()?.namespace(place.namespace()?)?;
@@ -23,14 +23,17 @@ pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output) -> Don
     let at = At { now: place.now(), policy: &policy };
     if file == Path::new("-") {
         let name = Path::new("standard output");
-        return export(&namespace, at, &mut std::io::BufWriter::new(std::io::stdout().lock()), name)
-            .map(drop);
+        return export(&namespace, at, &mut std::io::BufWriter::new(place.caller().output()), name).map(drop);
     }
     let mut target = Target::create(file)?;
     let memories = export(&namespace, at, &mut target, file)?;
     target.finish()?;
     output.done(&json!({ "exported": memories }), |_| {
-        format!("Wrote the use of {} to {}", told::of(memories, "memory", "memories"), file.display())
+        format!(
+            "Wrote the use of {} to {}",
+            told::of(memories, "memory", "memories"),
+            place.caller().shown(file).display()
+        )
     })
 }
 

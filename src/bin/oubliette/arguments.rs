@@ -5,6 +5,7 @@ mod context_log;
 mod contradict;
 mod goal;
 mod member;
+mod paths;
 mod renamespace;
 mod tool;
 mod upkeep;
@@ -78,7 +79,11 @@ pub(crate) struct Global {
     /// Let other processes read while this one writes
     #[arg(long, global = true)]
     pub(crate) shared: bool,
-    /// How long to wait for a database that another process has open, such as 5s
+    /// Neither ask a process that has the database open, nor answer other processes
+    #[arg(long, global = true)]
+    pub(crate) no_share: bool,
+    /// How long to wait for a database that another process has open and does not share, such as 30s [default: 5s; with
+    /// --no-share 0s]
     #[arg(long, global = true, value_name = "DURATION")]
     pub(crate) wait: Option<String>,
 }

@@ -4,12 +4,12 @@ use oubliette::Error;
 use serde_json::json;
 
 use crate::arguments::ChangesOptions;
-use crate::output::{self, Done, Output};
+use crate::output::{Done, Output};
 use crate::place::{Access, Place};
 use crate::story;
 
 /// `changes`.
-pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let team = place.open(Access::Read)?.namespace(namespace)?;
     let page = match (team.changes(options.since.unwrap_or(0), options.limit), options.since) {
@@ -33,5 +33,5 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output) -> Do
         ]
     });
     output.list(&["seq", "when", "what", "id", "fields"], rows.collect(), "Nothing has changed")?;
-    output::line(&format!("more: --since {}", page.next))
+    output.line(&format!("more: --since {}", page.next))
 }

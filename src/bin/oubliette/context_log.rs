@@ -22,8 +22,8 @@ struct ItemLine {
 }
 
 /// `context-log`.
-pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output) -> Done {
-    let mut lines = LineReader::new(write::read(&options.file)?, &options.file);
+pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output<'_>) -> Done {
+    let mut lines = LineReader::new(write::read(&options.file, place.caller())?, &options.file);
     let mut context = ContextDraft::new(&options.context, []);
     while let Some((number, text)) = lines.next_line()? {
         let item = item(text).map_err(|error| error.at_line(number))?;

@@ -2,14 +2,14 @@
 
 use oubliette::report::AccessDistribution;
 
-use crate::output::{self, Done};
+use crate::output::{Done, Output};
 use crate::told;
 
 /// The tables of a distribution, one below the other.
-pub(crate) fn tell(used: &AccessDistribution) -> Done {
+pub(crate) fn tell(used: &AccessDistribution, output: Output<'_>) -> Done {
     let never =
         used.never_retrieved_share.map_or_else(String::new, |share| format!(" ({:.0} %)", share * 100.0));
-    output::line(&format!(
+    output.line(&format!(
         "{}, {} of them never found by a search that counts{never}",
         told::of(used.memories, "memory", "memories"),
         used.never_retrieved,
@@ -19,11 +19,11 @@ pub(crate) fn tell(used: &AccessDistribution) -> Done {
             if bar.from == bar.to { bar.from.to_string() } else { format!("{} to {}", bar.from, bar.to) };
         vec![range, bar.memories.to_string()]
     });
-    output::table(&["retrievals", "memories"], retrievals)?;
+    output.table(&["retrievals", "memories"], retrievals)?;
     let scores = [("mean relevance from", &used.mean_relevance), ("utility from", &used.utility)];
     for (name, bars) in scores {
         let bars = bars.iter().filter(|bar| bar.memories > 0);
-        output::table(
+        output.table(
             &[name, "memories"],
             bars.map(|bar| vec![bar.from.to_string(), bar.memories.to_string()]),
         )?;
@@ -35,7 +35,8 @@ pub(crate) fn tell(used: &AccessDistribution) -> Done {
         row.push(told::size(effect.bytes));
         row
     });
-    output::table(&["utility below", "memories", "would go", "of sessions", "of chapters", "text"], effects)?;
+    output
+        .table(&["utility below", "memories", "would go", "of sessions", "of chapters", "text"], effects)?;
     let most = used.most_retrieved.iter().map(|row| {
         let contexts = row.contexts.iter().map(|context| context.context.as_str()).collect::<Vec<_>>();
         vec![
@@ -46,5 +47,5 @@ pub(crate) fn tell(used: &AccessDistribution) -> Done {
             contexts.join(", "),
         ]
     });
-    output::table(&["most retrieved", "retrievals", "relevance", "utility", "last contexts"], most)
+    output.table(&["most retrieved", "retrievals", "relevance", "utility", "last contexts"], most)
 }

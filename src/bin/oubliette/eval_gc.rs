@@ -14,6 +14,7 @@ use oubliette::{
 use serde_json::{Value, json};
 
 use crate::arguments::EvalOptions;
+use crate::caller::Caller;
 use crate::embedder;
 use crate::evidence::names;
 use crate::output::{Done, Failure, Output};
@@ -51,7 +52,7 @@ struct Found {
 }
 
 /// `eval --gc`.
-pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> Done {
     let questions = questions(options, place)?;
     if questions.is_empty() {
         return Err(Failure::Usage("eval --gc needs `query` and `evidence` in its lines".to_owned()));
@@ -114,7 +115,7 @@ fn measured(
     // A day later nothing is too young.
     let clock = ManualClock::at(place.now().plus(Span::from_days(1)));
     let database = place.builder().clock(clock).policy(policy.clone()).open(copy)?;
-    embedder::attach(&database, place.embedder())?;
+    embedder::attach(&database, place.embedder(), place.caller())?;
     let namespaces: BTreeSet<&NamespaceName> = questions.iter().map(|question| &question.namespace).collect();
     let (mut compacted, mut summaries, mut before, mut after) = (0, 0, 0, 0);
     for namespace in namespaces {
@@ -129,7 +130,7 @@ fn measured(
             }
             Ok(())
         })?;
-        let summarizer = summarizer(name, budget, keys)?;
+        let summarizer = summarizer(name, budget, keys, place.caller())?;
         let plan = GcOptions {
             age_min: Some(Span::ZERO),
             access_threshold: Some(1e6),
@@ -199,7 +200,7 @@ fn questions(options: &EvalOptions, place: &Place) -> Result<Vec<Question>, Fail
     let defaults = Query { k: options.k, scope, effort: options.effort.effort(), ..Query::default() };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
-    let mut queries = Queries::open(&options.queries, options.vectors.as_deref())?;
+    let mut queries = Queries::open(&options.queries, options.vectors.as_deref(), place.caller())?;
     let mut all = Vec::new();
     while let Some((_, namespace, query)) = queries.next(&defaults)? {
         if query.text.is_some() && !queries.evidence.is_empty() {
@@ -280,11 +281,16 @@ fn asked(
     Ok(found)
 }
 
-fn summarizer(name: &str, budget: f64, keys: BTreeMap<String, String>) -> Result<Box<dyn Summarizer>> {
+fn summarizer(
+    name: &str,
+    budget: f64,
+    keys: BTreeMap<String, String>,
+    caller: &Caller,
+) -> Result<Box<dyn Summarizer>> {
     Ok(match name {
         "builtin" => Box::new(Extractive::new(budget)?),
         "first" | "random" => Box::new(Plain { budget, random: name == "random" }),
-        file => Box::new(Facts::read(Path::new(file), keys)?),
+        file => Box::new(Facts::read(&caller.folder().join(file), keys)?),
     })
 }
 

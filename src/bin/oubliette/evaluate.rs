@@ -160,7 +160,7 @@ impl Asked {
 }
 
 /// `eval`.
-pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> Done {
     if options.gc.gc {
         return eval_gc::run(options, place, output);
     }
@@ -175,7 +175,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     let defaults = Query { mode, k: options.k, scope, effort, ..Query::default() };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
-    let mut queries = Queries::open(&options.queries, Some(vectors))?;
+    let mut queries = Queries::open(&options.queries, Some(vectors), place.caller())?;
     let database = place.open(Access::Read)?;
     let snapshot = database.snapshot()?;
     let mut asked = Asked::default();

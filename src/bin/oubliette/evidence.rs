@@ -47,13 +47,13 @@ impl Tally {
 }
 
 /// Evidence recall by mode, of the modes that every question can be asked in.
-pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> Done {
     let k = DEPTHS.iter().copied().max().unwrap_or(options.k).max(options.k);
     let (scope, effort) = (options.scope.scope()?, options.effort.effort());
     let defaults = Query { k, scope, effort, ..Query::default() };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
-    let mut queries = Queries::open(&options.queries, options.vectors.as_deref())?;
+    let mut queries = Queries::open(&options.queries, options.vectors.as_deref(), place.caller())?;
     let database = place.open(Access::Read)?;
     let snapshot = database.snapshot()?;
     let embeds =

@@ -14,6 +14,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
+use crate::caller::Caller;
 use crate::output::Failure;
 
 /// The members of a line. Typed JSON stays as it was typed, so that the reader of lines sees a name that stands twice.
@@ -137,14 +138,14 @@ impl FieldOptions {
     }
 
     /// The payload of a file, if one was named.
-    fn payload_of_file(&self) -> Result<Option<Payload>> {
+    fn payload_of_file(&self, caller: &Caller) -> Result<Option<Payload>> {
         let Some(path) = &self.payload else { return Ok(None) };
         let io = |source| Error::Io { action: "read", path: path.clone(), source };
         let mut bytes = Vec::new();
         // White space between the parts of a JSON text does not count.
         let most = LINE_BYTES_MAX as u64;
         let read = if path == Path::new("-") {
-            std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes)
+            caller.input().take(most + 1).read_to_end(&mut bytes)
         } else {
             File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
         };
@@ -207,7 +208,7 @@ pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
 }
 
 /// The draft that was typed.
-pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
+pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> {
     let mut members = options.fields.members()?;
     members.set("text", &options.text)?;
     members.check_payload()?;
@@ -223,12 +224,12 @@ pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
     if let Some(vector) = options.fields.vector_of_file()? {
         line.draft.vector = Some(vector);
     }
-    line.draft.payload = options.fields.payload_of_file()?.or(line.draft.payload);
+    line.draft.payload = options.fields.payload_of_file(caller)?.or(line.draft.payload);
     Ok(line)
 }
 
 /// The changes that were typed.
-pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
+pub(crate) fn patch(options: &UpdateOptions, caller: &Caller) -> Result<Patch> {
     let mut members = options.fields.members()?;
     members.check_payload()?;
     check_levels(&members)?;
@@ -244,7 +245,7 @@ pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
     // A line must have a text; a patch need not.
     members.set("text", options.text.as_deref().unwrap_or("-"))?;
     let draft = line(&members)?.draft;
-    let given = options.fields.payload_of_file()?.or(draft.payload);
+    let given = options.fields.payload_of_file(caller)?.or(draft.payload);
     let cleared = options.clear.iter().any(|name| name == "payload");
     Ok(Patch {
         payload: if cleared { Some(None) } else { given.map(Some) },

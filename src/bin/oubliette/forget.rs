@@ -1,6 +1,6 @@
 //! Commands that forget.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::ForgetOptions;
-use crate::output::{self, Done, Failure, Output};
+use crate::caller::Caller;
+use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::{runs, told, write};
 
 /// `forget`.
-pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let scope = match &options.agent {
         Some(agent) => Scope::agent(agent)?,
@@ -34,7 +35,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
         }
         (None, None) => {
             let mut names = match &options.keys {
-                Some(file) => names_of(file)?,
+                Some(file) => names_of(file, place.caller())?,
                 None => options.names.clone(),
             };
             let given = names.len();
@@ -55,17 +56,17 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
             database.namespace(&namespace)?.forget_plan(what)?
         };
         plan.answer.missing += elsewhere;
-        database.close()?;
+        place.close(database)?;
         if output.json || output.verbose {
             output.remark(&told(&plan));
             return output.document(&answers::forget_plan(&plan));
         }
-        output::line(&told(&plan))?;
+        output.line(&told(&plan))?;
         let row =
             |doomed: &Doomed| vec![doomed.id.to_string(), doomed.keys.join(" "), doomed.state.to_string()];
         return match plan.sample.is_empty() {
             true => Ok(()),
-            false => output::table(&["id", "keys", "state"], plan.sample.iter().map(row)),
+            false => output.table(&["id", "keys", "state"], plan.sample.iter().map(row)),
         };
     }
     let mut done =
@@ -81,7 +82,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
             members.extend(more);
         }
     }
-    database.close()?;
+    place.close(database)?;
     output.done(&document, told::forgotten)
 }
 
@@ -115,17 +116,17 @@ fn told(plan: &ForgetPlan) -> String {
 }
 
 /// Asks a person who sits at the terminal.
-fn is_confirmed(question: &str) -> Result<bool, Failure> {
+fn is_confirmed(question: &str, caller: &Caller) -> Result<bool, Failure> {
     let mut answer = String::new();
     let asked =
-        write!(std::io::stderr(), "{question} [y/N] ").and_then(|()| std::io::stdin().read_line(&mut answer));
+        write!(caller.error(), "{question} [y/N] ").and_then(|()| caller.input().read_line(&mut answer));
     asked.map_err(|source| Error::Io { action: "ask at", path: "the terminal".into(), source })?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Ids or keys, one a line.
-fn names_of(path: &Path) -> Result<Vec<String>> {
-    let mut lines = LineReader::new(write::read(path)?, path);
+fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
+    let mut lines = LineReader::new(write::read(path, caller)?, path);
     let mut names = Vec::new();
     while let Some((number, line)) = lines.next_line()? {
         let name = std::str::from_utf8(line);
@@ -138,11 +139,11 @@ fn names_of(path: &Path) -> Result<Vec<String>> {
 }
 
 /// `undo`.
-pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
     let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
-    database.close()?;
+    place.close(database)?;
     let document = json!({
         "restored": undone.restored,
         "removed": undone.removed,
@@ -183,19 +184,20 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
 }
 
 /// `namespace drop`. A person at a terminal is asked first.
-pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output) -> Done {
+pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace: NamespaceName = name.parse()?;
     let database = place.open(Access::Write)?;
-    let asks = !yes && !output.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let asks = !yes && !output.json && place.caller().can_be_asked();
     if asks && database.namespaces()?.contains(&namespace) {
         let memories = database.namespace(&namespace)?.stats()?.memories;
         let live = told::of(memories.live, "live memory", "live memories");
-        if !is_confirmed(&format!("Drop {namespace} with {live} and everything else in it?"))? {
-            return output::line("Nothing was dropped");
+        if !is_confirmed(&format!("Drop {namespace} with {live} and everything else in it?"), place.caller())?
+        {
+            return output.line("Nothing was dropped");
         }
     }
     let dropped = database.drop_namespace(&namespace)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&json!({ "namespace": namespace, "dropped": dropped }), |_| {
         format!("Dropped {namespace} with {}", told::of(dropped, "memory", "memories"))
     })

@@ -3,7 +3,7 @@
 use oubliette::ErrorKind;
 use serde_json::{Value, json};
 
-use crate::output::{self, Done, Output};
+use crate::output::{Done, Output};
 use crate::place::{Access, Place};
 use crate::{story, told};
 
@@ -13,7 +13,7 @@ const NAMESPACES: usize = 5;
 const RUNS: usize = 3;
 
 /// Shows the screen.
-pub(crate) fn run(place: &Place, output: Output) -> Done {
+pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     let database = match place.open(Access::Read) {
         Err(error) if error.kind() == ErrorKind::NotFound => return nothing(place, output),
         opened => opened?,
@@ -56,12 +56,12 @@ pub(crate) fn run(place: &Place, output: Output) -> Done {
         ("add \"Ann prefers tea\"", "remembers a fact"),
         ("maintain --dry-run", "shows what maintenance would do"),
     ]));
-    output::text(&lines)
+    output.text(&lines)
 }
 
 /// The screen before there is a file.
-fn nothing(place: &Place, output: Output) -> Done {
-    let path = place.path().ok().map(|path| path.display().to_string());
+fn nothing(place: &Place, output: Output<'_>) -> Done {
+    let path = place.path().ok().map(|path| place.caller().shown(path).display().to_string());
     if output.json {
         return output.document(&json!({ "path": path, "memories": Value::Null }));
     }
@@ -72,7 +72,7 @@ fn nothing(place: &Place, output: Output) -> Done {
         ("add \"Ann prefers tea\"", "remembers a fact, and makes the file"),
         ("import FILE.jsonl", "takes in many memories"),
     ]));
-    output::text(&lines)
+    output.text(&lines)
 }
 
 fn try_these(commands: &[(&str, &str)]) -> Vec<String> {

@@ -16,8 +16,9 @@ use serde_json::{Map, Value, json};
 
 use crate::answers::memory_text;
 use crate::arguments::NameOptions;
+use crate::caller::{Caller, Loan};
 use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
-use crate::output::{self, Done, Failure, Output};
+use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::runs;
@@ -29,7 +30,7 @@ const ANSWER_BYTES_MAX: u64 = 4 << 20;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// `gc`.
-pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
+pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
     let access = match command {
         GcCommand::Show { .. } | GcCommand::Pack { .. } | GcCommand::Report { .. } => Access::Read,
         _ => Access::Write,
@@ -43,12 +44,12 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
         }
         GcCommand::Show { plan: Some(plan) } => {
             let plan = namespace.gc_show(id(plan)?)?;
-            if output.json { output.document(&json!(plan)) } else { groups(&plan) }
+            if output.json { output.document(&json!(plan)) } else { groups(&plan, output) }
         }
         GcCommand::Show { plan: None } => plans(&namespace, output),
         GcCommand::Pack { plan, group } => {
             let pack = namespace.gc_pack(id(plan)?, group).map_err(refused)?;
-            output::line(&json!(pack).to_string())
+            output.line(&json!(pack).to_string())
         }
         GcCommand::Commit(options) => commit(&namespace, options, output),
         GcCommand::Abort { plan, group, reason } => {
@@ -58,7 +59,7 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output) -> Done {
         GcCommand::Report { since } => {
             let since = since.as_deref().map(str::parse).transpose()?;
             let report = namespace.gc_report(since)?;
-            if output.json { output.document(&json!(report)) } else { output::line(&report.to_string()) }
+            if output.json { output.document(&json!(report)) } else { output.line(&report.to_string()) }
         }
         GcCommand::Run(options) => summarize(&namespace, options, output),
     }
@@ -91,7 +92,7 @@ fn plan_told(plan: &GcPlan) -> String {
     )
 }
 
-fn plans(namespace: &Namespace, output: Output) -> Done {
+fn plans(namespace: &Namespace, output: Output<'_>) -> Done {
     let plans = namespace.gc_plans()?;
     if output.json {
         return output.document(&json!({ "plans": plans }));
@@ -103,8 +104,8 @@ fn plans(namespace: &Namespace, output: Output) -> Done {
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
 
-fn groups(plan: &GcPlan) -> Done {
-    output::line(&format!("The plan is {}; it ends {}", plan.state, plan.expires_at))?;
+fn groups(plan: &GcPlan, output: Output<'_>) -> Done {
+    output.line(&format!("The plan is {}; it ends {}", plan.state, plan.expires_at))?;
     let rows = plan.groups.iter().map(|group| {
         let place = group.thread.clone().or_else(|| group.channel_id.clone()).unwrap_or_default();
         let state = group.refusal.map_or(group.state.to_string(), |why| format!("{}: {why}", group.state));
@@ -112,7 +113,7 @@ fn groups(plan: &GcPlan) -> Done {
         let (sources, tokens) = (group.source_ids.len().to_string(), group.estimated_tokens.to_string());
         vec![group.group_id.clone(), state, sources, tokens, time, place]
     });
-    output::table(&["group", "state", "memories", "tokens", "time", "where"], rows)
+    output.table(&["group", "state", "memories", "tokens", "time", "where"], rows)
 }
 
 /// The plan that was typed.
@@ -120,8 +121,8 @@ fn id(plan: &str) -> Result<RunId> {
     runs::id("plan", plan, "gc show")
 }
 
-fn commit(namespace: &Namespace, options: &CommitOptions, output: Output) -> Done {
-    let answer = read(&options.summary)?;
+fn commit(namespace: &Namespace, options: &CommitOptions, output: Output<'_>) -> Done {
+    let answer = read(&options.summary, output.caller)?;
     let ids = options.sources.iter().map(|id| id.parse()).collect::<Result<Vec<MemoryId>>>()?;
     let sources = (!ids.is_empty()).then_some(ids.as_slice());
     let plan = id(&options.plan)?;
@@ -135,10 +136,10 @@ fn commit(namespace: &Namespace, options: &CommitOptions, output: Output) -> Don
 }
 
 /// A file, or standard input for `-`.
-fn read(file: &PathBuf) -> Result<String> {
+fn read(file: &PathBuf, caller: &Caller) -> Result<String> {
     let mut text = String::new();
     let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().take(ANSWER_BYTES_MAX + 1).read_to_string(&mut text),
+        true => caller.input().take(ANSWER_BYTES_MAX + 1).read_to_string(&mut text),
         false => std::fs::File::open(file)
             .and_then(|file| file.take(ANSWER_BYTES_MAX + 1).read_to_string(&mut text)),
     };
@@ -147,7 +148,12 @@ fn read(file: &PathBuf) -> Result<String> {
 }
 
 /// Who writes summaries, by the name that was typed.
-pub(crate) fn summarizer(namespace: &Namespace, name: &str, timeout: &str) -> Result<Arc<dyn Summarizer>> {
+pub(crate) fn summarizer(
+    namespace: &Namespace,
+    name: &str,
+    timeout: &str,
+    caller: &Caller,
+) -> Result<Arc<dyn Summarizer>> {
     let timeout: Span = named("--timeout", timeout.parse())?;
     if timeout <= Span::ZERO {
         return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
@@ -156,14 +162,14 @@ pub(crate) fn summarizer(namespace: &Namespace, name: &str, timeout: &str) -> Re
     Ok(match name {
         "builtin" => Arc::new(namespace.gc_builtin()?),
         name => match name.strip_prefix("openai:") {
-            Some(model) => openai(model, timeout)?,
-            None => Arc::new(Commanded { command: name.to_owned(), timeout }),
+            Some(model) => openai(model, timeout, caller)?,
+            None => Arc::new(Commanded { command: name.to_owned(), timeout, loan: Loan::of(caller) }),
         },
     })
 }
 
-fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Done {
-    let summarizer = summarizer(namespace, &options.summarizer, &options.timeout)?;
+fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) -> Done {
+    let summarizer = summarizer(namespace, &options.summarizer, &options.timeout, output.caller)?;
     let plan = GcOptions { max_groups: None, ..options.plan.options()? };
     let max_groups = options.plan.max_groups.map(u64::from);
     let wanted = GcRunOptions { plan, max_groups, dry_run: options.dry_run };
@@ -186,16 +192,16 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output) -> Don
 }
 
 #[cfg(feature = "openai")]
-fn openai(model: &str, timeout: Duration) -> Result<Arc<dyn Summarizer>> {
+fn openai(model: &str, timeout: Duration, caller: &Caller) -> Result<Arc<dyn Summarizer>> {
     use oubliette::gc::{ChatOptions, OpenAiSummarizer};
-    let (base_url, api_key) = crate::embedder::openai_server();
+    let (base_url, api_key) = crate::embedder::openai_server(caller);
     let mut options = ChatOptions::new(base_url, model);
     (options.api_key, options.timeout) = (api_key, timeout);
     Ok(Arc::new(OpenAiSummarizer::new(options)?))
 }
 
 #[cfg(not(feature = "openai"))]
-fn openai(_model: &str, _timeout: Duration) -> Result<Arc<dyn Summarizer>> {
+fn openai(_model: &str, _timeout: Duration, _caller: &Caller) -> Result<Arc<dyn Summarizer>> {
     Err(Error::invalid("summarizer", "must be one that this build has: it was made without openai", "openai"))
 }
 
@@ -233,7 +239,7 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
 }
 
 /// `expand`.
-pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open_best()?;
     let found = database.namespace(place.namespace()?)?.expand(options.name.as_str())?;
     if !output.json {
@@ -257,6 +263,7 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output) -> Do
 struct Commanded {
     command: String,
     timeout: Duration,
+    loan: Loan,
 }
 
 impl Commanded {
@@ -271,6 +278,7 @@ impl Commanded {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.arg("-c").arg(&self.command).stdin(Stdio::piped()).stdout(Stdio::piped());
+        self.loan.give(&mut command);
         let mut child =
             command.spawn().map_err(|why| Commanded::error(format!("it can't be started: {why}")))?;
         let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());

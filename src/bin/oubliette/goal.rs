@@ -9,7 +9,7 @@ use crate::output::{Done, Output, short};
 use crate::place::{Access, Place};
 
 /// `goal`.
-pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output) -> Done {
+pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> Done {
     match command {
         GoalCommand::Set(options) => set(options, place, output),
         GoalCommand::List => list(place, output),
@@ -20,7 +20,7 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output) -> Done 
     }
 }
 
-fn set(options: &GoalSetOptions, place: &Place, output: Output) -> Done {
+fn set(options: &GoalSetOptions, place: &Place, output: Output<'_>) -> Done {
     let mut draft = GoalDraft::new(&options.text).weight(options.weight);
     draft.agent.clone_from(&options.agent);
     draft.vector = options.vector_file.as_deref().map(fields::first_row).transpose()?;
@@ -29,7 +29,7 @@ fn set(options: &GoalSetOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Create)?;
     let goal = database.namespace(&namespace)?.set_goal(draft)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&document(&goal), |_| {
         let of =
             goal.agent.as_deref().map_or_else(|| "all agents".to_owned(), |agent| format!("agent {agent}"));
@@ -39,7 +39,7 @@ fn set(options: &GoalSetOptions, place: &Place, output: Output) -> Done {
     })
 }
 
-fn list(place: &Place, output: Output) -> Done {
+fn list(place: &Place, output: Output<'_>) -> Done {
     let goals = place.open(Access::Read)?.namespace(place.namespace()?)?.goals()?;
     if output.json {
         let goals: Vec<Value> = goals.iter().map(document).collect();

@@ -1,9 +1,10 @@
 //! Commands about the whole file.
 
-use std::io::{Cursor, Write as _};
+use std::io::Cursor;
 use std::path::Path;
 
 use clap::CommandFactory;
+use oubliette::embed::Embedder;
 use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
@@ -12,24 +13,24 @@ use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
+use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{self, Done, Failure, Output};
+use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
+use crate::share::Extra;
 use crate::{told, write};
 
 /// `init`.
-pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done {
-    let embedder = place.embedder().map(embedder::named).transpose()?.flatten();
+pub(crate) fn init(options: &InitOptions, place: &Place, output: Output<'_>) -> Done {
+    let embedder = asked_embedder(place)?;
     if let (Some(dim), Some(embedder)) = (options.dim, &embedder)
         && dim != embedder.dimensions()
     {
         let why = format!("must be {}, the dimensions of {}", embedder.dimensions(), embedder.id());
         return Err(Error::invalid("--dim", why, dim).into());
     }
-    let database = place.open_with(Access::Create, |builder| match (options.dim, &embedder) {
-        (Some(dim), None) => builder.dimensions(dim),
-        _ => builder,
-    })?;
+    let dimensions = options.dim.filter(|_| embedder.is_none());
+    let database = place.open_with(Access::Create, Extra { dimensions, ..Extra::default() })?;
     // One that was asked for is that of the file from now on.
     if let Some(embedder) = embedder {
         database.fix_embedder(embedder)?;
@@ -49,12 +50,17 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done
              EMBEDDER` gives it an embedder)"
         ));
     }
-    database.close()?;
+    place.close(database)?;
     output.done(&document, |_| told)
 }
 
+/// The embedder that was named.
+fn asked_embedder(place: &Place) -> Result<Option<Box<dyn Embedder>>> {
+    place.embedder().map_or(Ok(None), |name| embedder::named(name, place.caller()))
+}
+
 /// `namespace list`.
-pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
+pub(crate) fn namespaces(place: &Place, output: Output<'_>) -> Done {
     let database = place.open_to_count()?;
     let by_namespace = database.stats()?.by_namespace;
     let list = database.namespaces()?.into_iter().map(|name| {
@@ -65,12 +71,13 @@ pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
         let list: Vec<Value> = list.map(|(name, live)| json!({ "namespace": name, "live": live })).collect();
         return output.document(&json!({ "namespaces": list }));
     }
-    output::table(&["namespace", "live"], list.map(|(name, live)| vec![name.to_string(), live.to_string()]))
+    output.table(&["namespace", "live"], list.map(|(name, live)| vec![name.to_string(), live.to_string()]))
 }
 
 /// `check`.
-pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Output) -> Done {
-    let erased = options.erased.as_deref().map(probes).transpose()?.unwrap_or_default();
+pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Output<'_>) -> Done {
+    let erased =
+        options.erased.as_deref().map(|path| probes(path, place.caller())).transpose()?.unwrap_or_default();
     let database = place.open(Access::Read)?;
     let asked = options.erased.is_some().then_some(erased.len() as u64);
     let report = database.check(&CheckOptions { deep: options.deep, erased })?;
@@ -84,33 +91,33 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
         }
         output.document(&document)?;
     } else {
-        tell_check(&report)?;
-        asked.map_or(Ok(()), |asked| tell_erased(asked, &report))?;
+        tell_check(&report, output)?;
+        asked.map_or(Ok(()), |asked| tell_erased(asked, &report, output))?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
 /// What a check found, as a table.
-fn tell_check(report: &CheckReport) -> Done {
+fn tell_check(report: &CheckReport, output: Output<'_>) -> Done {
     if report.ok {
-        return output::line(&format!("{} rows checked, everything is as it must be", report.checked));
+        return output.line(&format!("{} rows checked, everything is as it must be", report.checked));
     }
     let rows = report.findings.iter().map(|finding| {
         vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
     });
-    output::table(&["finding", "table", "where", "what"], rows)
+    output.table(&["finding", "table", "where", "what"], rows)
 }
 
 /// What the bytes of the file say of an earlier export.
-fn tell_erased(asked: u64, report: &CheckReport) -> Done {
+fn tell_erased(asked: u64, report: &CheckReport, output: Output<'_>) -> Done {
     let proven = asked.saturating_sub(report.unproven);
     if report.ok && proven > 0 {
         let memories = told::of(proven, "memory", "memories");
-        output::line(&format!("No byte of {memories} of the export is left in the file"))?;
+        output.line(&format!("No byte of {memories} of the export is left in the file"))?;
     }
     if report.unproven > 0 || asked == 0 {
         let memories = told::of(report.unproven, "memory", "memories");
-        output::line(&format!(
+        output.line(&format!(
             "Nothing is proved of {memories} of the export: what is still in the database, live, superseded or in limbo, \
              says the same, or the text is too short"
         ))?;
@@ -119,10 +126,10 @@ fn tell_erased(asked: u64, report: &CheckReport) -> Done {
 }
 
 /// `fsck`.
-pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
     let report = database.fsck(options.dry_run)?;
-    database.close()?;
+    place.close(database)?;
     let is_ok = report.check.ok && report.failed.is_empty();
     if output.json {
         output.document(&json!(report))?;
@@ -130,28 +137,28 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output) -> Done
         let removed = [(report.expired_purged, "expired"), (report.short_term_evicted, "above the cap")];
         let verb = if options.dry_run { "Would remove" } else { "Removed" };
         for (count, why) in removed {
-            output::line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
+            output.line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
         }
         if let Some(run) = report.run {
             output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
-        output::line(&told::of(report.namespaces, "namespace", "namespaces"))?;
+        output.line(&told::of(report.namespaces, "namespace", "namespaces"))?;
         for group in &report.duplicate_groups {
             let ids: Vec<String> = group.iter().map(ToString::to_string).collect();
-            output::line(&format!("Say the same: {}", ids.join(" ")))?;
+            output.line(&format!("Say the same: {}", ids.join(" ")))?;
         }
         for failed in &report.failed {
             let pass = failed.pass.map_or("all", |pass| pass.as_str());
-            output::line(&format!("Failed: {pass}: {}", failed.why))?;
+            output.line(&format!("Failed: {pass}: {}", failed.why))?;
         }
-        tell_check(&report.check)?;
+        tell_check(&report.check, output)?;
     }
     if is_ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
 /// What must be left nowhere, by the lines of an export; its tombstones tell of nothing.
-fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
-    let mut lines = LineReader::new(write::read(path)?, path);
+fn probes(path: &Path, caller: &Caller) -> Result<Vec<ErasedProbe>> {
+    let mut lines = LineReader::new(write::read(path, caller)?, path);
     let mut probes = Vec::new();
     while let Some((number, text)) = lines.next_line()? {
         match parse_line(text, true).map_err(|error| error.at_line(number))? {
@@ -175,7 +182,7 @@ fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
 }
 
 /// `export`.
-pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Read)?;
     let namespaces = match options.all_namespaces {
         true => database.namespaces()?,
@@ -189,16 +196,16 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     let export = Export { namespaces, all_states: options.all_states };
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        let mut out = std::io::BufWriter::new(place.caller().output());
         let report = export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
-        tell_damaged(&report);
+        tell_damaged(&report, output);
         return Ok(());
     }
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
     let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     target.finish()?;
-    tell_damaged(&report);
+    tell_damaged(&report, output);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     let document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
@@ -229,15 +236,14 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         }
         let size = told::size(bytes.unwrap_or_default());
         let instead = if replaced { ", in place of the file that was there" } else { "" };
-        format!("Wrote {wrote} to {} ({size}){instead}", options.file.display())
+        format!("Wrote {wrote} to {} ({size}){instead}", place.caller().shown(&options.file).display())
     })
 }
 
 /// What an export has left out, on standard error.
-fn tell_damaged(report: &ExportReport) {
+fn tell_damaged(report: &ExportReport, output: Output<'_>) {
     for (namespace, id) in &report.damaged {
-        let _ =
-            writeln!(std::io::stderr(), "damaged, left out: {namespace} {id}; `check` says what is damaged");
+        output.aside(&format!("damaged, left out: {namespace} {id}; `check` says what is damaged"));
     }
 }
 
@@ -262,54 +268,56 @@ fn export_to(
 }
 
 /// `backup`.
-pub(crate) fn backup(file: &Path, place: &Place, output: Output) -> Done {
+pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
     let report = json!(place.open(Access::Read)?.backup(file)?);
-    output.done(&report, |report| told::bytes(&format!("Copied to {}", file.display()), report))
+    output.done(&report, |report| {
+        told::bytes(&format!("Copied to {}", place.caller().shown(file).display()), report)
+    })
 }
 
 /// `compact`.
-pub(crate) fn compact(place: &Place, output: Output) -> Done {
+pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
     let report = database.compact()?;
-    database.close()?;
+    place.close(database)?;
     output.done(&json!(report), |report| told::bytes("Compacted", report))
 }
 
 /// `policy show`.
-pub(crate) fn show_policy(place: &Place, output: Output) -> Done {
+pub(crate) fn show_policy(place: &Place, output: Output<'_>) -> Done {
     let (policy, version) = place.open(Access::Read)?.policy();
     if !output.json {
-        return output::bytes(policy.to_toml()?.as_bytes());
+        return output.bytes(policy.to_toml()?.as_bytes());
     }
     let entries: serde_json::Map<String, Value> = policy.entries().into_iter().collect();
     output.document(&json!({ "number": version.number, "hash": version.hash.to_string(), "policy": entries }))
 }
 
 /// `policy instructions`.
-pub(crate) fn instructions(place: &Place, output: Output) -> Done {
+pub(crate) fn instructions(place: &Place, output: Output<'_>) -> Done {
     let text = place.open(Access::Read)?.instructions();
     if output.json {
         output.document(&json!({ "instructions": text }))
     } else {
-        output::bytes(text.as_bytes())
+        output.bytes(text.as_bytes())
     }
 }
 
 /// `policy set`.
-pub(crate) fn set_policy(file: &Path, place: &Place, output: Output) -> Done {
+pub(crate) fn set_policy(file: &Path, place: &Place, output: Output<'_>) -> Done {
     let (text, syntax) = policy_text(file)?;
     // Refused before a database is made for it.
     oubliette::policy::Policy::parse(&text, syntax)?;
     let database = place.open(Access::Create)?;
     let version = database.set_policy(&text, syntax)?;
-    database.close()?;
+    place.close(database)?;
     let document = json!({ "number": version.number, "hash": version.hash.to_string() });
     output.done(&document, |_| format!("Stored as policy {}", version.number))
 }
 
 /// `completions`.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Done {
+pub(crate) fn completions(shell: clap_complete::Shell, output: Output<'_>) -> Done {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "oubliette", &mut script);
-    output::bytes(&script)
+    output.bytes(&script)
 }

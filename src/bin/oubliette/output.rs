@@ -1,12 +1,13 @@
 //! What is shown: documents, tables, errors.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use oubliette::Error;
 use serde_json::{Map, Value, json};
+
+use crate::caller::{Caller, is_hand_over};
 
 /// Columns of a table where there is no terminal.
 const WIDTH: u16 = 100;
@@ -30,6 +31,8 @@ pub(crate) enum Failure {
     Pipe,
     /// `check` found something and has shown it.
     Findings,
+    /// Another process goes on with the command, where this one is about to end.
+    HandOver,
     /// A bug of ours.
     Bug(String),
 }
@@ -38,6 +41,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,
+            Error::Io { source, .. } if is_hand_over(&source) => Failure::HandOver,
             error => Failure::Error(error),
         }
     }
@@ -49,12 +53,12 @@ pub(crate) fn unwritable(source: std::io::Error) -> Failure {
 }
 
 /// Shows a failure on standard error, and gives the exit code.
-pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
+pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
     let none = Map::new();
     let (kind, message, hint, more, code) = match failure {
-        Failure::Pipe => return ExitCode::SUCCESS,
-        Failure::Findings => return ExitCode::from(3),
-        Failure::Error(error) => (error.kind().to_string(), error.to_string(), error.hint(), &none, 1),
+        Failure::Pipe | Failure::HandOver => return 0,
+        Failure::Findings => return 3,
+        Failure::Error(error) => (error.kind().to_string(), message(error, caller), error.hint(), &none, 1),
         Failure::Partly(error, more) => {
             // The error speaks of one batch, and the batches before it stand.
             let hint = if more.contains_key("run") {
@@ -89,100 +93,114 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
         format!("error: {}\nhint: {hint}{more}", printable(&message))
     };
     // Where not even standard error can be written to, the exit code has to do.
-    let _ = writeln!(std::io::stderr(), "{shown}");
-    ExitCode::from(code)
+    let _ = caller.error().write_all(format!("{shown}\n").as_bytes());
+    code
+}
+
+/// An error in words, a path as it was typed.
+fn message(error: &Error, caller: &Caller) -> String {
+    match error {
+        Error::Io { action, path, source } => format!("{action} {}: {source}", caller.shown(path).display()),
+        error => error.to_string(),
+    }
 }
 
 /// How answers are shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub(crate) struct Output<'c> {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     /// Whether people are told what only a program needs.
     pub(crate) verbose: bool,
+    /// Whom they are shown to.
+    pub(crate) caller: &'c Caller,
 }
 
-impl Output {
+impl Output<'_> {
     /// One document: as JSON, or its members as a table.
     pub(crate) fn document(self, document: &Value) -> Done {
         if self.json {
-            return line(&document.to_string());
+            return self.line(&document.to_string());
         }
         let mut rows = Vec::new();
         flatten("", document, &mut rows);
-        table(&[], rows.into_iter().map(|(name, value)| vec![name, value]))
+        self.table(&[], rows.into_iter().map(|(name, value)| vec![name, value]))
     }
 
     /// What was done: one document as JSON, for people a sentence.
     pub(crate) fn done(self, document: &Value, told: impl FnOnce(&Value) -> String) -> Done {
         if !self.json {
-            line(&printable(&told(document)))?;
+            self.line(&printable(&told(document)))?;
         }
         if self.json || self.verbose { self.document(document) } else { Ok(()) }
     }
 
     /// A table for people; where it is empty, what to try.
     pub(crate) fn list(self, names: &[&str], rows: Vec<Vec<String>>, none: &str) -> Done {
-        if rows.is_empty() { line(none) } else { table(names, rows) }
+        if rows.is_empty() { self.line(none) } else { self.table(names, rows) }
     }
 
     /// A remark for people.
     pub(crate) fn remark(self, text: &str) {
         if !self.json && !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", printable(text));
+            self.aside(&printable(text));
         }
     }
-}
 
-/// One line on standard output.
-pub(crate) fn line(text: &str) -> Done {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(unwritable)
-}
-
-/// Bytes on standard output, as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> Done {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritable)
-}
-
-/// The columns that a text for people may take.
-pub(crate) fn width() -> usize {
-    let terminal = std::io::stdout().is_terminal().then(|| Table::new().width()).flatten();
-    usize::from(terminal.filter(|width| *width > 0).unwrap_or(WIDTH))
-}
-
-/// Lines for people, broken between words where they are too long.
-pub(crate) fn text(lines: &[String]) -> Done {
-    // An id stands whole, or nobody could copy it.
-    let options = textwrap::Options::new(width()).break_words(false);
-    let folded = |text: &String| textwrap::fill(&printable(text), &options);
-    line(&lines.iter().map(folded).collect::<Vec<_>>().join("\n"))
-}
-
-/// A table for people, with a line of names or without.
-pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
-    let rows = rows.into_iter();
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    let width = u16::try_from(width()).unwrap_or(WIDTH);
-    table.set_width(width);
-    if width < NARROW {
-        let folded =
-            |block: &str| textwrap::fill(block, textwrap::Options::new(width.into()).break_words(false));
-        return line(&blocks(names, rows).lines().map(folded).collect::<Vec<_>>().join("\n"));
+    /// A line on standard error. Where that can't be written to, nobody is there to be told.
+    pub(crate) fn aside(self, text: &str) {
+        let _ = self.caller.error().write_all(format!("{text}\n").as_bytes());
     }
-    if !names.is_empty() {
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
+
+    /// One line on standard output.
+    pub(crate) fn line(self, text: &str) -> Done {
+        self.bytes(format!("{text}\n").as_bytes())
     }
-    for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+
+    /// Bytes on standard output, as they are.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Done {
+        let mut out = self.caller.output();
+        out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritable)
     }
-    // An id stands whole, or nobody could copy it.
-    if let Some(column) = names.iter().position(|name| *name == "id").and_then(|at| table.column_mut(at)) {
-        column.set_constraint(ColumnConstraint::ContentWidth);
+
+    /// The columns that a text for people may take.
+    fn width(self) -> u16 {
+        self.caller.columns().filter(|width| *width > 0).unwrap_or(WIDTH)
     }
-    line(&table.to_string())
+
+    /// Lines for people, broken between words where they are too long.
+    pub(crate) fn text(self, lines: &[String]) -> Done {
+        // An id stands whole, or nobody could copy it.
+        let options = textwrap::Options::new(self.width().into()).break_words(false);
+        let folded = |text: &String| textwrap::fill(&printable(text), &options);
+        self.line(&lines.iter().map(folded).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// A table for people, with a line of names or without.
+    pub(crate) fn table(self, names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
+        let rows = rows.into_iter();
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        let width = self.width();
+        table.set_width(width);
+        if width < NARROW {
+            let folded =
+                |block: &str| textwrap::fill(block, textwrap::Options::new(width.into()).break_words(false));
+            return self.line(&blocks(names, rows).lines().map(folded).collect::<Vec<_>>().join("\n"));
+        }
+        if !names.is_empty() {
+            table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
+        }
+        for row in rows {
+            table.add_row(row.iter().map(|cell| printable(cell)));
+        }
+        // An id stands whole, or nobody could copy it.
+        if let Some(column) = names.iter().position(|name| *name == "id").and_then(|at| table.column_mut(at))
+        {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        self.line(&table.to_string())
+    }
 }
 
 /// Rows as blocks of lines, for a terminal too narrow for columns. A value stands whole behind its name.

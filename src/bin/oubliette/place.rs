@@ -1,6 +1,8 @@
 //! Where the database is, and how it is opened.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use oubliette::clock::{Clock, ManualClock, SystemClock};
 use oubliette::policy::{Policy, Syntax};
@@ -8,8 +10,10 @@ use oubliette::{Builder, Database, Durability, Error, ErrorKind, NamespaceName, 
 use serde::Deserialize;
 
 use crate::arguments::{Global, ScopeOptions};
+use crate::caller::Caller;
 use crate::embedder;
 use crate::output::Failure;
+use crate::share::{Extra, Host, Sharing, Terms, Work};
 
 /// Name of the config file.
 const CONFIG: &str = "oubliette.toml";
@@ -17,6 +21,11 @@ const CONFIG: &str = "oubliette.toml";
 const FILE: &str = "memory.oub";
 /// A command may hold its snapshot as long as it runs.
 const LEASE: Span = Span::from_days(30);
+/// How long a file is waited for that another process has open, unless the command says otherwise: whoever has it may just have begun to
+/// listen, or be about to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an opening is put off that finds the file locked.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Longest policy document or config file that is read.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
@@ -28,6 +37,7 @@ struct Config {
     namespace: Option<String>,
     durability: Option<Durability>,
     shared: Option<bool>,
+    share: Option<bool>,
     wait: Option<String>,
     embedder: Option<String>,
 }
@@ -57,44 +67,75 @@ pub(crate) enum Access {
 /// The database that is meant, and how.
 #[derive(Debug)]
 pub(crate) struct Place {
+    caller: Arc<Caller>,
     path: Option<PathBuf>,
     default_path: bool,
     namespace: Option<String>,
-    now: Option<Time>,
-    policy: Option<Policy>,
-    instructions: Option<PathBuf>,
-    durability: Durability,
+    terms: Terms,
     read_only: bool,
     shared: bool,
     wait: Option<Span>,
-    embedder: Option<String>,
+    standing: Standing,
+}
+
+/// How a command stands to others of the same file.
+#[derive(Debug)]
+enum Standing {
+    /// It opens the file, and speaks with nobody.
+    Alone,
+    /// It opens the file and answers others then, or asks whoever has it open.
+    Sharing(Sharing),
+    /// It works for another process, on the handle that is open here.
+    Guest(Arc<Host>),
 }
 
 impl Place {
-    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
-        let (config, folder) = config()?;
-        let from_env = || std::env::var_os("OUBLIETTE_DB").filter(|path| !path.is_empty()).map(PathBuf::from);
+    /// For a command that was typed at this process.
+    pub(crate) fn new(global: &Global, caller: Arc<Caller>, work: Work) -> Result<Self, Failure> {
+        Place::read(global, caller, Standing::Sharing(Sharing::new(work)))
+    }
+
+    /// For a command of another process.
+    pub(crate) fn of_guest(global: &Global, caller: Arc<Caller>, host: Arc<Host>) -> Result<Self, Failure> {
+        Place::read(global, caller, Standing::Guest(host))
+    }
+
+    fn read(global: &Global, caller: Arc<Caller>, standing: Standing) -> Result<Self, Failure> {
+        let (config, folder) = config(&caller)?;
+        let from_env = || caller.variable("OUBLIETTE_DB").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let from_env = || from_env().map(|path| caller.folder().join(path));
         let from_config = || config.db.as_ref().map(|path| folder.join(path));
         let given = global.db.clone().or_else(from_env).or_else(from_config);
         let default_path = given.is_none();
         let wait = global.wait.as_ref().or(config.wait.as_ref());
+        let embedder = global.embedder.clone();
+        let embedder = embedder.or_else(|| caller.variable("OUBLIETTE_EMBEDDER")?.into_string().ok());
+        let standing = match standing {
+            Standing::Sharing(_) if global.no_share || config.share == Some(false) => Standing::Alone,
+            standing => standing,
+        };
         Ok(Place {
-            path: given.or_else(|| data_folder().map(|folder| folder.join("oubliette").join(FILE))),
+            path: given.or_else(|| data_folder(&caller).map(|folder| folder.join("oubliette").join(FILE))),
             default_path,
             namespace: global.namespace.clone().or(config.namespace),
-            now: global.now.as_deref().map(|now| named("--now", now.parse())).transpose()?,
-            policy: global.policy.as_deref().map(read_policy).transpose()?,
-            instructions: global.instructions.clone(),
-            durability: global.durability.or(config.durability).unwrap_or_default(),
+            terms: Terms {
+                now: global.now.as_deref().map(|now| named("--now", now.parse())).transpose()?,
+                policy: global.policy.as_deref().map(read_policy).transpose()?,
+                instructions: global.instructions.clone(),
+                durability: global.durability.or(config.durability),
+                embedder: embedder.or(config.embedder),
+            },
             read_only: global.read_only,
             shared: global.shared || config.shared.unwrap_or(false),
             wait: wait.map(|wait| named("--wait", wait.parse())).transpose()?,
-            embedder: global
-                .embedder
-                .clone()
-                .or_else(|| std::env::var("OUBLIETTE_EMBEDDER").ok())
-                .or(config.embedder),
+            standing,
+            caller,
         })
+    }
+
+    /// Who typed the command.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// The namespace that is meant.
@@ -109,12 +150,16 @@ impl Place {
 
     /// The embedder that was named, if one was.
     pub(crate) fn embedder(&self) -> Option<&str> {
-        self.embedder.as_deref()
+        self.terms.embedder.as_deref()
     }
 
     /// The present instant.
     pub(crate) fn now(&self) -> Time {
-        self.now.unwrap_or_else(|| SystemClock.now())
+        let of_host = || match &self.standing {
+            Standing::Guest(host) => host.now(),
+            _ => None,
+        };
+        self.terms.now.or_else(of_host).unwrap_or_else(|| SystemClock.now())
     }
 
     /// The file, if one was named.
@@ -131,36 +176,96 @@ impl Place {
 
     /// Options that every way of opening shares.
     pub(crate) fn builder(&self) -> Builder {
-        let mut builder = Database::builder().durability(self.durability).shared(self.shared).lease(LEASE);
-        if let Some(now) = self.now {
+        let durability = self.terms.durability.unwrap_or_default();
+        let mut builder = Database::builder().durability(durability).shared(self.shared).lease(LEASE);
+        if let Some(now) = self.terms.now {
             builder = builder.clock(ManualClock::at(now));
         }
-        if let Some(policy) = &self.policy {
+        if let Some(policy) = &self.terms.policy {
             builder = builder.policy(policy.clone());
         }
-        if let Some(file) = &self.instructions {
+        if let Some(file) = &self.terms.instructions {
             builder = builder.instructions_file(file);
-        }
-        if let Some(wait) = self.wait {
-            builder = builder.wait(wait);
         }
         builder
     }
 
     /// Opens the database.
     pub(crate) fn open(&self, access: Access) -> Result<Database> {
-        self.open_with(access, |builder| builder)
+        self.open_with(access, Extra::default())
     }
 
     /// Opens it, with more options.
-    pub(crate) fn open_with(&self, access: Access, more: impl Fn(Builder) -> Builder) -> Result<Database> {
+    pub(crate) fn open_with(&self, access: Access, extra: Extra) -> Result<Database> {
+        match &self.standing {
+            Standing::Guest(host) => {
+                host.open(&self.terms, &self.caller, access == Access::Read || self.read_only, extra)
+            }
+            Standing::Alone => self.open_here(access, extra, self.wait),
+            Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
+        }
+    }
+
+    /// Opens it and answers others from then on, if it is open for writing.
+    fn open_shared(
+        &self,
+        sharing: &Sharing,
+        access: Access,
+        extra: Extra,
+        patience: Duration,
+    ) -> Result<Database> {
+        let database = self.open_or_find(sharing, access, extra, patience)?;
+        if access != Access::Read && !self.read_only {
+            sharing.begin(&database, &self.terms);
+        }
+        Ok(database)
+    }
+
+    /// Opens it, or finds that another process has it open and answers.
+    fn open_or_find(
+        &self,
+        sharing: &Sharing,
+        access: Access,
+        extra: Extra,
+        patience: Duration,
+    ) -> Result<Database> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.open_here(access, extra, None) {
+                Err(locked @ Error::Locked { .. }) => {
+                    // What was read of standard input can't be handed over any more.
+                    let is_answered = !self.caller.is_read() && sharing.look_around(self.path()?);
+                    if is_answered || Instant::now() >= deadline {
+                        return Err(locked);
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// How long a file is waited for that another process has open.
+    pub(crate) fn patience(&self) -> Duration {
+        self.wait.map_or(PATIENCE, Duration::from)
+    }
+
+    fn open_here(&self, access: Access, extra: Extra, wait: Option<Span>) -> Result<Database> {
         let path = self.path()?;
         let open = |access: Access| {
             let builder = self.builder().create(access == Access::Create).read_only(access == Access::Read);
-            let database = more(builder).open(path)?;
+            let builder = match wait {
+                Some(wait) => builder.wait(wait),
+                None => builder,
+            };
+            let builder = match extra.dimensions {
+                Some(dimensions) => builder.dimensions(dimensions),
+                None => builder,
+            };
+            let database = builder.actor(extra.actor()).track(extra.track).open(path)?;
             // What changes the embedder brings its own.
             if access != Access::Rebuild {
-                embedder::attach(&database, self.embedder.as_deref())?;
+                embedder::attach(&database, self.embedder(), &self.caller)?;
             }
             Ok(database)
         };
@@ -181,14 +286,47 @@ impl Place {
         }
     }
 
-    /// For writing if that is possible, else for reading.
+    /// For writing if that is possible at once, else for reading.
     pub(crate) fn open_best(&self) -> Result<Database> {
-        match self.open(Access::Write) {
-            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) => {
+        let (opened, is_answered) = match &self.standing {
+            Standing::Sharing(sharing) => {
+                let opened = self.open_shared(sharing, Access::Write, Extra::default(), Duration::ZERO);
+                (opened, sharing.is_found())
+            }
+            _ => (self.open(Access::Write), false),
+        };
+        match opened {
+            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) && !is_answered => {
                 self.open(Access::Read)
             }
             other => other,
         }
+    }
+
+    /// Ends the work of a command on the database. Others are answered first; one that belongs to another process stays open.
+    pub(crate) fn close(&self, database: Database) -> Result<()> {
+        match &self.standing {
+            Standing::Guest(_) => Ok(()),
+            Standing::Alone => database.close(),
+            Standing::Sharing(sharing) => {
+                sharing.end();
+                database.close()
+            }
+        }
+    }
+
+    /// How the command stands to other processes, if it was typed at this one and may ask them.
+    pub(crate) fn sharing(&self) -> Option<&Sharing> {
+        match &self.standing {
+            Standing::Sharing(sharing) => Some(sharing),
+            _ => None,
+        }
+    }
+
+    /// Lets the command have the file for itself.
+    pub(crate) fn alone(mut self) -> Self {
+        self.standing = Standing::Alone;
+        self
     }
 }
 
@@ -196,7 +334,7 @@ impl Place {
     /// To count. What came due is settled first, which is a write, so an instant of `--now` only looks: the time of a
     /// file never goes back.
     pub(crate) fn open_to_count(&self) -> Result<Database> {
-        if self.now.is_some() { self.open(Access::Read) } else { self.open_best() }
+        if self.terms.now.is_some() { self.open(Access::Read) } else { self.open_best() }
     }
 }
 
@@ -259,8 +397,9 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 /// The config file, and the folder that its paths start from: `oubliette.toml` here, or in the user's config folder.
-fn config() -> Result<(Config, PathBuf), Failure> {
-    let candidates = [Some(PathBuf::new()), config_folder().map(|folder| folder.join("oubliette"))];
+fn config(caller: &Caller) -> Result<(Config, PathBuf), Failure> {
+    let of_user = config_folder(caller).map(|folder| folder.join("oubliette"));
+    let candidates = [Some(caller.folder().to_owned()), of_user];
     for folder in candidates.into_iter().flatten() {
         let path = folder.join(CONFIG);
         if !path.is_file() {
@@ -275,23 +414,23 @@ fn config() -> Result<(Config, PathBuf), Failure> {
     Ok((Config::default(), PathBuf::new()))
 }
 
-fn folder_of(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+fn folder_of(caller: &Caller, variable: &str) -> Option<PathBuf> {
+    caller.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-fn config_folder() -> Option<PathBuf> {
+fn config_folder(caller: &Caller) -> Option<PathBuf> {
     if cfg!(windows) {
-        return folder_of("APPDATA");
+        return folder_of(caller, "APPDATA");
     }
-    let home = || folder_of("HOME");
-    folder_of("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+    let home = || folder_of(caller, "HOME");
+    folder_of(caller, "XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
-fn data_folder() -> Option<PathBuf> {
+fn data_folder(caller: &Caller) -> Option<PathBuf> {
     if cfg!(windows) {
-        return folder_of("LOCALAPPDATA");
+        return folder_of(caller, "LOCALAPPDATA");
     }
-    let home = || folder_of("HOME");
+    let home = || folder_of(caller, "HOME");
     let usual = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-    folder_of("XDG_DATA_HOME").or_else(|| Some(home()?.join(usual)))
+    folder_of(caller, "XDG_DATA_HOME").or_else(|| Some(home()?.join(usual)))
 }

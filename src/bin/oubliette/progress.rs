@@ -1,6 +1,5 @@
 //! A bar with count, rate and time left, for what takes more than a second, on a terminal only.
 
-use std::io::IsTerminal;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,10 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of `total` things, if their number is known.
-    pub(crate) fn new(output: Output, total: Option<u64>) -> Self {
-        let wanted = !output.json && !output.quiet && std::io::stderr().is_terminal();
+    /// Of `total` things, if their number is known. A bar is drawn for a person at this process only.
+    pub(crate) fn new(output: Output<'_>, total: Option<u64>) -> Self {
+        let caller = output.caller;
+        let wanted = !output.json && !output.quiet && caller.is_here() && caller.has_terminal();
         let bar = wanted.then(|| {
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
             let shape = match total {

@@ -5,7 +5,7 @@ use oubliette::{Error, Query, Result};
 use serde_json::{Value, json};
 
 use crate::arguments::{MaintainOptions, PruneOptions};
-use crate::output::{self, Done, Output};
+use crate::output::{Done, Output};
 use crate::place::{Access, Place, policy_text};
 use crate::search::Queries;
 use crate::told;
@@ -17,7 +17,7 @@ pub(crate) fn target(options: &PruneOptions) -> Result<Option<PruneTarget>> {
 }
 
 /// `maintain prune --dry-run --compare`.
-pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output<'_>) -> Done {
     if options.passes.as_slice() != [Pass::Prune] {
         return Err(
             Error::invalid("--compare", "must stand beside the pass prune alone", "other passes").into()
@@ -28,7 +28,7 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) 
     let (stored, _) = database.policy();
     let (mut names, mut policies) = (Vec::new(), Vec::new());
     for file in &options.prune.compare {
-        let name = file.display().to_string();
+        let name = place.caller().shown(file).display().to_string();
         policies.push(match name.strip_prefix("preset:") {
             Some(preset) => stored.with_preset(preset.parse()?)?,
             None => {
@@ -41,7 +41,7 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) 
     let mut probes = Vec::new();
     if let Some(queries) = &options.prune.queries {
         let defaults = (namespace.clone(), Query { k: options.prune.k, ..Query::default() });
-        let mut lines = Queries::open(queries, options.prune.vectors.as_deref())?;
+        let mut lines = Queries::open(queries, options.prune.vectors.as_deref(), place.caller())?;
         while let Some((number, of, query)) = lines.next(&defaults)? {
             if of != namespace {
                 let why = format!("must be {namespace}, which is pruned");
@@ -69,5 +69,5 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output) 
         vec![name.clone(), rows, told::size(of.bytes), by_age, by_score, of.probes.to_string(), recall]
     };
     let names_of = ["policy", "memories", "text", "by age", "by score", "queries", "recall"];
-    output::table(&names_of, names.iter().zip(&all).map(row))
+    output.table(&names_of, names.iter().zip(&all).map(row))
 }

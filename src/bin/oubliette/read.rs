@@ -11,12 +11,12 @@ use crate::answers;
 use crate::arguments::{
     BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions, StatsOptions,
 };
-use crate::output::{self, Done, Output, plain, short};
+use crate::output::{Done, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::{distribution, story, told};
 
 /// `get`.
-pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let team = place.open(Access::Read)?.namespace(&namespace)?;
     let at = options.past.point()?;
@@ -63,9 +63,9 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
-fn raw(output: Output, text: &str, carries: bool, now: Time) -> Done {
+fn raw(output: Output<'_>, text: &str, carries: bool, now: Time) -> Done {
     if output.json {
-        return output::line(text);
+        return output.line(text);
     }
     match serde_json::from_str::<Value>(text) {
         Ok(mut document) => {
@@ -75,15 +75,15 @@ fn raw(output: Output, text: &str, carries: bool, now: Time) -> Done {
             if output.verbose {
                 output.document(&document)
             } else {
-                output::text(&story::memory(&document, now))
+                output.text(&story::memory(&document, now))
             }
         }
-        Err(_) => output::line(text),
+        Err(_) => output.line(text),
     }
 }
 
 /// `list`.
-pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     if options.state == State::Tombstoned.as_str() {
         return tombstones(options, place, output);
@@ -112,7 +112,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         let horizon =
             page.horizon.map(|horizon| format!(",\"horizon\":{}", json!(horizon))).unwrap_or_default();
         let items = items.join(",");
-        return output::line(&format!("{{\"items\":[{items}],\"next\":{next}{damaged}{horizon}}}"));
+        return output.line(&format!("{{\"items\":[{items}],\"next\":{next}{damaged}{horizon}}}"));
     }
     if page.horizon.is_some() {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
@@ -137,11 +137,11 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         page.items.iter().map(row).collect(),
         &none,
     )?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `distinct`.
-pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output<'_>) -> Done {
     let query = DistinctQuery {
         key: metadata_key(&options.key)?.to_owned(),
         scope: options.scope.scope()?,
@@ -156,7 +156,7 @@ pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output)
     let none = "No memory has this key in its metadata; try --any-agent or another --namespace";
     output.list(&["value", "memories"], rows.collect(), none)?;
     if found.left_out > 0 {
-        output::line(&format!(
+        output.line(&format!(
             "{} left out; --limit gives more",
             told::of(found.left_out, "value is", "values are")
         ))?;
@@ -176,7 +176,7 @@ fn state(name: &str) -> Result<State> {
 }
 
 /// `events`.
-pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
     let of = match (&options.aggregate, &options.memory, &options.event) {
@@ -199,7 +199,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     };
     let page = database.namespace(&namespace)?.events(&query)?;
     if output.json {
-        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
     let row = |event: &Event| {
         vec![
@@ -217,18 +217,18 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
         page.items.iter().map(row).collect(),
         "No messages; `add --kind message` writes one",
     )?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `aggregates`.
-pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let page = place
         .open(Access::Read)?
         .namespace(&namespace)?
         .aggregates(options.cursor.as_deref(), options.limit)?;
     if output.json {
-        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
     let row = |aggregate: &Aggregate| {
         vec![
@@ -242,10 +242,10 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -
     };
     let heads = ["id", "channel", "messages", "first", "last", "example"];
     output.list(&heads, page.items.iter().map(row).collect(), "No message was repeated yet")?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
-fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
+fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let page = place
         .open(Access::Read)?
@@ -259,7 +259,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
             items.push(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
         let next = json!(page.next);
-        return output::line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
+        return output.line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
     }
     let rows = page.items.iter().map(|tombstone| {
         vec![
@@ -268,12 +268,12 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
             story::when(tombstone.deleted_at, place.now()),
         ]
     });
-    output::table(&["id", "reason", "deleted at"], rows)?;
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    output.table(&["id", "reason", "deleted at"], rows)?;
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 /// `history`.
-pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     let history = place.open(Access::Read)?.namespace(place.namespace()?)?.history(name)?;
     let versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
@@ -283,7 +283,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
     }
     let table = |columns: &[(&str, &str)], rows: &[Value]| {
         let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
-        output::table(&heads, rows.iter().map(|row| cells(row, columns, place.now())))
+        output.table(&heads, rows.iter().map(|row| cells(row, columns, place.now())))
     };
     let columns = [
         ("recorded_at", "stored"),
@@ -307,7 +307,7 @@ fn cells(document: &Value, columns: &[(&str, &str)], now: Time) -> Vec<String> {
 }
 
 /// `explain`.
-pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
     let explained = team.explain(name)?;
     let mut document = explanation_json(&explained);
@@ -326,11 +326,11 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
             None
         }
     };
-    output::text(&story::explanation(name, &document, text.as_deref(), place.now()))
+    output.text(&story::explanation(name, &document, text.as_deref(), place.now()))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
-pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_to_count()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
@@ -343,7 +343,7 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output) -> Do
     });
     let used = used.transpose()?;
     if let Some(used) = used.as_ref().filter(|_| !output.json) {
-        return distribution::tell(used);
+        return distribution::tell(used, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
@@ -363,7 +363,7 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output) -> Do
 }
 
 /// `memory-stats`: the small document, of one namespace.
-pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
+pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
     let stats = place.open_to_count()?.namespace(place.namespace()?)?.memory_stats()?;
     if output.json {
         return output.document(&json!(stats));
@@ -377,19 +377,19 @@ pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
     rows.push(("duplicates", String::new(), health.duplicates_detected));
     rows.push(("snapshots", String::new(), health.profile_snapshots));
     let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
-    output::table(&["what", "name", "memories"], rows)?;
+    output.table(&["what", "name", "memories"], rows)?;
     if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
         let (oldest, newest) = (story::date(oldest, place.now()), story::date(newest, place.now()));
-        output::line(&format!("The shared memories were created from {oldest} to {newest}."))?;
+        output.line(&format!("The shared memories were created from {oldest} to {newest}."))?;
     }
     match &health.last_prune {
-        Some(at) => output::line(&format!("Snapshots were last pruned {}.", story::date(at, place.now()))),
+        Some(at) => output.line(&format!("Snapshots were last pruned {}.", story::date(at, place.now()))),
         None => Ok(()),
     }
 }
 
 /// `briefing`.
-pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
     let briefed = snapshot.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
@@ -406,5 +406,5 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output)
         let mark = if memory.pinned { "pinned" } else { "" };
         vec![mark.to_owned(), format!("{score:.3}"), short(&memory.row_text, 90)]
     });
-    output::table(&["", "worth", "text"], rows)
+    output.table(&["", "worth", "text"], rows)
 }

@@ -10,25 +10,25 @@ use crate::place::{Access, Place};
 use crate::told;
 
 /// `namespace move`.
-pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output<'_>) -> Done {
     let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
     let database = place.open(Access::Write)?;
     let done = database.move_namespace(options.from.as_str(), options.to.as_str(), &how);
-    database.close()?;
+    place.close(database)?;
     show(&options.from, done, output)
 }
 
 /// `namespace split`.
-pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output<'_>) -> Done {
     let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
     let keys: Vec<&str> = options.by.iter().map(String::as_str).collect();
     let database = place.open(Access::Write)?;
     let done = database.split_namespace(options.from.as_str(), &keys, &how);
-    database.close()?;
+    place.close(database)?;
     show(&options.from, done, output)
 }
 
-fn show(from: &str, done: Result<RenamespaceReport>, output: Output) -> Done {
+fn show(from: &str, done: Result<RenamespaceReport>, output: Output<'_>) -> Done {
     let report = done?;
     output.done(&json!(report), |_| {
         let moved = if report.dry_run { "Would move" } else { "Moved" };

@@ -5,12 +5,12 @@ use oubliette::{Error, Result, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::RunsOptions;
-use crate::output::{self, Done, Output, plain};
+use crate::output::{Done, Output, plain};
 use crate::place::Place;
 use crate::story;
 
 /// `runs`. Whoever may write knows that nobody else does, and can tell a run that was cut off from one at work.
-pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     if let Some(run) = &options.run {
         let run = id("run", run, "runs")?;
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output) -> Done 
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
-    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+    page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
 fn row(run: &RunReport, now: Time) -> Vec<String> {

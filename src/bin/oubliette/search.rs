@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{EffortOptions, SearchOptions};
+use crate::caller::Caller;
 use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
@@ -21,7 +22,7 @@ use crate::place::{Access, Place, named};
 use crate::{told, write};
 
 /// `search`.
-pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
     if let Some(queries) = &options.queries {
         return many(queries, options, place);
     }
@@ -94,7 +95,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
 }
 
 /// Why a memory is a hit, or not.
-fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output) -> Done {
+fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output<'_>) -> Done {
     let why = team.why(query, name)?;
     output.document(&json!({
         "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
@@ -103,7 +104,7 @@ fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output) ->
 }
 
 /// Says where hits of the past may be missing.
-fn remark_of_past(plan: &SearchPlan, output: Output) {
+fn remark_of_past(plan: &SearchPlan, output: Output<'_>) {
     if plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
@@ -306,16 +307,16 @@ impl QueryLine {
 }
 
 /// Reads queries, with their vectors by row.
-pub(crate) struct Queries {
-    lines: LineReader<Box<dyn std::io::BufRead>>,
+pub(crate) struct Queries<'c> {
+    lines: LineReader<Box<dyn std::io::BufRead + 'c>>,
     vectors: Option<NpyReader<std::io::BufReader<std::fs::File>>>,
     /// What the last line says that answers its query.
     pub(crate) evidence: Vec<String>,
 }
 
-impl Queries {
-    pub(crate) fn open(queries: &Path, vectors: Option<&Path>) -> Result<Self> {
-        let lines = LineReader::new(write::read(queries)?, queries);
+impl<'c> Queries<'c> {
+    pub(crate) fn open(queries: &Path, vectors: Option<&Path>, caller: &'c Caller) -> Result<Self> {
+        let lines = LineReader::new(write::read(queries, caller)?, queries);
         Ok(Queries { lines, vectors: vectors.map(NpyReader::open).transpose()?, evidence: Vec::new() })
     }
 
@@ -399,10 +400,10 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
-    let mut queries = Queries::open(queries, options.vectors.as_deref())?;
+    let mut queries = Queries::open(queries, options.vectors.as_deref(), place.caller())?;
     let database: Database = place.open(access(options))?;
     let snapshot = database.snapshot()?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(place.caller().output());
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
         let answer =
             answer(&snapshot.namespace(&namespace)?, &query).map_err(|error| error.at_line(number))?;

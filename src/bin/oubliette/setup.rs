@@ -13,7 +13,7 @@ use crate::place::Place;
 const NAME: &str = "oubliette";
 
 /// `setup`.
-pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output<'_>) -> Done {
     let io = |source| Error::Io { action: "find", path: "the program or the database".into(), source };
     let program = std::env::current_exe().map_err(io)?;
     let file = std::path::absolute(place.path()?).map_err(io)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output) -> Done
         return output.document(&json!({ "for": place, "lines": lines }));
     }
     output.remark(&format!("For {place}:"));
-    output::line(&output::printable(&lines))
+    output.line(&output::printable(&lines))
 }
 
 fn text(path: &Path) -> Result<&str> {

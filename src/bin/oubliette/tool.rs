@@ -1,27 +1,26 @@
 //! `tool`: answers the calls of a language model, a line each.
 
-use std::io::BufReader;
-
-use oubliette::Error;
 use oubliette::exchange::LineReader;
-use oubliette::memory::Actor;
 use oubliette::tools::{ToolError, Toolbox};
+use oubliette::{Error, Result};
 use serde_json::json;
 
 use crate::arguments::{ToolOptions, WriterOptions};
+use crate::caller::Caller;
 use crate::gc;
-use crate::output::{self, Done, Failure};
+use crate::output::{Done, Output};
 use crate::place::{Access, Place};
+use crate::share::Extra;
 
 /// `tool`.
-pub(crate) fn run(options: &ToolOptions, place: &Place) -> Done {
-    let database = place.open_with(Access::Write, |builder| builder.actor(Actor::Tool))?;
-    let tools = toolbox(&options.writer, database.namespace(place.namespace()?)?)?;
+pub(crate) fn run(options: &ToolOptions, place: &Place, output: Output<'_>) -> Done {
+    let database = place.open_with(Access::Write, Extra { is_tool: true, ..Extra::default() })?;
+    let tools = toolbox(&options.writer, database.namespace(place.namespace()?)?, place.caller())?;
     if options.schemas {
         let schemas = json!({ "envelope": tools.envelope_schema(), "tools": tools.schemas() });
-        return output::line(&schemas.to_string());
+        return output.line(&schemas.to_string());
     }
-    let mut lines = LineReader::new(BufReader::new(std::io::stdin()), "standard input");
+    let mut lines = LineReader::new(place.caller().lines(), "standard input");
     loop {
         let answer = match lines.next_line() {
             Ok(None) => break,
@@ -30,9 +29,9 @@ pub(crate) fn run(options: &ToolOptions, place: &Place) -> Done {
             Err(why @ Error::Line { .. }) => ToolError::from(why).to_json().to_string(),
             Err(other) => return Err(other.into()),
         };
-        output::line(&answer)?;
+        output.line(&answer)?;
     }
-    database.close()?;
+    place.close(database)?;
     Ok(())
 }
 
@@ -40,9 +39,11 @@ pub(crate) fn run(options: &ToolOptions, place: &Place) -> Done {
 pub(crate) fn toolbox(
     options: &WriterOptions,
     namespace: oubliette::Namespace,
-) -> std::result::Result<Toolbox, Failure> {
+    caller: &Caller,
+) -> Result<Toolbox> {
     let summarizer = options.summarizer.as_deref();
-    let summarizer = summarizer.map(|name| gc::summarizer(&namespace, name, &options.timeout)).transpose()?;
+    let summarizer =
+        summarizer.map(|name| gc::summarizer(&namespace, name, &options.timeout, caller)).transpose()?;
     let tools = Toolbox::new(namespace);
     Ok(match summarizer {
         Some(summarizer) => tools.summarizer(summarizer),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
@@ -16,19 +18,22 @@ use oubliette::{Database, Error, Namespace, Result, Span};
 use serde_json::{Value, json};
 
 use crate::arguments::{IndexCommand, MaintainOptions};
+use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{self, Done, Output};
+use crate::output::{Done, Output, unwritable};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
 use crate::{gc, prune, told};
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
+/// How often a sweeper that has nothing to do looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(200);
 /// Duplicates of a group that the table shows.
 const SHOWN_DUPLICATES: usize = 3;
 
 /// `maintain`: of the namespace that was named, or of the whole file.
-pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<'_>) -> Done {
     let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
     if !options.prune.compare.is_empty() {
         return prune::compare(options, place, output);
@@ -54,10 +59,10 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         None => database.maintain_with(&asked),
     };
     let report = progress.during(look, maintain)?;
-    let united = consolidate_clusters(options, &database, named.as_ref())?;
+    let united = consolidate_clusters(options, &database, named.as_ref(), place.caller())?;
     drop(progress);
     let (policy, _) = database.policy();
-    database.close()?;
+    place.close(database)?;
     let mut document = json!(report);
     if let (Value::Object(members), Some(united)) = (&mut document, &united) {
         members.insert("united".to_owned(), json!(united));
@@ -74,7 +79,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
 }
 
 /// Passes that were named but that the policy switches off.
-fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output) {
+fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output<'_>) {
     for pass in &options.passes {
         let switch = match pass {
             Pass::Prune if options.prune.kind.is_some() || options.prune.preset.is_some() => continue,
@@ -93,6 +98,7 @@ fn consolidate_clusters(
     options: &MaintainOptions,
     database: &Database,
     named: Option<&Namespace>,
+    caller: &Caller,
 ) -> Result<Option<BTreeMap<String, ConsolidateReport>>> {
     let Some(summarizer) = &options.summarizer else { return Ok(None) };
     let all = match named {
@@ -104,15 +110,15 @@ fn consolidate_clusters(
     };
     let mut united = BTreeMap::new();
     for namespace in all {
-        let summarizer = gc::summarizer(&namespace, summarizer, &options.timeout)?;
+        let summarizer = gc::summarizer(&namespace, summarizer, &options.timeout, caller)?;
         united.insert(namespace.name().to_string(), namespace.consolidate_clusters(&summarizer)?);
     }
     Ok(Some(united))
 }
 
-fn tell_united(namespace: &str, united: &ConsolidateReport, output: Output) -> Done {
+fn tell_united(namespace: &str, united: &ConsolidateReport, output: Output<'_>) -> Done {
     let (of, made) = (told::of(united.shown - united.left, "memory", "memories"), united.created.len());
-    output::line(&format!(
+    output.line(&format!(
         "{}: {} in the place of {of}",
         namespace,
         told::of(made as u64, "memory", "memories")
@@ -132,7 +138,7 @@ fn sweep(
     asked: oubliette::maintain::MaintainOptions,
     options: &MaintainOptions,
     place: &Place,
-    output: Output,
+    output: Output<'_>,
 ) -> Done {
     if every <= Span::ZERO {
         return Err(Error::invalid("--every", "must be longer than 0", every).into());
@@ -143,24 +149,34 @@ fn sweep(
     let database = place.open(Access::Write)?;
     let namespace = database.namespace(place.namespace()?)?;
     let summarizer = options.summarizer.as_ref();
-    let summarizer = summarizer.map(|name| gc::summarizer(&namespace, name, &options.timeout)).transpose()?;
+    let summarizer = summarizer
+        .map(|name| gc::summarizer(&namespace, name, &options.timeout, place.caller()))
+        .transpose()?;
     let (reports, coming) = std::sync::mpsc::channel::<SweepReport>();
     let on_sweep = Box::new(move |report: &SweepReport| drop(reports.send(report.clone())));
     let config =
         SweeperConfig { interval: Some(every), options: asked, summarizer, on_sweep: Some(on_sweep) };
     let sweeper = database.sweeper(config)?;
     // Until somebody ends the program. What a sweep has begun, the next one goes on with.
-    for report in coming {
+    loop {
+        let report = match coming.recv_timeout(LOOK) {
+            Ok(report) => report,
+            Err(RecvTimeoutError::Timeout) => {
+                place.caller().check().map_err(unwritable)?;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         if output.json {
             output.document(&json!(report))?;
             continue;
         }
-        output::line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
+        output.line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
         tell(&report.passes, report.run, output)?;
         for swept in &report.summaries {
             let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
             let told = done.or_else(|| swept.why.clone()).unwrap_or_default();
-            output::line(&format!("{}: {told}", swept.namespace))?;
+            output.line(&format!("{}: {told}", swept.namespace))?;
         }
         for failed in &report.failed {
             let pass = failed.pass.map_or_else(|| "the sweep".to_owned(), |pass| pass.to_string());
@@ -172,10 +188,10 @@ fn sweep(
 }
 
 /// What a run came to, for a person.
-fn tell(passes: &[PassReport], run: Option<RunId>, output: Output) -> Done {
+fn tell(passes: &[PassReport], run: Option<RunId>, output: Output<'_>) -> Done {
     show(passes, output)?;
     for pass in passes {
-        show_samples(pass)?;
+        show_samples(pass, output)?;
         tell_left(pass, output);
     }
     match run {
@@ -196,7 +212,7 @@ fn is_undoable(pass: &PassReport) -> bool {
 }
 
 /// What a pass left alone, and why.
-fn tell_left(pass: &PassReport, output: Output) {
+fn tell_left(pass: &PassReport, output: Output<'_>) {
     if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
         output.remark(
             "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
@@ -267,9 +283,9 @@ fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> 
 }
 
 /// Passes that had something to do as a table, and the others in a sentence.
-fn show(passes: &[PassReport], output: Output) -> Done {
+fn show(passes: &[PassReport], output: Output<'_>) -> Done {
     if output.verbose {
-        return show_all(passes);
+        return show_all(passes, output);
     }
     let counts = |pass: &PassReport| [pass.planned, pass.changed, pass.tombstoned, pass.skipped, pass.left];
     let (busy, idle): (Vec<&PassReport>, Vec<&PassReport>) =
@@ -279,17 +295,17 @@ fn show(passes: &[PassReport], output: Output) -> Done {
             let counts = counts(pass);
             std::iter::once(pass.pass.to_string()).chain(counts.iter().map(ToString::to_string)).collect()
         };
-        output::table(&["pass", "to do", "changed", "removed", "skipped", "left"], busy.iter().map(row))?;
+        output.table(&["pass", "to do", "changed", "removed", "skipped", "left"], busy.iter().map(row))?;
     }
     if !idle.is_empty() {
         let idle = idle.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ");
-        output::text(&[format!("Nothing to do for {idle}.")])?;
+        output.text(&[format!("Nothing to do for {idle}.")])?;
     }
     Ok(())
 }
 
 /// Passes as a table, with everything that they counted.
-fn show_all(passes: &[PassReport]) -> Done {
+fn show_all(passes: &[PassReport], output: Output<'_>) -> Done {
     let names = ["pass", "planned", "scanned", "changed", "removed", "skipped", "left", "ms", "report"];
     let row = |pass: &PassReport| {
         let counts =
@@ -302,11 +318,11 @@ fn show_all(passes: &[PassReport]) -> Done {
         cells.push(details.collect::<Vec<_>>().join(", "));
         cells
     };
-    output::table(&names, passes.iter().map(row))
+    output.table(&names, passes.iter().map(row))
 }
 
 /// The groups that a pass merges, or would: what stays, what goes into it, by what they are the same.
-fn show_samples(pass: &PassReport) -> Done {
+fn show_samples(pass: &PassReport, output: Output<'_>) -> Done {
     let collapsed = pass.report.get().map(|report: &ProfileCollapseReport| &report.samples);
     let merged = || pass.report.get().map(|report: &NearDuplicateReport| &report.samples);
     let Some(samples) = collapsed.or_else(merged) else { return Ok(()) };
@@ -323,11 +339,11 @@ fn show_samples(pass: &PassReport) -> Done {
             sample.signature.clone(),
         ]
     };
-    output::table(&["rows", "stays", "goes into it", "the same by"], samples.iter().map(row))
+    output.table(&["rows", "stays", "goes into it", "the same by"], samples.iter().map(row))
 }
 
 /// `reindex`: of the namespace that was named, or of the whole file.
-pub(crate) fn reindex(place: &Place, output: Output) -> Done {
+pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open(Access::Write)?;
     let bytes_before = database.stats()?.bytes.file;
@@ -338,20 +354,20 @@ pub(crate) fn reindex(place: &Place, output: Output) -> Done {
     let vectors = progress.during(look, reindex)?;
     drop(progress);
     let bytes_after = database.stats()?.bytes.file;
-    database.close()?;
+    place.close(database)?;
     let document = json!({ "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after });
     output.done(&document, |document| told::bytes("Built the indexes anew", document))
 }
 
 /// `index`: declared indexes of metadata.
-pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Done {
+pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     match command {
         IndexCommand::Add { key } => {
             let key = metadata_key(key)?;
             let database = place.open(Access::Write)?;
             let rows = database.namespace(&namespace)?.declare_index(key)?;
-            database.close()?;
+            place.close(database)?;
             let document = json!({ "namespace": namespace, "key": key, "rows": rows });
             output.done(&document, |_| {
                 format!("Indexed metadata.{key} of {} in {namespace}", told::of(rows, "memory", "memories"))
@@ -361,7 +377,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
             let key = metadata_key(key)?;
             let database = place.open(Access::Write)?;
             let dropped = database.namespace(&namespace)?.drop_index(key)?;
-            database.close()?;
+            place.close(database)?;
             output.done(&json!({ "namespace": namespace, "key": key, "dropped": dropped }), |_| match dropped
             {
                 true => format!("Ended the index of metadata.{key} in {namespace}"),
@@ -380,14 +396,15 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
 }
 
 /// `reembed`.
-pub(crate) fn reembed(name: &str, place: &Place, output: Output) -> Done {
-    let model = embedder::named(name)?.ok_or_else(|| Error::invalid("embedder", "must be one", name))?;
+pub(crate) fn reembed(name: &str, place: &Place, output: Output<'_>) -> Done {
+    let model = embedder::named(name, place.caller())?
+        .ok_or_else(|| Error::invalid("embedder", "must be one", name))?;
     let database = place.open(Access::Rebuild)?;
     let progress = Progress::new(output, None);
     let done = progress.during(|| None, || database.reembed(model))?;
     drop(progress);
     let space = database.embedding_space()?;
-    database.close()?;
+    place.close(database)?;
     let document = json!({
         "embedder": space.as_ref().map(|space| &space.name),
         "dim": space.as_ref().map(|space| space.dimensions),

@@ -22,6 +22,7 @@ use crate::arguments::{
     AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
     UpdateOptions,
 };
+use crate::caller::Caller;
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
@@ -29,13 +30,13 @@ use crate::progress::Progress;
 use crate::told;
 
 /// `add`.
-pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Done {
     let AddOptions { no_dedup, skip_instructions, verbatim, .. } = *options;
     let how = WriteOptions { run: None, no_dedup, skip_instructions, verbatim };
     let namespace = place.namespace()?;
     if options.text == "-" {
         fields::check_none(options)?;
-        return add_lines(&place.open(Access::Create)?, &namespace, &how, options.jsonl);
+        return add_lines(&place.open(Access::Create)?, &namespace, (&how, options.jsonl), output);
     }
     if options.jsonl {
         return Err(Error::invalid(
@@ -45,11 +46,11 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
         )
         .into());
     }
-    let line = fields::draft(options)?;
+    let line = fields::draft(options, place.caller())?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
     let database = place.open(Access::Create)?;
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
 
@@ -86,8 +87,13 @@ fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
 
 /// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
 /// must be one, so that a memory with a slip is no text.
-fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions, jsonl: bool) -> Done {
-    let mut lines = LineReader::new(std::io::stdin().lock(), "standard input");
+fn add_lines(
+    database: &Database,
+    namespace: &NamespaceName,
+    (how, jsonl): (&WriteOptions, bool),
+    output: Output<'_>,
+) -> Done {
+    let mut lines = LineReader::new(output.caller.lines(), "standard input");
     let mut written = 0_u64;
     while let Some((number, text)) = lines.next_line()? {
         let answer = match std::str::from_utf8(text) {
@@ -97,7 +103,7 @@ fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions,
             _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
         };
         let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
-        output::line(&answer.to_string())?;
+        output.line(&answer.to_string())?;
         written += 1;
     }
     Ok(())
@@ -137,7 +143,7 @@ fn add_line(
 
 /// What `import` tells while it works.
 struct Watch<'a> {
-    output: Output,
+    output: Output<'a>,
     progress: &'a Progress,
     decisions: Option<&'a mut Target>,
     runs: Vec<(NamespaceName, RunId)>,
@@ -149,7 +155,7 @@ impl Observer for Watch<'_> {
         // Said before the first memory is written, so that it is there to be taken back whatever happens then.
         if self.output.json && !self.output.quiet {
             let started = json!({ "started": { "namespace": namespace, "run": run } });
-            let _ = writeln!(std::io::stderr(), "{started}");
+            self.output.aside(&started.to_string());
         }
         self.output.remark(&format!("Run {run} in {namespace}"));
         Ok(())
@@ -173,7 +179,7 @@ impl Observer for Watch<'_> {
             format!("left out: {}", output::printable(&error.to_string()))
         };
         if !self.output.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            self.output.aside(&text);
         }
     }
 
@@ -187,7 +193,7 @@ impl Observer for Watch<'_> {
 }
 
 /// `import`.
-pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>) -> Done {
     let format = options.format;
     let tag = (format != Format::Oubliette).then(|| format!("import:{format}:{}", place.now().day()));
     let import = Import {
@@ -203,7 +209,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
         tag,
     };
     let vectors = options.vectors.as_deref().map(NpyReader::open).transpose()?;
-    let total = count(&options.file)?;
+    let total = count(&options.file, place.caller())?;
     if let (Some(vectors), Some(lines)) = (&vectors, total)
         && vectors.rows() != lines
     {
@@ -211,7 +217,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
         let shown = format!("{} rows for {lines} lines", vectors.rows());
         return Err(Error::invalid("vectors", "must have as many rows as there are lines", shown).into());
     }
-    let lines = LineReader::new(read(&options.file)?, &options.file);
+    let lines = LineReader::new(read(&options.file, place.caller())?, &options.file);
     let mut decisions = options.decisions.as_deref().map(Target::create).transpose()?;
     let database = place.open(Access::Create)?;
     let progress = Progress::new(output, total);
@@ -222,7 +228,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
     let seconds = progress.seconds();
     drop(progress);
     decisions.map_or(Ok(()), Target::finish)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&report_json(&report, seconds), told::import)
 }
 
@@ -271,9 +277,9 @@ fn report_json(report: &ImportReport, seconds: f64) -> Value {
 }
 
 /// A file, or standard input.
-pub(crate) fn read(path: &Path) -> Result<Box<dyn BufRead>> {
+pub(crate) fn read<'c>(path: &Path, caller: &'c Caller) -> Result<Box<dyn BufRead + 'c>> {
     if path == Path::new("-") {
-        return Ok(Box::new(std::io::stdin().lock()));
+        return Ok(caller.input());
     }
     let file =
         File::open(path).map_err(|source| Error::Io { action: "open", path: path.to_owned(), source })?;
@@ -281,56 +287,56 @@ pub(crate) fn read(path: &Path) -> Result<Box<dyn BufRead>> {
 }
 
 /// The lines of a file; none of what can be read only once.
-fn count(path: &Path) -> Result<Option<u64>> {
+fn count(path: &Path, caller: &Caller) -> Result<Option<u64>> {
     if path == Path::new("-") || !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return Ok(None);
     }
-    LineReader::new(read(path)?, path).count_lines().map(Some)
+    LineReader::new(read(path, caller)?, path).count_lines().map(Some)
 }
 
 /// `update`.
-pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> Done {
-    let (namespace, patch) = (place.namespace()?, fields::patch(options)?);
+pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>) -> Done {
+    let (namespace, patch) = (place.namespace()?, fields::patch(options, place.caller())?);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let answer = written(&team, &team.update(&options.name, patch)?)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&answer, told::write)
 }
 
 /// `contradict`.
-pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
 
 /// `pin` and `unpin`.
-pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output) -> Done {
+pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
-    database.close()?;
+    place.close(database)?;
     output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
 
 /// `rename`.
-pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>) -> Done {
     let RenameOptions { old, new } = options;
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
     let report = database.namespace(&namespace)?.rename_key(old, new)?;
-    database.close()?;
+    place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
     let rows = told::of(report.rows, "row", "rows");
     output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {rows}"))
 }
 
 /// `touch`.
-pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -> Done {
     let expiry = match (&options.ttl, &options.expires_at) {
         (Some(ttl), _) => Expiry::After(named("--ttl", ttl.parse())?),
         (_, Some(at)) if at != "never" => Expiry::At(named("--expires-at", at.parse())?),
@@ -359,7 +365,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Do
             }
         });
     }
-    database.close()?;
+    place.close(database)?;
     if let (0, Some(why)) = (touched, first) {
         return Err(why.into());
     }
@@ -379,7 +385,7 @@ fn option(error: Error) -> Error {
 }
 
 /// `supersede`.
-pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output) -> Done {
+pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let mode: SupersedeMode = named("--mode", options.mode.parse())?;
     let at: Option<Time> = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
@@ -400,7 +406,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             written(&team, &outcome)?
         }
     };
-    database.close()?;
+    place.close(database)?;
     let old = told::of(options.old.len() as u64, "memory", "memories");
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
@@ -409,7 +415,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
 }
 
 /// `restore`.
-pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
+pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
     let report = database.namespace(&namespace)?.restore(name)?;
@@ -417,7 +423,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
     if let Value::Object(members) = &mut document {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
     }
-    database.close()?;
+    place.close(database)?;
     output.done(&document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };

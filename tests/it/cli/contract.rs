@@ -516,8 +516,9 @@ fn a_second_writer_waits_or_is_told() {
     let mut out = std::io::BufReader::new(holder.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut out, &mut answer).unwrap();
     assert!(answer.contains("stored"), "{answer}");
-    assert_eq!(sandbox.run(&["add", "me too"]).error().0, "Locked");
-    let waiting = sandbox.spawn(&["--db", "m.oub", "--json", "--wait", "30s", "add", "me too"]);
+    assert_eq!(sandbox.run(&["--no-share", "add", "me too"]).error().0, "Locked");
+    let waiting = ["--db", "m.oub", "--json", "--no-share", "--wait", "30s", "add", "me too"];
+    let waiting = sandbox.spawn(&waiting);
     drop(input);
     assert!(holder.wait().unwrap().success());
     let output = waiting.wait_with_output().unwrap();
@@ -534,8 +535,10 @@ fn readers_read_beside_a_writer_that_shares() {
     let mut answer = String::new();
     let mut out = std::io::BufReader::new(holder.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut out, &mut answer).unwrap();
-    assert_eq!(sandbox.document(&["get", "h"])["text"], "held");
-    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 4, "stats falls back to reading");
+    // They could ask it too; this is the way of those that do not.
+    assert_eq!(sandbox.document(&["--no-share", "get", "h"])["text"], "held");
+    let stats = sandbox.document(&["--no-share", "stats"]);
+    assert_eq!(stats["memories"]["live"], 4, "stats falls back to reading");
     drop(input);
     assert!(holder.wait().unwrap().success());
 }

@@ -12,7 +12,7 @@ pub(crate) struct ToolOptions {
 }
 
 /// Who writes summaries.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct WriterOptions {
     /// Who writes the summaries that memory.summarize asks for: builtin, or a command as for gc run [default: whoever calls]
     #[arg(long, value_name = "builtin|CMD")]

@@ -19,7 +19,7 @@ use crate::output::{Done, Output};
 use crate::place::{self, Place};
 
 /// Tells the story in the database that was named, which must not exist, or in one that goes with the run.
-pub(crate) fn run(place: &Place, output: Output) -> Done {
+pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     let (folder, path) = match place.named_path() {
         Some(path) => (None, path.to_owned()),
         None => {
@@ -35,5 +35,5 @@ pub(crate) fn run(place: &Place, output: Output) -> Done {
     let told = story::tell(&path);
     drop(folder);
     let document = told?;
-    if output.json { output.document(&document) } else { page::show(&document) }
+    if output.json { output.document(&document) } else { page::show(&document, output) }
 }

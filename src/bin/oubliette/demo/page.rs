@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{self, Done, plain};
+use crate::output::{Done, Output, plain};
 
 /// Rows of the table of both sides: the member, and what it is called.
 const ROWS: [(&str, &str); 8] = [
@@ -17,28 +17,28 @@ const ROWS: [(&str, &str); 8] = [
 ];
 
 /// Shows it.
-pub(super) fn show(document: &Value) -> Done {
+pub(super) fn show(document: &Value, output: Output<'_>) -> Done {
     let steps = document.get("steps").and_then(Value::as_array).into_iter().flatten();
-    output::line("What happened")?;
-    output::table(&["step", "what became of it"], steps.map(|step| vec![text(step, "step"), told(step)]))?;
+    output.line("What happened")?;
+    output.table(&["step", "what became of it"], steps.map(|step| vec![text(step, "step"), told(step)]))?;
     for step in document.get("steps").and_then(Value::as_array).into_iter().flatten() {
         if text(step, "step") == "collapse" {
-            show_reports(step)?;
+            show_reports(step, output)?;
         }
     }
-    output::line("\n150 questions in words, asked four times")?;
+    output.line("\n150 questions in words, asked four times")?;
     let sides =
         ["before", "forgotten", "after", "summarized"].map(|side| document.get(side).unwrap_or(&Value::Null));
     let row = |(member, name): &(&str, &str)| {
         let figures = sides.iter().map(|side| text(side, member));
         std::iter::once((*name).to_owned()).chain(figures).collect::<Vec<_>>()
     };
-    output::table(
+    output.table(
         &["", "before", "after forgetting", "after compaction", "half in summaries"],
         ROWS.iter().map(row),
     )?;
     let timing = document.get("timing").unwrap_or(&Value::Null);
-    output::line(&format!(
+    output.line(&format!(
         "\nmedian search: {} µs before, {} µs after; all of it took {} ms",
         text(timing, "before_p50_us"),
         text(timing, "after_p50_us"),
@@ -47,24 +47,24 @@ pub(super) fn show(document: &Value) -> Done {
 }
 
 /// What became of operational reports: what was merged, and what was kept apart and why.
-fn show_reports(step: &Value) -> Done {
+fn show_reports(step: &Value, output: Output<'_>) -> Done {
     let of = |name: &str| step.get(name).and_then(Value::as_array).into_iter().flatten();
     let one_line = |value: &Value| plain(value).replace('\n', " ");
-    output::line("\nReports that were the same but for their figures; the largest groups")?;
+    output.line("\nReports that were the same but for their figures; the largest groups")?;
     let sample = |sample: &Value| {
         let gone = sample.get("duplicateSummaries").and_then(|all| all.get(0)).unwrap_or(&Value::Null);
         let stays = one_line(sample.get("canonicalSummary").unwrap_or(&Value::Null));
         vec![text(sample, "groupSize"), stays, one_line(gone)]
     };
-    output::table(&["reports", "stays", "goes into it, for one"], of("samples").map(sample))?;
-    output::line("\nNear, and kept apart by a guard")?;
+    output.table(&["reports", "stays", "goes into it, for one"], of("samples").map(sample))?;
+    output.line("\nNear, and kept apart by a guard")?;
     let pair = |pair: &Value| {
         let side = |name: &str| one_line(pair.get(name).unwrap_or(&Value::Null));
         vec![side("text"), side("near"), text(pair, "guard")]
     };
-    output::table(&["report", "near", "guard"], of("guarded").map(pair))?;
-    output::line("\nAlone: no other report says the same")?;
-    output::table(&["report"], of("alone").map(|report| vec![one_line(report)]))
+    output.table(&["report", "near", "guard"], of("guarded").map(pair))?;
+    output.line("\nAlone: no other report says the same")?;
+    output.table(&["report"], of("alone").map(|report| vec![one_line(report)]))
 }
 
 /// One step in words.

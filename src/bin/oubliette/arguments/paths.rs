@@ -1,0 +1,170 @@
+//! The paths that a command names, as they are meant where it was typed.
+
+use std::path::{Path, PathBuf};
+
+use crate::arguments::{
+    AccessCommand, Arguments, Command, ExportOptions, FieldOptions, GoalCommand, ImportOptions,
+    MaintainOptions, PolicyCommand,
+};
+use crate::gc_arguments::GcCommand;
+
+/// What stands for standard input and output in the place of a path.
+const STREAM: &str = "-";
+
+impl Arguments {
+    /// Lets relative paths start from a folder; an empty one leaves them as they are.
+    pub(crate) fn start_from(&mut self, folder: &Path) {
+        if folder.as_os_str().is_empty() {
+            return;
+        }
+        for path in self.paths() {
+            if path.as_path() != Path::new(STREAM) {
+                *path = folder.join(&*path);
+            }
+        }
+    }
+
+    /// Every path that was named.
+    fn paths(&mut self) -> Vec<&mut PathBuf> {
+        let global = &mut self.global;
+        let of_all = [&mut global.db, &mut global.policy, &mut global.instructions];
+        let mut paths: Vec<&mut PathBuf> = of_all.into_iter().flatten().collect();
+        paths.extend(self.command.as_mut().map(of_command).unwrap_or_default());
+        paths
+    }
+}
+
+/// Commands without a path stand here too, so that a new one asks for its place.
+fn of_command(command: &mut Command) -> Vec<&mut PathBuf> {
+    match command {
+        Command::Add(options) => of_fields(&mut options.fields),
+        Command::Update(options) => of_fields(&mut options.fields),
+        Command::Import(ImportOptions { file, vectors, decisions, .. }) => with(file, [vectors, decisions]),
+        Command::Search(options) => {
+            some([&mut options.vector_file, &mut options.queries, &mut options.vectors])
+        }
+        Command::Access(AccessCommand::Export { file }) => vec![file],
+        Command::ContextLog(options) => vec![&mut options.file],
+        Command::Goal(GoalCommand::Set(options)) => some([&mut options.vector_file]),
+        Command::Forget(options) => some([&mut options.keys]),
+        Command::Maintain(MaintainOptions { prune, report, .. }) => {
+            let mut paths = some([report, &mut prune.queries, &mut prune.vectors]);
+            paths.extend(&mut prune.compare);
+            paths
+        }
+        Command::Gc { command: GcCommand::Commit(options) } => vec![&mut options.summary],
+        Command::Check(options) => some([&mut options.erased]),
+        Command::Eval(options) => with(&mut options.queries, [&mut options.vectors]),
+        Command::Export(ExportOptions { file, vectors, .. }) => with(file, [vectors]),
+        Command::Backup(options) => vec![&mut options.file],
+        Command::Policy { command: PolicyCommand::Set { file } } => vec![file],
+        Command::Gc { .. }
+        | Command::Policy { .. }
+        | Command::Init(_)
+        | Command::Briefing(_)
+        | Command::Get(_)
+        | Command::Goal(_)
+        | Command::List(_)
+        | Command::Distinct(_)
+        | Command::History(_)
+        | Command::Changes(_)
+        | Command::Events(_)
+        | Command::Aggregates(_)
+        | Command::Explain(_)
+        | Command::Rename(_)
+        | Command::Touch(_)
+        | Command::Supersede(_)
+        | Command::Restore(_)
+        | Command::Contradict(_)
+        | Command::Pin(_)
+        | Command::Unpin(_)
+        | Command::Expand(_)
+        | Command::Reindex
+        | Command::Reembed(_)
+        | Command::Runs(_)
+        | Command::Undo(_)
+        | Command::Namespace { .. }
+        | Command::Index { .. }
+        | Command::Stats(_)
+        | Command::MemoryStats
+        | Command::Fsck(_)
+        | Command::Compact
+        | Command::Tool(_)
+        | Command::Demo
+        | Command::Completions { .. } => Vec::new(),
+        #[cfg(feature = "mcp")]
+        Command::Serve(_) | Command::Setup(_) => Vec::new(),
+    }
+}
+
+fn of_fields(fields: &mut FieldOptions) -> Vec<&mut PathBuf> {
+    some([&mut fields.payload, &mut fields.vector_file])
+}
+
+fn some<const N: usize>(paths: [&mut Option<PathBuf>; N]) -> Vec<&mut PathBuf> {
+    paths.into_iter().flatten().collect()
+}
+
+fn with<'p, const N: usize>(
+    path: &'p mut PathBuf,
+    others: [&'p mut Option<PathBuf>; N],
+) -> Vec<&'p mut PathBuf> {
+    std::iter::once(path).chain(some(others)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::{CommandFactory, Parser};
+    use std::path::Path;
+
+    /// The options of a command and of those below it that take a path.
+    fn count(command: &clap::Command) -> usize {
+        let is_path = |arg: &&clap::Arg| {
+            let path = clap::builder::ValueParser::path_buf();
+            arg.get_value_parser().type_id() == path.type_id()
+        };
+        let own = command.get_arguments().filter(is_path).count();
+        own + command.get_subcommands().map(count).sum::<usize>()
+    }
+
+    #[test]
+    fn every_path_starts_from_the_folder() {
+        let all: &[&[&str]] = &[
+            &["--db", "p", "--policy", "p", "--instructions", "p", "list"],
+            &["add", "x", "--payload", "p"],
+            &["add", "x", "--vector-file", "p"],
+            &["update", "x", "--payload", "p"],
+            &["update", "x", "--vector-file", "p"],
+            &["import", "p", "--vectors", "p", "--decisions", "p"],
+            &["search", "x", "--vector-file", "p"],
+            &["search", "--queries", "p", "--vectors", "p"],
+            &["access", "export", "p"],
+            &["context-log", "x", "p"],
+            &["goal", "set", "x", "--vector-file", "p"],
+            &["forget", "--keys", "p", "--yes"],
+            &["maintain", "--report", "p"],
+            &["maintain", "prune", "--dry-run", "--compare", "p", "--queries", "p", "--vectors", "p"],
+            &["gc", "commit", "x", "x", "--summary", "p"],
+            &["check", "--erased", "p"],
+            &["eval", "--queries", "p", "--vectors", "p"],
+            &["export", "p", "--vectors", "p"],
+            &["backup", "p"],
+            &["policy", "set", "p"],
+        ];
+        let mut seen = 0;
+        for words in all {
+            let words = || std::iter::once("oubliette").chain(words.iter().copied());
+            let mut arguments = Arguments::try_parse_from(words()).unwrap();
+            arguments.start_from(Path::new("/folder"));
+            let paths = arguments.paths();
+            assert!(paths.iter().all(|path| path.as_path() == Path::new("/folder/p")), "{paths:?}");
+            assert_eq!(paths.len(), words().filter(|word| *word == "p").count());
+            seen += paths.len();
+        }
+        assert_eq!(seen, count(&Arguments::command()), "an option that takes a path is missing above");
+        let mut stream = Arguments::try_parse_from(["oubliette", "import", "-"]).unwrap();
+        stream.start_from(Path::new("/folder"));
+        assert_eq!(stream.paths()[0].as_path(), Path::new("-"));
+    }
+}

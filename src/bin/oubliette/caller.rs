@@ -1,0 +1,354 @@
+//! Who typed a command: the folder and the variables that it means, its streams and its terminal.
+//!
+//! A command is typed at this process, or at another one that has handed it over (`share`). What a command reads of its surroundings and
+//! what it shows goes through this file, so that both give the same answers.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Cursor, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use comfy_table::Table;
+
+/// Bytes that are asked of another process at once.
+const CHUNK: usize = 64 << 10;
+
+/// How much a command asks of its standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Portion {
+    /// What comes next.
+    Any,
+    /// At most a line. The command has answered the lines before, so another process can go on with it here.
+    Line,
+    /// More of a line that is too long to come at once.
+    RestOfLine,
+}
+
+/// The streams of another process.
+pub(crate) trait Streams: Send + Sync {
+    /// Some bytes of its standard input; none at the end.
+    ///
+    /// # Errors
+    /// Where it has gone, or where this process is about to end and another may go on ([`is_hand_over`]).
+    fn read(&self, portion: Portion) -> std::io::Result<Vec<u8>>;
+
+    /// Bytes to its standard output.
+    ///
+    /// # Errors
+    /// Where it has gone, or reads nothing.
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Bytes to its standard error.
+    ///
+    /// # Errors
+    /// As above.
+    fn write_error(&self, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Whether nobody waits for the command any more.
+    fn is_gone(&self) -> bool;
+
+    /// Whether this process is about to end, and another may go on with the command.
+    fn is_ending(&self) -> bool;
+}
+
+/// What stands in the place of an error where another process may go on with a command.
+#[derive(Debug)]
+struct HandOver;
+
+impl std::fmt::Display for HandOver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the process that works on the command ends")
+    }
+}
+
+impl std::error::Error for HandOver {}
+
+/// The error that lets another process go on with a command.
+pub(crate) fn hand_over() -> std::io::Error {
+    std::io::Error::other(HandOver)
+}
+
+/// Whether an error lets another process go on with a command.
+pub(crate) fn is_hand_over(why: &std::io::Error) -> bool {
+    why.get_ref().is_some_and(|why| why.is::<HandOver>())
+}
+
+/// What of its surroundings another process has told.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Surroundings {
+    /// The folder that its relative paths start from.
+    pub(crate) folder: PathBuf,
+    pub(crate) variables: HashMap<OsString, OsString>,
+    /// Whether its standard input is a terminal.
+    pub(crate) asks: bool,
+    /// Whether its standard error is one.
+    pub(crate) tells: bool,
+    /// Columns of its standard output, if that is a terminal.
+    pub(crate) columns: Option<u16>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub(crate) fn here() -> std::io::Result<Self> {
+        let caller = Caller::here();
+        Ok(Surroundings {
+            folder: std::env::current_dir()?,
+            variables: std::env::vars_os().collect(),
+            asks: std::io::stdin().is_terminal(),
+            tells: caller.has_terminal(),
+            columns: caller.columns(),
+        })
+    }
+}
+
+/// Who typed a command.
+pub(crate) struct Caller(Side);
+
+enum Side {
+    Here(Here),
+    Far(Far),
+}
+
+/// Standard input of this process.
+#[derive(Default)]
+struct Here {
+    /// What was read of it, and is to be read again.
+    returned: Mutex<Vec<u8>>,
+    is_read: AtomicBool,
+}
+
+struct Far {
+    surroundings: Surroundings,
+    streams: Box<dyn Streams>,
+}
+
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Caller").field(&self.far_side().map(|far| &far.surroundings)).finish()
+    }
+}
+
+impl Caller {
+    /// Somebody who typed it at this process.
+    pub(crate) fn here() -> Self {
+        Caller(Side::Here(Here::default()))
+    }
+
+    /// Another process.
+    pub(crate) fn far(surroundings: Surroundings, streams: Box<dyn Streams>) -> Self {
+        Caller(Side::Far(Far { surroundings, streams }))
+    }
+
+    fn far_side(&self) -> Option<&Far> {
+        match &self.0 {
+            Side::Far(far) => Some(far),
+            Side::Here(_) => None,
+        }
+    }
+
+    /// The folder that relative paths start from; an empty path where that is the folder of this process.
+    pub(crate) fn folder(&self) -> &Path {
+        self.far_side().map_or(Path::new(""), |far| &far.surroundings.folder)
+    }
+
+    /// A path as it was typed.
+    pub(crate) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
+        self.far_side().and_then(|far| path.strip_prefix(&far.surroundings.folder).ok()).unwrap_or(path)
+    }
+
+    /// A variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        match self.far_side() {
+            Some(far) => far.surroundings.variables.get(OsStr::new(name)).cloned(),
+            None => std::env::var_os(name),
+        }
+    }
+
+    /// Standard input.
+    pub(crate) fn input(&self) -> Box<dyn BufRead + '_> {
+        self.reader(Portion::Any)
+    }
+
+    /// Standard input, for a command that answers each line before it reads the next. Another process may go on with it between two lines.
+    pub(crate) fn lines(&self) -> Box<dyn BufRead + '_> {
+        self.reader(Portion::Line)
+    }
+
+    fn reader(&self, portion: Portion) -> Box<dyn BufRead + '_> {
+        match &self.0 {
+            Side::Far(far) => {
+                let input = Input { streams: far.streams.as_ref(), portion, left: Vec::new(), at: 0 };
+                Box::new(BufReader::with_capacity(CHUNK, input))
+            }
+            Side::Here(here) => {
+                here.is_read.store(true, Ordering::SeqCst);
+                let returned = std::mem::take(&mut *here.returned());
+                Box::new(Cursor::new(returned).chain(std::io::stdin().lock()))
+            }
+        }
+    }
+
+    /// Whether a command has read of the standard input of this process.
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(&self.0, Side::Here(here) if here.is_read.load(Ordering::SeqCst))
+    }
+
+    /// Some bytes of the standard input of this process, for another one; none at the end.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub(crate) fn portion(&self, portion: Portion) -> std::io::Result<Vec<u8>> {
+        let Side::Here(here) = &self.0 else { return Ok(Vec::new()) };
+        let mut returned = here.returned();
+        let from_stream = returned.is_empty();
+        let mut stream = std::io::stdin().lock();
+        let ready = if from_stream { stream.fill_buf()? } else { &returned };
+        let end = ready.iter().position(|byte| *byte == b'\n').filter(|_| portion != Portion::Any);
+        let taken = end.map_or(ready.len(), |end| end + 1).min(CHUNK);
+        let some = ready.get(..taken).unwrap_or_default().to_vec();
+        if from_stream {
+            stream.consume(taken);
+        } else {
+            returned.drain(..taken);
+        }
+        Ok(some)
+    }
+
+    /// Puts back what was read, in front of the rest.
+    pub(crate) fn put_back(&self, bytes: &[u8]) {
+        if let Side::Here(here) = &self.0 {
+            here.returned().splice(..0, bytes.iter().copied());
+        }
+    }
+
+    /// Standard output.
+    pub(crate) fn output(&self) -> Box<dyn Write + '_> {
+        match self.far_side() {
+            Some(far) => Box::new(Shown { streams: far.streams.as_ref(), is_error: false }),
+            None => Box::new(std::io::stdout().lock()),
+        }
+    }
+
+    /// Standard error.
+    pub(crate) fn error(&self) -> Box<dyn Write + '_> {
+        match self.far_side() {
+            Some(far) => Box::new(Shown { streams: far.streams.as_ref(), is_error: true }),
+            None => Box::new(std::io::stderr()),
+        }
+    }
+
+    /// Columns of the terminal that standard output is, if it is one and says how many.
+    pub(crate) fn columns(&self) -> Option<u16> {
+        match self.far_side() {
+            Some(far) => far.surroundings.columns,
+            None => std::io::stdout().is_terminal().then(|| Table::new().width()).flatten(),
+        }
+    }
+
+    /// Whether standard error is a terminal.
+    pub(crate) fn has_terminal(&self) -> bool {
+        self.far_side().map_or_else(|| std::io::stderr().is_terminal(), |far| far.surroundings.tells)
+    }
+
+    /// Whether a person can be asked.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        let asks =
+            self.far_side().map_or_else(|| std::io::stdin().is_terminal(), |far| far.surroundings.asks);
+        asks && self.has_terminal()
+    }
+
+    /// Whether the command was typed at this process.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.0, Side::Here(_))
+    }
+
+    /// Whether nobody waits for the command any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.far_side().is_some_and(|far| far.streams.is_gone())
+    }
+
+    /// Ends a command without an end where nobody waits for it, or where another process can go on with it.
+    ///
+    /// # Errors
+    /// `BrokenPipe`, and that of [`is_hand_over`].
+    pub(crate) fn check(&self) -> std::io::Result<()> {
+        if self.is_gone() {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
+        if self.far_side().is_some_and(|far| far.streams.is_ending()) { Err(hand_over()) } else { Ok(()) }
+    }
+}
+
+impl Here {
+    fn returned(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a command of the shell that a summarizer is needs of whoever typed it: folder and variables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loan(Option<(PathBuf, HashMap<OsString, OsString>)>);
+
+impl Loan {
+    /// Those of a caller.
+    pub(crate) fn of(caller: &Caller) -> Self {
+        let lent = |far: &Far| (far.surroundings.folder.clone(), far.surroundings.variables.clone());
+        Loan(caller.far_side().map(lent))
+    }
+
+    /// Gives them to the command. What it says on its standard error reaches a person at this process only.
+    pub(crate) fn give(&self, command: &mut std::process::Command) {
+        if let Loan(Some((folder, variables))) = self {
+            command.env_clear().envs(variables).current_dir(folder).stderr(std::process::Stdio::null());
+        }
+    }
+}
+
+/// Standard input of another process.
+struct Input<'a> {
+    streams: &'a dyn Streams,
+    portion: Portion,
+    left: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.at == self.left.len() {
+            let is_within = self.left.last().is_some_and(|last| *last != b'\n');
+            let portion =
+                if is_within && self.portion == Portion::Line { Portion::RestOfLine } else { self.portion };
+            (self.left, self.at) = (self.streams.read(portion)?, 0);
+        }
+        let rest = self.left.get(self.at..).unwrap_or_default();
+        let taken = rest.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
+/// Standard output or standard error of another process.
+struct Shown<'a> {
+    streams: &'a dyn Streams,
+    is_error: bool,
+}
+
+impl Write for Shown<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let some = bytes.get(..CHUNK).unwrap_or(bytes);
+        match self.is_error {
+            true => self.streams.write_error(some)?,
+            false => self.streams.write(some)?,
+        }
+        Ok(some.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Questions of a client of the Model Context Protocol, put to the process that has the file open.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use oubliette::mcp::Question;
+use oubliette::tools::{Caller, ToolError};
+use serde_json::{Value, json};
+
+use crate::share::frames::{Frame, Sort};
+use crate::share::guest::Connection;
+use crate::share::order::Told;
+
+/// Connections that are kept for the next question.
+const IDLE_MAX: usize = 8;
+/// Bytes of a question that are sent at once.
+const CHUNK: usize = 64 << 10;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The question was not put, or can be put again.
+    Nobody,
+    /// The owner has gone in the middle, and may have done what was asked.
+    Lost,
+    /// The owner does not work for this process, and says why.
+    Refused(String),
+}
+
+/// The way to the process that has a file open. Each question has a connection to itself while it is answered.
+#[derive(Debug)]
+pub(crate) struct FarDesk {
+    file: PathBuf,
+    words: Vec<OsString>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl FarDesk {
+    /// To the owner of a file, for a process that was called with these words.
+    pub(crate) fn new(file: PathBuf, words: Vec<OsString>) -> Self {
+        FarDesk { file, words, idle: Mutex::default() }
+    }
+
+    /// Puts a question.
+    pub(crate) fn ask(
+        &self,
+        question: &Question,
+        caller: &dyn Caller,
+    ) -> Result<Result<Value, ToolError>, Unanswered> {
+        let line = format!("{}\n", json!(question));
+        loop {
+            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let is_kept = kept.is_some();
+            let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
+            match converse(&mut connection, line.as_bytes(), question.is_read(), caller) {
+                Ok(answer) => {
+                    let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+                    if idle.len() < IDLE_MAX {
+                        idle.push(connection);
+                    }
+                    return Ok(answer);
+                }
+                // One that was kept may be of an owner that has gone since.
+                Err(Unanswered::Nobody) if is_kept => {}
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<Connection, Unanswered> {
+        let mut connection = Connection::open(&self.file).map_err(|_| Unanswered::Nobody)?;
+        connection.give(&self.words).and_then(|()| connection.look_up()).map_err(|_| Unanswered::Nobody)?;
+        Ok(connection)
+    }
+}
+
+/// Sends a question piece by piece, as the owner asks for it, and waits for the answer.
+fn converse(
+    connection: &mut Connection,
+    question: &[u8],
+    reads: bool,
+    caller: &dyn Caller,
+) -> Result<Result<Value, ToolError>, Unanswered> {
+    let (mut pieces, mut text, mut complaint) = (question.chunks(CHUNK).peekable(), Vec::new(), Vec::new());
+    loop {
+        let Frame { sort, bytes } = match connection.next() {
+            Ok(frame) => frame,
+            // A client that has left is not waited for; the owner notices that nobody listens.
+            Err(why) if is_late(&why) && !caller.is_gone() => continue,
+            Err(_) => {
+                return Err(if reads || pieces.peek().is_some() {
+                    Unanswered::Nobody
+                } else {
+                    Unanswered::Lost
+                });
+            }
+        };
+        match sort {
+            Sort::MoreOfLine => {
+                // Where nobody is there to be sent it, the next frame is the last, or there is none.
+                let _ = pieces.next().map(|piece| connection.feed(piece));
+            }
+            Sort::HandOver => return Err(Unanswered::Nobody),
+            Sort::Output => text.extend_from_slice(&bytes),
+            Sort::Error => complaint.extend_from_slice(&bytes),
+            _ => return Err(Unanswered::Refused(String::from_utf8_lossy(&complaint).trim().to_owned())),
+        }
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = text.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(Told::Progress(done, of)) => caller.progress(done, of),
+                Ok(Told::Answer(answer)) => return Ok(answer),
+                Err(_) => return Err(Unanswered::Lost),
+            }
+        }
+    }
+}
+
+fn is_late(why: &std::io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}

@@ -1,0 +1,315 @@
+//! The owner: answers other processes while it has the file open.
+
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use oubliette::{Database, Durability};
+
+use crate::caller::{Caller, Portion, Streams, hand_over};
+use crate::share::address::socket_of;
+use crate::share::frames::{Arriving, Frame, Greeting, Sort, encoded};
+use crate::share::host::{Host, Terms};
+use crate::share::order::{Ended, Order, Work};
+
+/// Most guests at a time; each has a thread.
+const GUESTS_MAX: usize = 64;
+/// How often one who waits looks whether the process ends.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a guest may take to say what it wants, and how long one that is slow is waited for when the process ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a guest may read nothing of what it is sent.
+const UNREAD: Duration = Duration::from_secs(60);
+
+/// A listener beside the file.
+pub(super) struct Owner {
+    answering: Arc<Answering>,
+    socket: PathBuf,
+}
+
+/// What the threads of guests share.
+struct Answering {
+    host: Mutex<Option<Arc<Host>>>,
+    work: Work,
+    ending: AtomicBool,
+    guests: Mutex<usize>,
+    gone: Condvar,
+}
+
+impl Owner {
+    /// Listens. The caller holds the lock of the file, so a socket that stands there already was left behind.
+    ///
+    /// # Errors
+    /// In words, where there can be no socket.
+    pub(super) fn begin(database: &Database, terms: &Terms, work: Work) -> Result<Self, String> {
+        if terms.durability == Some(Durability::Batch) {
+            return Err("with --durability batch an answer may be lost, and others would not know".to_owned());
+        }
+        let socket = socket_of(database.path()).ok_or("the file has no place")?;
+        let listener = bind(&socket).map_err(|why| format!("{}: {why}", socket.display()))?;
+        let answering = Arc::new(Answering {
+            host: Mutex::new(Some(Arc::new(Host::new(database.clone(), terms)))),
+            work,
+            ending: AtomicBool::new(false),
+            guests: Mutex::new(0),
+            gone: Condvar::new(),
+        });
+        let owner = Owner { answering: Arc::clone(&answering), socket };
+        let accept = move || answering.accept(&listener);
+        match std::thread::Builder::new().name("guests".to_owned()).spawn(accept) {
+            Ok(_) => Ok(owner),
+            Err(why) => {
+                owner.end();
+                Err(why.to_string())
+            }
+        }
+    }
+
+    /// Takes nobody more, answers whom it has begun with, and takes the socket away. The lock of the file is still held, so the socket is
+    /// this process's own.
+    pub(super) fn end(self) {
+        let mut guests = self.answering.guests();
+        self.answering.ending.store(true, Ordering::SeqCst);
+        if let Err(why) = std::fs::remove_file(&self.socket) {
+            tracing::debug!(%why, "the socket is left behind; the next owner replaces it");
+        }
+        while *guests > 0 {
+            guests = self.answering.gone.wait(guests).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.answering.host.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// A listener with this name, for this user alone. It is made in a folder that nobody else can look into, so that there is no instant at
+/// which another user could reach it.
+fn bind(socket: &Path) -> std::io::Result<UnixListener> {
+    match std::fs::symlink_metadata(socket) {
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(std::io::Error::new(ErrorKind::AlreadyExists, "another sort of file has its name"));
+        }
+        _ => {}
+    }
+    let beside = socket.parent().unwrap_or(Path::new("."));
+    let private = std::fs::Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix(".s").permissions(private).tempdir_in(beside)?;
+    let draft = folder.path().join("s");
+    let listener = UnixListener::bind(&draft)?;
+    std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o600))?;
+    // A name that is too long for a guest to connect to is found here.
+    std::os::unix::net::SocketAddr::from_pathname(socket)?;
+    std::fs::rename(&draft, socket)?;
+    Ok(listener)
+}
+
+impl Answering {
+    fn guests(&self) -> std::sync::MutexGuard<'_, usize> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    fn accept(self: &Arc<Self>, listener: &UnixListener) {
+        for stream in listener.incoming() {
+            // Without a descriptor to spare, one that is waited for may become free.
+            let Ok(stream) = stream else {
+                std::thread::sleep(LOOK);
+                continue;
+            };
+            let mut guests = self.guests();
+            if self.is_ending() {
+                return;
+            }
+            let answering = Arc::clone(self);
+            if *guests >= GUESTS_MAX {
+                drop(guests);
+                refuse(&stream, "");
+                continue;
+            }
+            *guests += 1;
+            drop(guests);
+            let guest = Guest(answering);
+            // Where there is no thread the guest is dropped, and asks again.
+            let _ = std::thread::Builder::new().name("guest".to_owned()).spawn(move || guest.answer(stream));
+        }
+    }
+}
+
+/// One of the guests; counted until it is dropped.
+struct Guest(Arc<Answering>);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        *self.0.guests() -= 1;
+        self.0.gone.notify_all();
+    }
+}
+
+impl Guest {
+    fn answer(self, stream: UnixStream) {
+        // A guest that can't be told anything has gone.
+        let _ = self.serve(stream);
+    }
+
+    fn serve(&self, stream: UnixStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(LOOK))?;
+        stream.set_write_timeout(Some(LOOK))?;
+        let far = Arc::new(Far {
+            stream,
+            arriving: Mutex::default(),
+            is_gone: AtomicBool::new(false),
+            answering: Arc::clone(&self.0),
+        });
+        let greeting = far.expect(Sort::Greeting)?;
+        if let Err(why) = Greeting::check(&greeting) {
+            refuse(&far.stream, &why);
+            return Ok(());
+        }
+        far.send(Sort::Greeting, &Greeting::ours().bytes())?;
+        let order = far.expect(Sort::Order)?;
+        let order: Order = postcard::from_bytes(&order).map_err(std::io::Error::other)?;
+        let host = self.0.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let caller = Caller::far(order.surroundings, Box::new(Arc::clone(&far)));
+        let ended = match host {
+            Some(host) => (self.0.work)(order.words, caller, host),
+            None => Ended::HandOver,
+        };
+        match ended {
+            Ended::Exit(code) => far.send(Sort::Exit, &[code]),
+            Ended::HandOver => far.send(Sort::HandOver, &[]),
+        }
+    }
+}
+
+/// Says why no order is taken. A guest that does not read that finds out by itself.
+fn refuse(mut stream: &UnixStream, why: &str) {
+    let told = stream.set_write_timeout(Some(LOOK)).and_then(|()| encoded(Sort::Refused, why.as_bytes()));
+    let _ = told.and_then(|frame| stream.write_all(&frame));
+}
+
+/// The streams of a guest.
+struct Far {
+    stream: UnixStream,
+    arriving: Mutex<Arriving>,
+    is_gone: AtomicBool,
+    answering: Arc<Answering>,
+}
+
+fn is_late(why: &std::io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+impl Far {
+    /// The next frame, which must be of this sort and come soon.
+    fn expect(&self, wanted: Sort) -> std::io::Result<Vec<u8>> {
+        self.wait(
+            wanted,
+            |waited, _| if waited > PATIENCE { Err(ErrorKind::TimedOut.into()) } else { Ok(()) },
+        )
+    }
+
+    /// The next frame, which must be of this sort. `look` says from time to time whether it is still waited for; it is told how long, and
+    /// whether nothing has come so far.
+    fn wait(
+        &self,
+        wanted: Sort,
+        look: impl Fn(Duration, bool) -> std::io::Result<()>,
+    ) -> std::io::Result<Vec<u8>> {
+        let begun = Instant::now();
+        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match arriving.next(&mut &self.stream) {
+                Ok(Frame { sort, bytes }) if sort == wanted => return Ok(bytes),
+                Ok(_) => return Err(self.lost()),
+                Err(why) if is_late(&why) => look(begun.elapsed(), arriving.is_empty())?,
+                Err(_) => return Err(self.lost()),
+            }
+        }
+    }
+
+    /// Nobody is there any more, or somebody who speaks another language.
+    fn lost(&self) -> std::io::Error {
+        self.is_gone.store(true, Ordering::SeqCst);
+        ErrorKind::BrokenPipe.into()
+    }
+
+    fn send(&self, sort: Sort, bytes: &[u8]) -> std::io::Result<()> {
+        if self.is_gone.load(Ordering::SeqCst) {
+            return Err(self.lost());
+        }
+        let frame = encoded(sort, bytes)?;
+        let (mut rest, mut moved) = (frame.as_slice(), Instant::now());
+        while !rest.is_empty() {
+            match (&self.stream).write(rest) {
+                Ok(0) => return Err(self.lost()),
+                Ok(sent) => {
+                    rest = rest.get(sent..).unwrap_or_default();
+                    moved = Instant::now();
+                }
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) if is_late(&why) => {
+                    let most = if self.answering.is_ending() { PATIENCE } else { UNREAD };
+                    if moved.elapsed() > most {
+                        return Err(self.lost());
+                    }
+                }
+                Err(_) => return Err(self.lost()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Streams for Arc<Far> {
+    fn read(&self, portion: Portion) -> std::io::Result<Vec<u8>> {
+        let ending = || self.answering.is_ending();
+        match portion {
+            Portion::Any | Portion::RestOfLine => {
+                let wanted = if portion == Portion::Any { Sort::More } else { Sort::MoreOfLine };
+                self.send(wanted, &[])?;
+                let waited_for = |waited, _| match ending() && waited > PATIENCE {
+                    true => Err(self.lost()),
+                    false => Ok(()),
+                };
+                self.wait(Sort::Input, waited_for)
+            }
+            Portion::Line => {
+                if ending() {
+                    return Err(hand_over());
+                }
+                self.send(Sort::MoreOfLine, &[])?;
+                self.wait(
+                    Sort::Input,
+                    |_, nothing| if ending() && nothing { Err(hand_over()) } else { Ok(()) },
+                )
+            }
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.send(Sort::Output, bytes)
+    }
+
+    fn write_error(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.send(Sort::Error, bytes)
+    }
+
+    fn is_gone(&self) -> bool {
+        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked = self.stream.set_nonblocking(true).and_then(|()| arriving.next(&mut &self.stream));
+        // Nothing is due from a guest that was not asked.
+        if self.stream.set_nonblocking(false).is_err() || !matches!(&looked, Err(why) if is_late(why)) {
+            self.is_gone.store(true, Ordering::SeqCst);
+        }
+        self.is_gone.load(Ordering::SeqCst)
+    }
+
+    fn is_ending(&self) -> bool {
+        self.answering.is_ending()
+    }
+}

@@ -1,0 +1,131 @@
+//! Who answers what a client asks.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::limits::TOKEN_BYTES;
+use crate::model::{Query, Scope};
+use crate::tools::{Caller, ToolError, Toolbox, only_reads};
+
+/// Tokens of the briefing and of the prompt.
+const TOKENS: usize = 1_500;
+/// Hits of the prompt.
+const HITS: usize = 10;
+
+/// What a client of the Model Context Protocol asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Question {
+    /// Which tools there are: a list of their schemas.
+    Tools,
+    /// What a tool answers.
+    Call {
+        /// Its name, with dots.
+        name: String,
+        /// Its arguments, an object.
+        args: Value,
+    },
+    /// What of the memories a conversation should know from the start: a text.
+    Briefing,
+    /// What is remembered of a topic: a text. Its hits count as retrieved.
+    Recall {
+        /// What the conversation is about.
+        topic: String,
+    },
+}
+
+impl Question {
+    /// Whether it changes no memory, so that it may be asked again where no answer came. That a memory was found may then count twice.
+    ///
+    /// ```
+    /// use oubliette::mcp::Question;
+    /// use serde_json::json;
+    /// let call = |name: &str| Question::Call { name: name.to_owned(), args: json!({}) };
+    /// assert!(Question::Briefing.is_read() && call("search_memories").is_read());
+    /// assert!(!call("add_memory").is_read());
+    /// ```
+    pub fn is_read(&self) -> bool {
+        match self {
+            Question::Tools | Question::Briefing | Question::Recall { .. } => true,
+            Question::Call { name, .. } => only_reads(name),
+        }
+    }
+
+    pub(super) fn call(name: &str, args: Value) -> Self {
+        Question::Call { name: name.to_owned(), args }
+    }
+}
+
+/// Who answers: the tools of a namespace that is open here, or somebody who asks another process.
+///
+/// ```
+/// use oubliette::mcp::{Desk, Question, Server};
+/// use oubliette::tools::{Caller, ToolError, Toolbox};
+/// use serde_json::{Value, json};
+///
+/// /// Forwards what it is asked, and keeps count.
+/// struct Counting(Toolbox, std::sync::atomic::AtomicUsize);
+///
+/// impl Desk for Counting {
+///     fn respond(&self, question: Question, caller: &dyn Caller) -> Result<Value, ToolError> {
+///         self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///         self.0.respond(question, caller)
+///     }
+/// }
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let server = Server::new(Counting(Toolbox::new(team), 0.into()));
+/// # drop(server);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Desk: Send + Sync {
+    /// The answer to a question, in the form that the question says. `caller` hears of the progress of a long one, and may leave.
+    ///
+    /// # Errors
+    /// When the question is refused. Nothing has changed then, unless the error says that this is not known.
+    fn respond(&self, question: Question, caller: &dyn Caller) -> Result<Value, ToolError>;
+}
+
+impl<D: Desk + ?Sized> Desk for Arc<D> {
+    fn respond(&self, question: Question, caller: &dyn Caller) -> Result<Value, ToolError> {
+        D::respond(self, question, caller)
+    }
+}
+
+impl Desk for Toolbox {
+    fn respond(&self, question: Question, caller: &dyn Caller) -> Result<Value, ToolError> {
+        let failed = |why: Error| ToolError::of_error(&why);
+        match question {
+            Question::Tools => Ok(json!(self.all_schemas())),
+            Question::Call { name, args } => self.call_for(&name, args, caller),
+            Question::Briefing => {
+                let briefed = self.namespace().briefing(&Scope::Shared, TOKENS).map_err(failed)?;
+                Ok(briefed
+                    .iter()
+                    .map(|one| format!("- {}\n", one.memory.row_text))
+                    .collect::<String>()
+                    .into())
+            }
+            Question::Recall { topic } => recall(self, &topic).map(Value::from).map_err(failed),
+        }
+    }
+}
+
+/// What is remembered of a topic.
+fn recall(tools: &Toolbox, topic: &str) -> Result<String, Error> {
+    let query = Query::text(topic).k(HITS).track(true);
+    let found = tools.namespace().search(query)?;
+    let mut text = format!("What is remembered of {topic}:\n");
+    let mut left = TOKENS * TOKEN_BYTES;
+    for hit in found.hits {
+        let Some(rest) = left.checked_sub(hit.text.len()) else { break };
+        left = rest;
+        text.push_str(&format!("- {}\n", hit.text));
+    }
+    text.push_str("Use what fits. Say so where it does not answer the question.");
+    Ok(text)
+}
