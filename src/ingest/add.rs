@@ -429,19 +429,25 @@ impl NamespaceWriter<'_, '_, '_> {
             if old == new || vitals.times.superseded_by() == Some(new) {
                 continue;
             }
-            self.supersede(old, new, mode, draft.fields.valid_from.value().copied())?;
+            self.supersede(name, new, mode, draft.fields.valid_from.value().copied())?;
         }
         Ok(())
     }
 
-    /// Lets one memory take the place of another. Without an instant, the world changed now.
+    /// Lets one memory take the place of another. Without an instant, the world changed now. A key stands for its own write
+    /// alone: other writers of the same text keep it.
     pub(crate) fn supersede(
         &mut self,
-        old: MemoryId,
+        old: &str,
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<crate::model::Time>,
     ) -> Result<()> {
+        // A row that is to take its own place is refused as it is.
+        let old = match self.find(old)? {
+            (id, Some(number)) if id != new => self.set_apart(id, number)?,
+            (id, _) => id,
+        };
         let at = at.unwrap_or(self.now());
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(RuleId::SUPERSEDE, change).map(|_| ())

@@ -45,6 +45,7 @@ mod gc_report;
 mod goals;
 mod growth;
 mod habit;
+mod holders;
 mod index;
 mod indexes;
 mod inverses;

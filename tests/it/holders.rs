@@ -1,0 +1,201 @@
+//! A row that several writers share: what is done through the key of one of them leaves the others their record
+//! (MODEL-8, LIFE-6).
+
+use std::collections::BTreeSet;
+
+use crate::world::{World, axis, text};
+use oubliette::memory::SupersedeMode;
+use oubliette::{Decision, ErrorKind, MemoryId, State};
+
+const WAITING: &str = "status: waiting";
+
+/// A world where `t1`, `t2` and a write without a key share a row.
+fn shared() -> (World, MemoryId) {
+    let world = World::at(10);
+    let id = world.add(text(WAITING).key("t1").tag("one").vector(axis(0))).id;
+    world.add(text(WAITING).key("t2").tag("two"));
+    assert_eq!(world.add(text(WAITING)).id, id);
+    world.set(300);
+    (world, id)
+}
+
+/// Texts of everything that is live.
+fn texts(world: &World) -> BTreeSet<String> {
+    world.live().iter().map(|id| world.row(id).text).collect()
+}
+
+fn said(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// MODEL-8, LIFE-6: each way to supersede by a key takes along that key's write and no other.
+#[test]
+fn model_8_a_supersession_by_key_takes_that_keys_write_alone() {
+    type Way = fn(&World);
+    let ways: [(&str, Way, &[&str]); 4] = [
+        (
+            "supersede_all",
+            |world| {
+                let new = world.add(text("parser done").key("p")).id;
+                world.ns.supersede_all(["t1"], new, SupersedeMode::Replaced, None).unwrap();
+            },
+            &["p", "t1"],
+        ),
+        (
+            "supersedes",
+            |world| {
+                let mut draft = text("parser done").key("p");
+                draft.supersedes = vec!["t1".to_owned()];
+                world.add(draft);
+            },
+            &["p", "t1"],
+        ),
+        (
+            "replace",
+            |world| {
+                drop(world.ns.replace(["t1"], text("parser done"), SupersedeMode::Replaced, None).unwrap())
+            },
+            &["t1"],
+        ),
+        (
+            "replace under another key",
+            |world| {
+                let draft = text("parser done").key("p");
+                drop(world.ns.replace(["t1"], draft, SupersedeMode::Replaced, None).unwrap());
+            },
+            &["p", "t1"],
+        ),
+    ];
+    for (way, supersede, keys) in ways {
+        let (world, id) = shared();
+        supersede(&world);
+        assert_eq!(texts(&world), said(&[WAITING, "parser done"]), "{way}");
+        let (done, kept) = (world.row("t1"), world.row("t2"));
+        assert_eq!((done.text.as_str(), kept.id), ("parser done", id), "{way}");
+        assert_eq!(done.keys, keys, "{way}");
+        assert_eq!(kept.keys, ["t2"], "{way}");
+        assert_eq!(
+            (kept.tags, kept.holders.len()),
+            (vec!["two".to_owned()], 2),
+            "{way}: the keyless write stays"
+        );
+        // The earlier version of the key is its own.
+        let history = world.ns.history("t1").unwrap();
+        let versions: Vec<_> = history.versions.iter().map(|version| world.row(version.id).text).collect();
+        assert_eq!(versions, ["parser done", WAITING], "{way}");
+        let apart = history.versions[1].id;
+        assert!(apart != id && world.row(apart).state == State::Superseded, "{way}");
+        assert_eq!(world.row(apart).tags, ["one"], "{way}");
+        world.check();
+
+        // The other writer can now say something of its own, and each fact stays.
+        world.ns.replace(["t2"], text("lexer done"), SupersedeMode::Replaced, None).unwrap();
+        assert_eq!(texts(&world), said(&[WAITING, "parser done", "lexer done"]), "{way}");
+        world.forget_id(id);
+        assert_eq!(texts(&world), said(&["parser done", "lexer done"]), "{way}");
+        world.check();
+    }
+}
+
+/// LIFE-6: an id names the whole row, so all its writers go along.
+#[test]
+fn life_6_a_supersession_by_id_takes_every_write() {
+    let (world, id) = shared();
+    let new = world.add(text("parser done").key("p")).id;
+    world.ns.supersede_all([id], new, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(texts(&world), said(&["parser done"]));
+    assert_eq!(world.row("t1").id, new);
+    assert_eq!(world.row("t2").id, new);
+    world.check();
+}
+
+/// LIFE-6, LIFE-7: what a key superseded comes back to that key, and a repeat changes nothing.
+#[test]
+fn life_7_a_write_that_was_set_apart_is_restored_and_undone() {
+    let (world, id) = shared();
+    let run = world.start_import();
+    let mut draft = text("parser done").key("p");
+    draft.supersedes = vec!["t1".to_owned()];
+    let new = world.import(run, vec![draft.clone()])[0].id;
+    let again = world.import(run, vec![draft]);
+    assert_eq!((again[0].id, &again[0].decision), (new, &Decision::Unchanged));
+    assert_eq!(world.ns.history("t1").unwrap().versions.len(), 2);
+    world.ns.undo(run).unwrap();
+    assert_eq!(texts(&world), said(&[WAITING]));
+    let back = world.row("t1");
+    assert!(back.id != id && back.keys == ["t1"]);
+    assert_eq!(world.row("t2").id, id);
+    world.check();
+
+    let new = world.ns.replace(["t1"], text("parser done"), SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(new.decision, Decision::Revised { old: back.id });
+    world.ns.restore(back.id).unwrap();
+    assert_eq!(world.row("t1").id, back.id);
+    world.check();
+
+    // Forgetting the key leaves nothing of it and nothing of the others is touched.
+    world.ns.replace(["t1"], text("parser done"), SupersedeMode::Replaced, None).unwrap();
+    world.forget(&["t1"]);
+    assert_eq!(world.row(id).keys, ["t2"]);
+    assert!(!texts(&world).contains("parser done"));
+    world.check();
+}
+
+/// MODEL-8: two names of one row are two writes of it, and a memory does not supersede itself through a key.
+#[test]
+fn model_8_several_keys_of_one_row() {
+    let (world, id) = shared();
+    let new = world.add(text("all done")).id;
+    world.ns.supersede_all(["t1", "t2"], new, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(texts(&world), said(&[WAITING, "all done"]));
+    assert!(world.row(id).keys.is_empty());
+    assert_eq!(world.row(new).keys, ["t1", "t2"]);
+    world.check();
+
+    let (world, _) = shared();
+    let why = world.ns.supersede_all(["t1"], "t2", SupersedeMode::Replaced, None).unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Conflict);
+    assert_eq!(texts(&world), said(&[WAITING]));
+    assert_eq!(world.row("t1").keys, ["t1", "t2"]);
+    world.check();
+}
+
+/// MODEL-8: a contradiction or a pin through a key is a change of that key's write.
+#[test]
+fn model_8_contradict_and_pin_by_key_leave_the_others() {
+    let (world, id) = shared();
+    world.ns.contradict("t1", None).unwrap();
+    assert_eq!(world.live(), [id]);
+    assert_eq!(world.row("t2").valid_to, None);
+    assert_eq!(world.row("t1").valid_to, Some(world.now()));
+    world.check();
+
+    let (world, id) = shared();
+    let pinned = world.ns.pin("t1", true).unwrap();
+    assert_eq!(pinned.key.as_deref(), Some("t1"));
+    assert!(world.row("t1").is_protected() && !world.row("t2").is_protected());
+    world.check();
+
+    // By id the memory is changed for all, and a key that lets go keeps it for the others.
+    world.ns.pin(id, true).unwrap();
+    let loose = world.ns.pin("t2", false).unwrap().id;
+    assert!(
+        world.row("t1").is_protected() && world.row(id).is_protected() && !world.row("t2").is_protected()
+    );
+    world.forget_id(loose);
+    world.add(text(WAITING).key("t2"));
+    world.check();
+    assert_eq!(world.row("t2").id, id);
+    world.ns.contradict(id, None).unwrap();
+    assert_eq!(world.live(), [pinned.id]);
+    world.check();
+
+    // A key that only leads to the text of others has no write there to change.
+    let world = World::at(10);
+    let old = world.add(text("Ann lives in Ghent").key("home")).id;
+    let new = world.add(text("Ann lives in Bruges").key("bruges")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    for refused in [world.ns.contradict("home", None), world.ns.pin("home", true)] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+    }
+}
