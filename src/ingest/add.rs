@@ -12,7 +12,8 @@ use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
+    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode,
+    Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::{PartId, Rows};
@@ -33,6 +34,9 @@ const EQUALS_MAX: usize = 8;
 
 /// Why a row of equal content does not stand for a write: a row has no more tags than a draft may have.
 const TAGS_FULL: &str = "equal content, tags full";
+
+/// Why a row of equal content does not stand for a write: it ends, as its writer was promised, before the write may.
+const ENDS_EARLIER: &str = "equal content, ends earlier";
 
 /// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
@@ -137,13 +141,13 @@ impl NamespaceWriter<'_, '_, '_> {
                 return self.absorb(prepared, rank.id, rule, evidence, hints);
             }
             if let Some((id, (rule, evidence))) = self.operational_step(prepared, part)?
-                && self.has_room(id, draft, &mut hints)?
+                && self.may_take(id, draft, &mut hints)?
             {
                 return self.absorb(prepared, id, rule, evidence, hints);
             }
         }
         if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)?
-            && self.has_room(id, draft, &mut hints)?
+            && self.may_take(id, draft, &mut hints)?
         {
             return self.absorb(prepared, id, RuleId::VECTOR, evidence, hints);
         }
@@ -151,14 +155,27 @@ impl NamespaceWriter<'_, '_, '_> {
         self.store(prepared, id, part, hints)
     }
 
-    /// Whether a row that would stand for a draft has room for its tags. If not, a hint says so.
-    fn has_room(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
-        let (_, content) = self.ledger.load(self.ns(), id)?;
-        let fits = tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default());
-        if !fits {
-            note(hints, id, TAGS_FULL);
+    /// Whether a row that would stand for a draft has room for its tags, and lives as long as the draft. If not, a hint
+    /// says so.
+    fn may_take(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let why = self.why_apart(draft, &vitals, &content);
+        if let Some(why) = why {
+            note(hints, id, why);
         }
-        Ok(fits)
+        Ok(why.is_none())
+    }
+
+    /// Why a row of equal content can not stand for a draft.
+    fn why_apart(&self, draft: &Draft, vitals: &Vitals, content: &Content) -> Option<&'static str> {
+        if !tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
+            return Some(TAGS_FULL);
+        }
+        // Whoever wrote the row was promised its end, and whoever writes the draft named no end: neither may change
+        // what becomes of the other.
+        let mut write = self.parts_of(draft).vitals;
+        expire(&mut write, draft.expiry.unwrap_or_default(), self.policy);
+        vitals.life().promises_less_than(write.life()).then_some(ENDS_EARLIER)
     }
 
     /// The current rows of a partition with the fingerprint of a draft.
@@ -232,10 +249,8 @@ impl NamespaceWriter<'_, '_, '_> {
             (false, true) if self.absorbs_spacing(&draft.text, &content.text) => RuleId::NORMALIZED,
             (false, _) => return Ok(Match::Near("equal fingerprint")),
         };
-        Ok(match tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
-            true => Match::Absorbs(rule, vitals.rank(id)),
-            false => Match::Near(TAGS_FULL),
-        })
+        let apart = self.why_apart(draft, &vitals, &content);
+        Ok(apart.map_or_else(|| Match::Absorbs(rule, vitals.rank(id)), Match::Near))
     }
 
     fn absorbs_spacing(&self, new: &str, old: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::index::holder_of_key;
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{MemoryId, Partition, Parts, Patch, Time};
+use crate::model::{Expiry, MemoryId, Partition, Parts, Patch, Time};
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Messages;
 
@@ -89,6 +89,10 @@ impl Prepared {
         let Some(vitals) = vitals.filter(|vitals| vitals.times.is_current(now)) else {
             return Ok(false);
         };
+        // A row with an end of a caller's may end before the write would, and is then no home for it.
+        if matches!(draft.expiry, None | Some(Expiry::Tier)) && vitals.life().is_promised_end() {
+            return Ok(false);
+        }
         let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.text == draft.text);
         Ok(content.is_some_and(|content| Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content)))
     }

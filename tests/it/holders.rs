@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, text};
-use oubliette::memory::SupersedeMode;
+use oubliette::memory::{Expiry, SupersedeMode, TombstoneReason};
 use oubliette::{Decision, ErrorKind, MemoryId, State};
 
 const WAITING: &str = "status: waiting";
@@ -198,4 +198,55 @@ fn model_8_contradict_and_pin_by_key_leave_the_others() {
     for refused in [world.ns.contradict("home", None), world.ns.pin("home", true)] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
     }
+}
+
+/// DEDUP-55, LIFE-56, V-317: a write that named no end does not end with a row to which another writer gave one.
+#[test]
+fn dedup_55_a_write_without_an_end_outlives_one_that_has_one() {
+    for (first, second) in [(Some("t1"), Some("t2")), (None, None)] {
+        let world = World::new();
+        let named = |key: Option<&str>| match key {
+            Some(key) => text("Ann is allergic to nuts").key(key),
+            None => text("Ann is allergic to nuts"),
+        };
+        let short = world.add(named(first).expiry(Expiry::After("1h".parse().unwrap()))).id;
+        world.advance("10m");
+        let long = world.add(named(second));
+        assert_eq!(long.decision, Decision::Stored);
+        assert_eq!(
+            long.hints.iter().map(|hint| (hint.id, hint.why)).collect::<Vec<_>>(),
+            [(short, "equal content, ends earlier")]
+        );
+        // Whoever says it again joins the one that lives on, and a longer end of a caller's is one as well.
+        assert_eq!(world.add(named(None)).id, long.id);
+        world.advance("49m");
+        assert_eq!(world.live(), [short, long.id]);
+        world.advance("1m");
+        assert_eq!(world.live(), [long.id]);
+        assert_eq!(world.row(long.id).expires_at, None);
+        world.check();
+        world.db.maintain().unwrap();
+        assert_eq!(world.tombstone(short).reason, TombstoneReason::Expired);
+        world.check();
+    }
+
+    // Forgetting the longer one leaves the promise of the shorter one.
+    let world = World::new();
+    let short = world.add(text("omega fact").key("o1").expiry(Expiry::After("1h".parse().unwrap()))).id;
+    world.add(text("omega fact").key("o2"));
+    world.forget(&["o2"]);
+    assert_eq!(world.live(), [short]);
+    world.advance("1h");
+    assert!(world.live().is_empty());
+
+    // An end that a caller names is the later of both, and an end of the tier's that comes sooner changes nothing.
+    let world = World::new();
+    let day = |days: &str| Expiry::After(days.parse().unwrap());
+    let id = world.add(text("delta").expiry(day("1h"))).id;
+    assert_eq!(world.add(text("delta").expiry(day("9h"))).id, id);
+    assert_eq!(world.row(id).expires_at, Some(world.ahead("9h")));
+    assert_eq!(world.add(text("delta").expiry(Expiry::Never)).id, id);
+    assert_eq!(world.row(id).expires_at, None);
+    assert_eq!(world.add(text("delta")).id, id);
+    world.check();
 }

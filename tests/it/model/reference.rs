@@ -164,7 +164,9 @@ impl Model {
         }
         let equals = self.rows.iter().filter(|(_, row)| {
             let alike = row.text == write.text && row.agent == write.agent;
-            alike && row.current(now) && (row.valid_from, row.valid_to) == write.valid
+            // A write that names no end is not to end with a row that has one.
+            let lasts = row.expires.is_none() || write.expiry.is_some();
+            alike && lasts && row.current(now) && (row.valid_from, row.valid_to) == write.valid
         });
         // The canonical one absorbs (DEDUP-15); ids ascend as rows come to be.
         let equal = equals.max_by_key(|(id, row)| (row.reinforcement, Reverse(**id)));
@@ -185,8 +187,7 @@ impl Model {
             row.reinforcement += 1;
             // A row that waits for a vector takes the one that comes with the same content.
             row.vector = row.vector.or(write.vector);
-            // The later of what the writes gave; one that gave none moves no end that another gave.
-            row.expires = row.expires.map(|end| write.expiry.map_or(end, |other| end.max(other)));
+            row.expires = row.expires.zip(write.expiry).map(|(end, other)| end.max(other));
             let number = row.next_number();
             let shared = row.holders.iter_mut().find(|other| {
                 hold.key.is_none()
