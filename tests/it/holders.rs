@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, text};
-use oubliette::memory::{Expiry, SupersedeMode, TombstoneReason};
-use oubliette::{Decision, ErrorKind, MemoryId, State};
+use oubliette::memory::SupersedeMode;
+use oubliette::memory::{AuthorKind, Expiry, TombstoneReason};
+use oubliette::{Decision, ErrorKind, Filter, Forget, Kind, MemoryId, Scope, State};
 
 const WAITING: &str = "status: waiting";
 
@@ -248,5 +249,58 @@ fn dedup_55_a_write_without_an_end_outlives_one_that_has_one() {
     assert_eq!(world.add(text("delta").expiry(Expiry::Never)).id, id);
     assert_eq!(world.row(id).expires_at, None);
     assert_eq!(world.add(text("delta")).id, id);
+    world.check();
+}
+
+/// A world with an aggregate of three messages: its memory, and that of the first message.
+fn spam() -> (World, MemoryId, MemoryId) {
+    let world = World::new();
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let mut draft = text("spam nebula-orchid-77 run").kind(Kind::Message).tag("sp");
+        draft.fields.author_kind = Some(AuthorKind::Bot).into();
+        draft.fields.author_id = Some("botty".to_owned()).into();
+        draft.fields.channel = Some("ops".to_owned()).into();
+        all.push(world.add(draft).id);
+        world.advance("1m");
+    }
+    assert_eq!(all[1], all[2]);
+    (world, all[1], all[0])
+}
+
+/// MODEL-30: the first message of an aggregate says what the aggregate says, so it goes with it.
+#[test]
+fn model_30_an_aggregate_is_forgotten_with_its_first_message() {
+    type Way = fn(&World, MemoryId) -> Forget;
+    let ways: [(&str, Way); 3] = [
+        ("id", |_, id| Forget::names([id.to_string()])),
+        ("key", |world, id| Forget::names(world.row(id).keys)),
+        ("filter", |_, _| Forget::filter(Filter::parse(r#"{"kind": "aggregate"}"#).unwrap(), Scope::Any)),
+    ];
+    for (name, way) in ways {
+        let (world, aggregate, first) = spam();
+        assert_eq!(world.row(first).state, State::Superseded);
+        let what = way(&world, aggregate);
+        let plan = world.ns.forget_plan(what.clone()).unwrap();
+        assert_eq!((plan.live, plan.superseded), (1, 1), "{name}");
+        let answer = world.ns.forget(what).unwrap();
+        assert_eq!((answer.forgotten, answer.versions_left), (1, 0), "{name}");
+        assert!(answer.derived.is_empty(), "{name}");
+        for id in [aggregate, first] {
+            assert_eq!(world.tombstone(id).reason, TombstoneReason::Forget, "{name}");
+        }
+        assert!(world.ns.restore(first).is_err(), "{name}");
+        world.check();
+        world.db.compact().unwrap();
+        let bytes = std::fs::read(world.path()).unwrap();
+        assert!(!bytes.windows(16).any(|window| window == b"nebula-orchid-77"), "{name}");
+    }
+
+    // Whoever keeps what was merged is told of it.
+    let (world, aggregate, first) = spam();
+    let names = vec![aggregate.to_string()];
+    let what = Forget::Names { names, keep_history: false, also_merged: false, with_history: false };
+    assert_eq!(world.ns.forget(what).unwrap().versions_left, 1);
+    assert_eq!(world.row(first).state, State::Superseded);
     world.check();
 }
