@@ -64,7 +64,8 @@ impl Forget {
         Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
     }
 
-    /// Every write that brought `tag`, in every partition.
+    /// Every write that brought `tag`, in every partition. A repeated message that an aggregate counts brings no tag: the
+    /// aggregate stays, and the answer names it as derived.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};
