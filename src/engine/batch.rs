@@ -10,8 +10,8 @@ use crate::index::slots;
 use crate::ingest::{ForgetNames, NamespaceWriter, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
-    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Partition,
-    Patch, Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Partition, Patch,
+    Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
 };
 use crate::recall::{Got, SearchResult, Source};
 use crate::store::{IndexId, PartId, Rows, WriteTx};
@@ -383,13 +383,14 @@ impl Batch<'_, '_, '_, '_> {
         self.session.known_writer(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }
 
-    /// The memory by this name, for a change of the whole memory: the key of one of several writers of a text gets a memory
-    /// of its own first.
-    pub(super) fn set_apart(&mut self, namespace: &NamespaceName, name: &Name) -> Result<MemoryId> {
+    /// The name under which a memory is superseded as a whole: its id, where one of several writers of a text gets a memory of
+    /// its own first. The key of a memory that is replaced at an instant ahead stays that key.
+    pub(super) fn set_apart(&mut self, namespace: &NamespaceName, name: &Name) -> Result<Name> {
         let mut writer = self.session.known_writer(namespace)?;
         match writer.find(name.as_str())? {
-            (id, Some(number)) => writer.set_apart(id, number),
-            (id, None) => Ok(id),
+            (id, Some(_)) if writer.is_replaced_ahead(id)? => Ok(name.clone()),
+            (id, Some(number)) => writer.set_apart(id, number).map(Name::from),
+            (id, None) => Ok(Name::from(id)),
         }
     }
 

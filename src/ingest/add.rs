@@ -96,12 +96,12 @@ impl NamespaceWriter<'_, '_, '_> {
         self.write_through_key(prepared, id, number, on_key).map(Some)
     }
 
-    /// The current row of a partition that holds `key`, with the number of the holder.
+    /// The row of a partition that a write under `key` changes, with the number of the holder.
     ///
     /// # Errors
     /// `KeyInOtherPartition`.
     pub(super) fn held_in(&self, key: &str, part: PartId) -> Result<Option<(MemoryId, u32)>> {
-        let Some((id, number)) = self.current_holder(key)? else { return Ok(None) };
+        let Some((id, number)) = self.holder_to_change(key)? else { return Ok(None) };
         let vitals = self.ledger.tx.vitals(self.ns(), id)?;
         let held = vitals.map_or(part, |vitals| PartId(vitals.place.partition));
         if held != part {
@@ -458,14 +458,23 @@ impl NamespaceWriter<'_, '_, '_> {
         mode: SupersedeMode,
         at: Option<crate::model::Time>,
     ) -> Result<()> {
-        // A row that is to take its own place is refused as it is.
-        let old = match self.find(old)? {
-            (id, Some(number)) if id != new => self.set_apart(id, number)?,
-            (id, _) => id,
-        };
         let at = at.unwrap_or(self.now());
+        let (mut old, number) = self.find(old)?;
+        let mut ahead = None;
+        // A row that is to take its own place is refused as it is.
+        if let Some(number) = number.filter(|_| old != new) {
+            ahead = self.ahead_of(old)?;
+            // What is true by then is another memory, to which the key leads.
+            if let Some(later) = ahead.take_if(|ahead| ahead.at <= at || ahead.new == new) {
+                old = later.new;
+            } else {
+                ahead.map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+                old = self.set_apart(old, number)?;
+            }
+        }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
-        self.apply(RuleId::SUPERSEDE, change).map(|_| ())
+        self.apply(RuleId::SUPERSEDE, change)?;
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(ahead, new))
     }
 }
 

@@ -174,7 +174,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
             });
         }
-        if vitals.times.superseded.is_some() {
+        // Until the instant at which another memory takes its place, a key changes what is true.
+        if vitals.times.superseded.is_some() && (number.is_none() || self.ahead_of(id)?.is_none()) {
             return Err(Error::Conflict {
                 what: format!("update {name}"),
                 why: "it is superseded".to_owned(),
@@ -226,6 +227,20 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Changes in place, by revision, or by copy on write. Returns where the write stands now.
     fn change(
+        &mut self,
+        id: MemoryId,
+        through: Through,
+        edit: Edit,
+        mode: SupersedeMode,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let Some(ahead) = self.ahead_of(id)? else { return self.change_current(id, through, edit, mode) };
+        self.bring_back(ahead)?;
+        let changed = self.change_current(id, through, edit, mode)?;
+        self.replace_ahead(ahead, changed.0)?;
+        Ok(changed)
+    }
+
+    fn change_current(
         &mut self,
         id: MemoryId,
         through: Through,

@@ -82,9 +82,11 @@ fn model_8_a_supersession_by_key_takes_that_keys_write_alone() {
         );
         // The earlier version of the key is its own.
         let history = world.ns.history("t1").unwrap();
-        let versions: Vec<_> = history.versions.iter().map(|version| world.row(version.id).text).collect();
-        assert_eq!(versions, ["parser done", WAITING], "{way}");
-        let apart = history.versions[1].id;
+        let versions: BTreeSet<_> =
+            history.versions.iter().map(|version| world.row(version.id).text).collect();
+        assert_eq!((history.versions.len(), versions), (2, said(&[WAITING, "parser done"])), "{way}");
+        let apart =
+            history.versions.iter().map(|version| version.id).find(|version| *version != done.id).unwrap();
         assert!(apart != id && world.row(apart).state == State::Superseded, "{way}");
         assert_eq!(world.row(apart).tags, ["one"], "{way}");
         world.check();
@@ -132,6 +134,7 @@ fn life_7_a_write_that_was_set_apart_is_restored_and_undone() {
     assert_eq!(new.decision, Decision::Revised { old: back.id });
     world.ns.restore(back.id).unwrap();
     assert_eq!(world.row("t1").id, back.id);
+    world.forget_id(new.id);
     world.check();
 
     // Forgetting the key leaves nothing of it and nothing of the others is touched.
@@ -302,5 +305,124 @@ fn model_30_an_aggregate_is_forgotten_with_its_first_message() {
     let what = Forget::Names { names, keep_history: false, also_merged: false, with_history: false };
     assert_eq!(world.ns.forget(what).unwrap().versions_left, 1);
     assert_eq!(world.row(first).state, State::Superseded);
+    world.check();
+}
+
+/// A world where Paris takes the place of Ghent in an hour: the two memories.
+fn moving() -> (World, MemoryId, MemoryId) {
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent").key("home").tag("ann")).id;
+    let paris = world.add(text("Ann lives in Paris")).id;
+    let at = world.ahead("1h").as_millis();
+    world.supersede(ghent, paris, SupersedeMode::Replaced, Some(at)).unwrap();
+    world.advance("10m");
+    (world, ghent, paris)
+}
+
+/// LIFE-6, V-211: until a supersession ahead the key means the old text, for every reader and writer.
+#[test]
+fn life_6_a_key_means_what_is_true_until_a_supersession_ahead() {
+    let (world, ghent, paris) = moving();
+    let row = world.row("home");
+    assert_eq!((row.id, row.also), (ghent, Some(paris)), "both ids are shown");
+    world.advance("50m");
+    assert_eq!((world.row("home").id, world.row("home").also), (paris, None));
+
+    // A write in between says what is true until then.
+    type Way = fn(&World) -> MemoryId;
+    let ways: [(&str, Way); 4] = [
+        ("add", |world| world.add(text("Ann lives in Rome").key("home")).id),
+        ("update", |world| {
+            world.ns.update("home", oubliette::Patch::new().text("Ann lives in Rome")).unwrap().id
+        }),
+        ("replace", |world| {
+            let rome = text("Ann lives in Rome");
+            world.ns.replace(["home"], rome, SupersedeMode::Replaced, None).unwrap().id
+        }),
+        ("supersede", |world| {
+            let rome = world.add(text("Ann lives in Rome")).id;
+            world.ns.supersede_all(["home"], rome, SupersedeMode::Replaced, None).unwrap();
+            rome
+        }),
+    ];
+    for (name, way) in ways {
+        let (world, ghent, paris) = moving();
+        let until = world.ahead("50m");
+        let rome = way(&world);
+        assert_eq!(texts(&world), said(&["Ann lives in Rome"]), "{name}");
+        let row = world.row("home");
+        assert_eq!((row.id, row.also, row.valid_to), (rome, Some(paris), Some(until)), "{name}");
+        assert!(!world.is_live(ghent) && row.keys.contains(&"home".to_owned()), "{name}");
+        world.check();
+        // Once more, and then the instant comes.
+        let oslo = world.add(text("Ann lives in Oslo").key("home")).id;
+        assert!(world.row("home").id == oslo && world.is_live(oslo), "{name}");
+        world.advance("50m");
+        assert_eq!(texts(&world), said(&["Ann lives in Paris"]), "{name}");
+        assert_eq!(world.row("home").id, paris, "{name}");
+        world.check();
+        // All that the key said goes with the key.
+        world.forget(&["home"]);
+        assert!(
+            world.get(oslo).unwrap().into_memory().is_none()
+                && world.get(ghent).unwrap().into_memory().is_none()
+        );
+        assert_eq!(texts(&world), said(&["Ann lives in Paris"]), "{name}: another write said it");
+        world.check();
+    }
+}
+
+/// LIFE-6: what changes no text changes the memory that is true now, and it still ends at the instant ahead.
+#[test]
+fn life_6_changes_by_key_before_a_supersession_ahead() {
+    let (world, ghent, paris) = moving();
+    let until = world.ahead("50m");
+    assert_eq!(world.add(text("Ann lives in Ghent").key("home")).decision, Decision::Unchanged);
+    world.ns.pin("home", true).unwrap();
+    let row = world.row("home");
+    assert_eq!((row.id, row.pinned, row.valid_to, row.also), (ghent, true, Some(until), Some(paris)));
+    world.ns.touch(["home"], Expiry::Never).unwrap()[0].as_ref().unwrap();
+    world.ns.reinforce("home", 1).unwrap();
+    assert_eq!(world.row(ghent).reinforcement_count, 2);
+    world.check();
+    world.ns.contradict("home", None).unwrap();
+    assert!(world.live().is_empty());
+    assert_eq!(world.row(ghent).valid_to, Some(world.now()));
+    world.check();
+    world.advance("50m");
+    assert_eq!(world.live(), [paris]);
+    world.check();
+
+    // Restoring the key takes the supersession back.
+    let (world, ghent, paris) = moving();
+    assert_eq!(world.ns.restore("home").unwrap().id, ghent);
+    world.advance("50m");
+    assert_eq!(world.live(), [ghent, paris]);
+    assert_eq!(world.row("home").id, ghent);
+    world.check();
+
+    // Of two writers of the text, one says something else until then, and Paris takes the place of both.
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent").key("home")).id;
+    world.add(text("Ann lives in Ghent").key("post"));
+    let paris = world.add(text("Ann lives in Paris")).id;
+    world.supersede(ghent, paris, SupersedeMode::Replaced, Some(world.ahead("1h").as_millis())).unwrap();
+    world.add(text("Ann lives in Rome").key("home"));
+    assert_eq!(texts(&world), said(&["Ann lives in Ghent", "Ann lives in Rome"]));
+    assert_eq!(world.row("post").id, ghent);
+    world.check();
+    world.advance("1h");
+    assert_eq!(world.live(), [paris]);
+    assert_eq!((world.row("home").id, world.row("post").id), (paris, paris));
+    world.check();
+
+    // A replacement that comes after the one ahead replaces that one.
+    let (world, ghent, paris) = moving();
+    let bern = world.add(text("Ann lives in Bern")).id;
+    world.ns.supersede_all(["home"], bern, SupersedeMode::Replaced, Some(world.ahead("2h"))).unwrap();
+    for (wait, there) in [("0s", ghent), ("50m", paris), ("2h", bern)] {
+        world.advance(wait);
+        assert_eq!((world.row("home").id, world.live()), (there, vec![there]));
+    }
     world.check();
 }
