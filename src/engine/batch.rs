@@ -384,6 +384,17 @@ impl Batch<'_, '_, '_, '_> {
         self.session.known_writer(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }
 
+    /// The name under which a memory is superseded as a whole: its id, where one of several writers of a text gets a memory of
+    /// its own first. The key of a memory that is replaced at an instant ahead stays that key.
+    pub(super) fn set_apart(&mut self, namespace: &NamespaceName, name: &Name) -> Result<Name> {
+        let mut writer = self.session.known_writer(namespace)?;
+        match writer.find(name.as_str())? {
+            (id, Some(_)) if writer.is_replaced_ahead(id)? => Ok(name.clone()),
+            (id, Some(number)) => writer.set_apart(id, number).map(Name::from),
+            (id, None) => Ok(Name::from(id)),
+        }
+    }
+
     /// As [`Namespace::restore`](crate::Namespace::restore).
     ///
     /// ```
@@ -477,8 +488,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let (new, _) = self.find(new)?;
         for name in old {
-            let (old, _) = self.find(name.as_str())?;
-            self.supersede(old, new, mode, at)?;
+            self.supersede(name.as_str(), new, mode, at)?;
         }
         Ok(())
     }

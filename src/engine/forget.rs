@@ -18,7 +18,8 @@ pub enum Forget {
         names: Vec<String>,
         /// Leave the superseded versions of a key.
         keep_history: bool,
-        /// With an id, erase rows that were merged into it as duplicates as well.
+        /// With an id, erase rows that were merged into it as duplicates as well; with the memory of an aggregate, by id or
+        /// key, the first message.
         also_merged: bool,
         /// With an id, erase the earlier versions and every other row that a key of it leads to as well.
         with_history: bool,
@@ -63,7 +64,8 @@ impl Forget {
         Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
     }
 
-    /// Every write that brought `tag`, in every partition.
+    /// Every write that brought `tag`, in every partition. A repeated message that an aggregate counts brings no tag: the
+    /// aggregate stays, and the answer names it as derived.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};

@@ -22,10 +22,11 @@ impl Change {
 }
 
 impl Namespace {
-    /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is written
-    /// under the first of the old names that is the key of a live memory, so that this key can revise and forget what
-    /// is true now. With [`Namespace::supersede`] such a key only leads to the new memory. `at` is the instant at which the world changed, for the mode
-    /// `replaced`; none stands for now. Until an instant ahead, the old key stays with the old memory.
+    /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is
+    /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
+    /// and forget what is true now. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
+    /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
+    /// mode `replaced`; none stands for now. Until an instant ahead, the old key stays with the old memory.
     ///
     /// ```
     /// use oubliette::memory::SupersedeMode;
@@ -63,10 +64,13 @@ impl Namespace {
                 left.push(name);
                 continue;
             };
-            left.push(Name::from(memory.id));
+            let is_key = memory.keys.iter().any(|known| known == name.as_str());
+            left.push(if is_key { name.clone() } else { Name::from(memory.id) });
             parts.push(memory.partition.agent_name().map(str::to_owned));
             let key = asked.as_deref().unwrap_or(name.as_str());
-            if revises || memory.state != State::Live || !memory.keys.iter().any(|known| known == key) {
+            // A memory that is replaced at an instant ahead is true until then.
+            let is_true = memory.state == State::Live || memory.also.is_some();
+            if revises || !is_true || !memory.keys.iter().any(|known| known == key) {
                 continue;
             }
             if change.is_ahead() {
@@ -82,14 +86,18 @@ impl Namespace {
         }
         draft.agent = part_of(parts, draft.agent)?;
         self.db.batch(|batch| {
+            let left: Vec<Name> =
+                left.iter().map(|name| batch.set_apart(&self.name, name)).collect::<Result<_>>()?;
             // An equal text that somebody else wrote is another memory, and must not get this one's validity.
             let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
             let outcome = batch.add_with(&self.name, draft.clone(), &apart)?;
-            let revised = match outcome.decision.settled() {
-                Decision::Revised { old } => Some(Name::from(*old)),
-                _ => None,
+            let (revised, key) = match outcome.decision.settled() {
+                Decision::Revised { old } => (Some(Name::from(*old)), outcome.key.as_deref()),
+                Decision::Stored => (None, outcome.key.as_deref()),
+                _ => (None, None),
             };
-            let left: Vec<&Name> = left.iter().filter(|name| Some(*name) != revised.as_ref()).collect();
+            let is_done = |name: &Name| revised.as_ref() == Some(name) || key == Some(name.as_str());
+            let left: Vec<&Name> = left.iter().filter(|name| !is_done(name)).collect();
             if !left.is_empty() {
                 batch.supersede(&self.name, left, outcome.id, mode, at)?;
             }

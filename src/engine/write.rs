@@ -217,7 +217,8 @@ impl Namespace {
         })
     }
 
-    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone.
+    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone. A key pins its own write, and an id the memory
+    /// of all its writers.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -230,14 +231,15 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound`, `Conflict` for a superseded memory.
+    /// `NotFound`; `Conflict` for a superseded memory, and for a key that a supersession led to the text of another write.
     pub fn pin(&self, name: impl Into<Name>, pinned: bool) -> Result<Outcome> {
         let (namespace, name) = (self.name.clone(), name.into());
         self.db.submit(ONE, move |session| session.known_writer(&namespace)?.pin(name.as_str(), pinned))
     }
 
     /// Says that something contradicts a memory: it is no longer true from an instant on, now by default, and is believed less,
-    /// the more so the more it was used. A read of an earlier instant still finds it.
+    /// the more so the more it was used. A read of an earlier instant still finds it. A key contradicts its own write, and an id
+    /// the memory of all its writers.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -250,7 +252,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` for a superseded memory; `Invalid` for an instant that does not lie after the beginning of
+    /// `NotFound`; `Conflict` for a superseded memory, and for a key that a supersession led to the text of another write;
+    /// `Invalid` for an instant that does not lie after the beginning of
     /// what the memory says.
     pub fn contradict(&self, name: impl Into<Name>, at: Option<Time>) -> Result<Outcome> {
         let (namespace, name) = (self.name.clone(), name.into());
@@ -282,7 +285,8 @@ impl Namespace {
     }
 
     /// Lets a memory that is there take the place of others; `at` is the instant at which the world changed, for the
-    /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are.
+    /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are. An id
+    /// stands for the memory with all its writers. A key stands for its own write: others that wrote the same text keep it.
     ///
     /// ```
     /// use oubliette::memory::SupersedeMode;

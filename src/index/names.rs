@@ -39,6 +39,23 @@ pub(crate) fn visible_holder_of_key(
     holder_among(rows, ns, key, now, |vitals| vitals.times.visible_live(now))
 }
 
+/// The row that answers to `key` now: the row that a live read sees, and else as [`holder_of_key`]. The two differ while a
+/// memory is to be replaced at an instant ahead. Until then its key answers with the old text.
+///
+/// # Errors
+/// As [`holder_of_key`].
+pub(crate) fn answering_to_key(
+    rows: &impl Rows,
+    ns: NsId,
+    key: &str,
+    now: Time,
+) -> Result<Option<Answering>> {
+    match visible_holder_of_key(rows, ns, key, now)? {
+        Some(found) => Ok(Some(found)),
+        None => holder_of_key(rows, ns, key, now),
+    }
+}
+
 /// The row that answers to `key` among those that are `wanted`.
 ///
 /// # Errors

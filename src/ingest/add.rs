@@ -12,7 +12,8 @@ use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
+    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode,
+    Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::{PartId, Rows};
@@ -33,6 +34,9 @@ const EQUALS_MAX: usize = 8;
 
 /// Why a row of equal content does not stand for a write: a row has no more tags than a draft may have.
 const TAGS_FULL: &str = "equal content, tags full";
+
+/// Why a row of equal content does not stand for a write: it ends, as its writer was promised, before the write may.
+const ENDS_EARLIER: &str = "equal content, ends earlier";
 
 /// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
@@ -92,12 +96,12 @@ impl NamespaceWriter<'_, '_, '_> {
         self.write_through_key(prepared, id, number, on_key).map(Some)
     }
 
-    /// The current row of a partition that holds `key`, with the number of the holder.
+    /// The row of a partition that a write under `key` changes, with the number of the holder.
     ///
     /// # Errors
     /// `KeyInOtherPartition`.
     pub(super) fn held_in(&self, key: &str, part: PartId) -> Result<Option<(MemoryId, u32)>> {
-        let Some((id, number)) = self.current_holder(key)? else { return Ok(None) };
+        let Some((id, number)) = self.holder_to_change(key)? else { return Ok(None) };
         let vitals = self.ledger.tx.vitals(self.ns(), id)?;
         let held = vitals.map_or(part, |vitals| PartId(vitals.place.partition));
         if held != part {
@@ -137,13 +141,13 @@ impl NamespaceWriter<'_, '_, '_> {
                 return self.absorb(prepared, rank.id, rule, evidence, hints);
             }
             if let Some((id, (rule, evidence))) = self.operational_step(prepared, part)?
-                && self.has_room(id, draft, &mut hints)?
+                && self.may_take(id, draft, &mut hints)?
             {
                 return self.absorb(prepared, id, rule, evidence, hints);
             }
         }
         if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)?
-            && self.has_room(id, draft, &mut hints)?
+            && self.may_take(id, draft, &mut hints)?
         {
             return self.absorb(prepared, id, RuleId::VECTOR, evidence, hints);
         }
@@ -151,14 +155,27 @@ impl NamespaceWriter<'_, '_, '_> {
         self.store(prepared, id, part, hints)
     }
 
-    /// Whether a row that would stand for a draft has room for its tags. If not, a hint says so.
-    fn has_room(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
-        let (_, content) = self.ledger.load(self.ns(), id)?;
-        let fits = tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default());
-        if !fits {
-            note(hints, id, TAGS_FULL);
+    /// Whether a row that would stand for a draft has room for its tags, and lives as long as the draft. If not, a hint
+    /// says so.
+    fn may_take(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let why = self.why_apart(draft, &vitals, &content);
+        if let Some(why) = why {
+            note(hints, id, why);
         }
-        Ok(fits)
+        Ok(why.is_none())
+    }
+
+    /// Why a row of equal content can not stand for a draft.
+    fn why_apart(&self, draft: &Draft, vitals: &Vitals, content: &Content) -> Option<&'static str> {
+        if !tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
+            return Some(TAGS_FULL);
+        }
+        // Whoever wrote the row was promised its end, and whoever writes the draft named no end: neither may change
+        // what becomes of the other.
+        let mut write = self.parts_of(draft).vitals;
+        expire(&mut write, draft.expiry.unwrap_or_default(), self.policy);
+        vitals.life().promises_less_than(write.life()).then_some(ENDS_EARLIER)
     }
 
     /// The current rows of a partition with the fingerprint of a draft.
@@ -232,10 +249,8 @@ impl NamespaceWriter<'_, '_, '_> {
             (false, true) if self.absorbs_spacing(&draft.text, &content.text) => RuleId::NORMALIZED,
             (false, _) => return Ok(Match::Near("equal fingerprint")),
         };
-        Ok(match tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
-            true => Match::Absorbs(rule, vitals.rank(id)),
-            false => Match::Near(TAGS_FULL),
-        })
+        let apart = self.why_apart(draft, &vitals, &content);
+        Ok(apart.map_or_else(|| Match::Absorbs(rule, vitals.rank(id)), Match::Near))
     }
 
     fn absorbs_spacing(&self, new: &str, old: &str) -> bool {
@@ -429,22 +444,37 @@ impl NamespaceWriter<'_, '_, '_> {
             if old == new || vitals.times.superseded_by() == Some(new) {
                 continue;
             }
-            self.supersede(old, new, mode, draft.fields.valid_from.value().copied())?;
+            self.supersede(name, new, mode, draft.fields.valid_from.value().copied())?;
         }
         Ok(())
     }
 
-    /// Lets one memory take the place of another. Without an instant, the world changed now.
+    /// Lets one memory take the place of another. Without an instant, the world changed now. A key stands for its own write
+    /// alone: other writers of the same text keep it.
     pub(crate) fn supersede(
         &mut self,
-        old: MemoryId,
+        old: &str,
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<crate::model::Time>,
     ) -> Result<()> {
         let at = at.unwrap_or(self.now());
+        let (mut old, number) = self.find(old)?;
+        let mut ahead = None;
+        // A row that is to take its own place is refused as it is.
+        if let Some(number) = number.filter(|_| old != new) {
+            ahead = self.ahead_of(old)?;
+            // What is true by then is another memory, to which the key leads.
+            if let Some(later) = ahead.take_if(|ahead| ahead.at <= at || ahead.new == new) {
+                old = later.new;
+            } else {
+                ahead.map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+                old = self.set_apart(old, number)?;
+            }
+        }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
-        self.apply(RuleId::SUPERSEDE, change).map(|_| ())
+        self.apply(RuleId::SUPERSEDE, change)?;
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(ahead, new))
     }
 }
 

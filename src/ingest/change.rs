@@ -12,7 +12,7 @@ use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Holder, Life, MemoryId, Outcome, PINNED_TAG,
-    Parts, Patch, Payload, RuleId, SupersedeMode, Vitals, check_patch,
+    Parts, Patch, Payload, RuleId, RunId, SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -38,6 +38,8 @@ struct Edit {
     given: Vec<(u8, [u8; 8])>,
     /// Whether the change gives the text that its key answers with. The holder has then written that text.
     says_text: bool,
+    /// The import that the change belongs to, if it makes a row.
+    run: Option<RunId>,
 }
 
 impl Edit {
@@ -123,7 +125,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
         let patch = keeping_pin(patch, draft.fields.pinned, &holder.tags);
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
-        Edit { patch, vector, embedder, given, says_text: false }
+        Edit { patch, vector, embedder, given, says_text: false, run: self.context.run }
     }
 
     /// Whether a draft gives null for a field that the holder carries.
@@ -173,7 +175,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
             });
         }
-        if vitals.times.superseded.is_some() {
+        // Until the instant at which another memory takes its place, a key changes what is true.
+        if vitals.times.superseded.is_some() && (number.is_none() || self.ahead_of(id)?.is_none()) {
             return Err(Error::Conflict {
                 what: format!("update {name}"),
                 why: "it is superseded".to_owned(),
@@ -198,7 +201,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
         let key = held.and_then(|holder| holder.key);
-        let edit = Edit { patch, vector, embedder, given, says_text };
+        let edit = Edit { patch, vector, embedder, given, says_text, run: self.context.run };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
         let outcome = Outcome {
             id,
@@ -218,16 +221,27 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Pins or unpins: the flag and the tag together.
     pub(crate) fn pin(&mut self, name: &str, pinned: bool) -> Result<Outcome> {
-        let (id, holder) = self.find(name)?;
         let mut patch = Patch::default();
         patch.fields.pinned = Some(pinned);
-        // The memory is pinned for all its holders. The answer has the name that the caller gave.
-        let outcome = self.update(&id.to_string(), patch, None)?;
-        Ok(Outcome { key: holder.map(|_| name.to_owned()), ..outcome })
+        self.update(name, patch, None)
     }
 
     /// Changes in place, by revision, or by copy on write. Returns where the write stands now.
     fn change(
+        &mut self,
+        id: MemoryId,
+        through: Through,
+        edit: Edit,
+        mode: SupersedeMode,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let Some(ahead) = self.ahead_of(id)? else { return self.change_current(id, through, edit, mode) };
+        self.bring_back(ahead)?;
+        let changed = self.change_current(id, through, edit, mode)?;
+        self.replace_ahead(ahead, changed.0)?;
+        Ok(changed)
+    }
+
+    fn change_current(
         &mut self,
         id: MemoryId,
         through: Through,
@@ -405,6 +419,27 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok((new, Decision::Stored, RuleId::DETACH))
     }
 
+    /// Gives one of several writers of a text a row of its own, before a change that takes a whole row along. The row is
+    /// returned as it is where the writer is alone, and where the row has ended. A key that only leads to the text
+    /// of others names their memory.
+    pub(crate) fn set_apart(&mut self, id: MemoryId, number: u32) -> Result<MemoryId> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let times = &vitals.times;
+        let has_ended = times.removed_at.is_some()
+            || times.superseded.is_some()
+            || times.expires_at.is_some_and(|end| end <= self.now());
+        let holder = self.holder(id, number)?;
+        if has_ended || holder.follows || !self.has_others(id, number)? {
+            return Ok(id);
+        }
+        let access = self.ledger.tx.access(self.ns(), id)?;
+        let (patch, given) = (Patch::default(), Vec::new());
+        // The write stays one of the import that brought it.
+        let edit = Edit { patch, vector: None, embedder: None, given, says_text: false, run: holder.run };
+        let (alone, ..) = self.copy_on_write(id, number, Parts { vitals, content, access }, edit)?;
+        Ok(alone)
+    }
+
     fn sources_of(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
         let rows = self.ledger.tx.junctions(self.ns(), id)?;
         let sources = rows.into_iter().filter(|row| row.sort == crate::store::Junction::Source);
@@ -421,7 +456,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
         self.patch_parts(&mut parts, &edit)?;
         patch_holder(&mut holder, &edit);
-        (holder.from, holder.text, holder.follows) = (None, None, false);
+        (holder.from, holder.text, holder.follows, holder.run) = (None, None, false, edit.run);
         let text = edit.patch.text.unwrap_or_default();
         let vitals = &mut parts.vitals;
         vitals.version = 1;

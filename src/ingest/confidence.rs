@@ -51,7 +51,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// # Errors
     /// `NotFound`; `Conflict` for a superseded memory; `Invalid` for an instant not after the beginning of the memory.
     pub(crate) fn contradict(&mut self, name: &str, at: Option<Time>) -> Result<Outcome> {
-        let (id, holder) = self.find(name)?;
+        let (id, _) = self.find(name)?;
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let uses = self.ledger.tx.access(self.ns(), id)?.count();
         let at = at.unwrap_or(self.now());
@@ -60,8 +60,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(confidence) = vitals.confidence {
             patch.fields.confidence = Some(contradicted(confidence, uses, self.policy)).into();
         }
-        let outcome = self.update(&id.to_string(), patch, None)?;
-        Ok(Outcome { key: holder.map(|_| name.to_owned()), ..outcome })
+        self.update(name, patch, None)
     }
 
     /// The confidence of a row after a use now. None if it does not change.

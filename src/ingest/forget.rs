@@ -62,17 +62,21 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             for old in tx.superseded_by(ns, next)? {
                 let superseded = sound(tx.vitals(ns, old))?.flatten().and_then(|row| row.times.superseded);
-                // The first message of an aggregate is not a version of the aggregate.
-                if superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Aggregate) {
-                    open.push(old);
-                }
+                open.extend(superseded.map(|_| old));
             }
         }
         all.remove(&id);
         Ok(all)
     }
 
-    /// Erases a row with all its holders, and the duplicates for which it stands.
+    /// Whether a memory is that of an aggregate. The first message, which it superseded, then says the same, and every
+    /// message is counted in it.
+    fn is_of_aggregate(&self, id: MemoryId) -> Result<bool> {
+        Ok(sound(self.ledger.aggregate_of_memory(self.ns(), id))?.flatten().is_some())
+    }
+
+    /// Erases a row with all its holders, and the rows for which it stands: duplicates, and the first message of an
+    /// aggregate.
     fn forget_row(
         &mut self,
         id: MemoryId,
@@ -83,14 +87,17 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut doomed = vec![id];
         while let Some(id) = doomed.pop() {
             self.forget_copies(id, rule, answer)?;
+            // Asked before the row goes, because its content names the aggregate.
+            let is_of_aggregate = self.is_of_aggregate(id)?;
             let change = Change::Remove { id, reason: TombstoneReason::Forget, replaced_by: None };
             let applied = self.apply(rule, change)?;
+            let same = |mode: SupersedeMode| match mode {
+                SupersedeMode::Duplicate => true,
+                SupersedeMode::Aggregate => is_of_aggregate,
+                SupersedeMode::Replaced | SupersedeMode::Correction => false,
+            };
             let merged = applied.erased.iter().flat_map(|erased| &erased.predecessors);
-            doomed.extend(
-                merged
-                    .filter(|(_, mode)| also_merged && *mode == SupersedeMode::Duplicate)
-                    .map(|(id, _)| *id),
-            );
+            doomed.extend(merged.filter(|(_, mode)| also_merged && same(*mode)).map(|(id, _)| *id));
             answer.note(&applied);
         }
         Ok(())
@@ -133,9 +140,13 @@ impl NamespaceWriter<'_, '_, '_> {
             if mode.is_some() && how.keep_history {
                 continue;
             }
+            let is_of_aggregate = how.also_merged && self.is_of_aggregate(id)?;
             let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
             answer.note(&applied);
             gone = true;
+            if is_of_aggregate {
+                self.forget_messages_of(&applied, answer)?;
+            }
             // Another holder of an earlier version does not hold the present text of the key.
             let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
             held |= counts && applied.left.is_some_and(|left| left.text_held);
@@ -144,6 +155,16 @@ impl NamespaceWriter<'_, '_, '_> {
             (_, true) => answer.detached += 1,
             (true, false) => answer.forgotten += 1,
             (false, false) => answer.missing += 1,
+        }
+        Ok(())
+    }
+
+    /// Erases the first messages of an aggregate whose memory went with its key.
+    fn forget_messages_of(&mut self, applied: &Applied, answer: &mut Forgotten) -> Result<()> {
+        for (id, mode) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
+            if *mode == SupersedeMode::Aggregate {
+                self.forget_row(*id, RuleId::FORGET_KEY, true, answer)?;
+            }
         }
         Ok(())
     }

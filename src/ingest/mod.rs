@@ -11,6 +11,7 @@
 //! The room reads no clock and writes no table. Instants come with the context, and rows go through `ledger`.
 
 mod add;
+mod ahead;
 mod change;
 mod confidence;
 mod context;

@@ -143,7 +143,7 @@ impl NamespaceWriter<'_, '_, '_> {
         {
             return Ok((id, None));
         }
-        let found = holder_of_key(tx, ns, name, self.now())?;
+        let found = self.meant_by_key(name)?;
         let found = found.ok_or_else(|| Error::NotFound { what: "memory", name: name.to_owned() })?;
         Ok((found.id, Some(found.number)))
     }

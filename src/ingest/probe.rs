@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::index::holder_of_key;
+use crate::index::answering_to_key;
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{MemoryId, Partition, Parts, Patch, Time};
+use crate::model::{Expiry, MemoryId, Partition, Parts, Patch, Time};
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Messages;
 
@@ -31,7 +31,7 @@ pub(crate) fn text_of_update(
     let by_id = by_id.map(|id| rows.vitals(ns, id)).transpose()?.flatten().and(by_id);
     let (id, number) = match by_id {
         Some(id) => (id, None),
-        None => match holder_of_key(rows, ns, name, now)? {
+        None => match answering_to_key(rows, ns, name, now)? {
             Some(held) => (held.id, Some(held.number)),
             None => return Ok(None),
         },
@@ -59,8 +59,11 @@ impl Prepared {
     pub(crate) fn is_known_to(&self, rows: &impl Rows, ns: NsId, now: Time, no_dedup: bool) -> Result<bool> {
         let draft = self.checked.draft();
         if let Some(key) = self.checked.key() {
-            let held = sound(holder_of_key(rows, ns, key, now))?.flatten();
-            if let Some(held) = held.filter(|held| held.vitals.times.is_current(now)) {
+            let held = sound(answering_to_key(rows, ns, key, now))?.flatten();
+            if let Some(held) = held.filter(|held| {
+                let times = &held.vitals.times;
+                times.is_current(now) || times.visible_live(now)
+            }) {
                 let text = sound(rows.text(ns, held.id))?.flatten();
                 return Ok(text.is_some_and(|text| text == draft.text));
             }
@@ -89,6 +92,10 @@ impl Prepared {
         let Some(vitals) = vitals.filter(|vitals| vitals.times.is_current(now)) else {
             return Ok(false);
         };
+        // A row with an end of a caller's may end before the write would, and is then no home for it.
+        if matches!(draft.expiry, None | Some(Expiry::Tier)) && vitals.life().is_promised_end() {
+            return Ok(false);
+        }
         let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.text == draft.text);
         Ok(content.is_some_and(|content| Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content)))
     }

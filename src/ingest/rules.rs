@@ -237,7 +237,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         };
         let Some(part) = part.filter(|_| !self.no_dedup) else { return Ok(false) };
         // The memory that holds the draft's key already is the draft itself, written again.
-        let own = prepared.checked.key().map(|key| self.current_holder(key)).transpose()?.flatten();
+        let own = prepared.checked.key().map(|key| self.holder_to_change(key)).transpose()?.flatten();
         let own = own.map(|(id, _)| id);
         if rule.exact_dup
             && self.equals(prepared, part)?.absorber.is_none_or(|(rank, _)| Some(rank.id) == own)

@@ -20,7 +20,7 @@ pub(crate) struct NewRow {
     pub(crate) content: Content,
     /// The statistics, if the caller gave any.
     pub(crate) access: Access,
-    /// The write that the row stands for.
+    /// The write that the row stands for, with the run that it came in.
     pub(crate) holder: Holder,
     /// The unit vector; without one the row is pending.
     pub(crate) vector: Option<UnitVector>,

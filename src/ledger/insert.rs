@@ -46,7 +46,6 @@ impl Ledger<'_, '_> {
             });
         }
         holder.number = 0;
-        holder.run = context.run;
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
         vitals.place.doc = None;

@@ -420,7 +420,7 @@ impl Ledger<'_, '_> {
 
     /// The aggregate that a memory stands for. The memory's own statement is not trusted, because a caller
     /// may have written it.
-    pub(super) fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
+    pub(crate) fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
         let named = sound(self.tx.content(ns, memory))?.flatten().and_then(|content| content.aggregate_id);
         let mut candidates: Vec<Id> = named.iter().map(|id| *id.as_bytes()).collect();
         for first in self.tx.superseded_by(ns, memory)? {

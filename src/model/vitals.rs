@@ -175,6 +175,16 @@ impl Life {
         }
     }
 
+    /// Whether a caller set the end of this life, and the tier of the write gives it a longer one.
+    pub(crate) fn promises_less_than(self, write: Life) -> bool {
+        self.is_promised_end() && write.by == ExpiresBy::Tier && self.longer(write) != self
+    }
+
+    /// Whether a caller set an end.
+    pub(crate) fn is_promised_end(self) -> bool {
+        self.by == ExpiresBy::Caller && self.end.is_some()
+    }
+
     /// The longer of two lives. A life without an end is the longest. If both ends are equal, the life that a caller
     /// set.
     pub(crate) fn longer(self, other: Life) -> Self {

@@ -1,7 +1,7 @@
 //! Reads one memory by its id or its key, in any state.
 
 use crate::error::{Error, Result, sound};
-use crate::index::{Answering, holder_of_key};
+use crate::index::{Answering, answering_to_key};
 use crate::model::{Holder, Memory, MemoryId, Payload, SupersedeMode, Tombstone, TombstoneReason, Vitals};
 use crate::recall::assemble::keys_of;
 use crate::recall::{Reader, Source};
@@ -111,7 +111,7 @@ impl<S: Source> Reader<'_, S> {
         if crate::model::check_key(name).is_err() {
             return Ok(None);
         }
-        if let Some(Answering { id, vitals, number }) = holder_of_key(self.rows(), ns, name, self.now)? {
+        if let Some(Answering { id, vitals, number }) = answering_to_key(self.rows(), ns, name, self.now)? {
             if let Some(tombstone) = self.forgotten_successor(ns, &vitals, name)? {
                 return Ok(Some(Named::Gone(tombstone)));
             }

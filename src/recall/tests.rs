@@ -277,8 +277,8 @@ fn a_supersession_ahead_shows_both_ids() {
     let at_500 = world.got(500, "drink");
     assert_eq!(
         (at_500.id, at_500.also),
-        (id(2), Some(id(1))),
-        "V-211: the key is the new one's, both are shown"
+        (id(1), Some(id(2))),
+        "V-211: the key answers with what is true, both are shown"
     );
     let old = world.got(500, &id(1).to_string());
     assert_eq!((old.state, old.also), (State::Superseded, Some(id(2))));

@@ -46,6 +46,7 @@ mod gc_report;
 mod goals;
 mod growth;
 mod habit;
+mod holders;
 mod index;
 mod indexes;
 mod inverses;

@@ -99,7 +99,7 @@ fn v275_export_import_export_gives_equal_bytes() {
         assert_eq!(a, b);
     }
     assert_eq!(first, second);
-    assert_eq!(lines(&first).len(), 15, "12 memories, a tombstone, a message and the run of an import");
+    assert_eq!(lines(&first).len(), 16, "13 memories, a tombstone, a message and the run of an import");
 
     // What is found is the same as well, and so is what is said of it.
     for query in [axis(0), axis(1), axis(2), [0.3, 0.3, -0.1, 0.9]] {

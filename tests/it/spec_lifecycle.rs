@@ -129,7 +129,11 @@ fn v211_a_supersession_ahead() {
     assert!(visible(&world, old, axis(0)));
     assert!(!visible(&world, new, axis(0)));
     let row = world.row("k");
-    assert_eq!((row.id, row.also), (new, Some(old)), "the key belongs to new, and both ids are shown");
+    assert_eq!(
+        (row.id, row.also),
+        (old, Some(new)),
+        "the key answers with what is true, and both ids are shown"
+    );
     world.check();
     world.set(600);
     assert!(!visible(&world, old, axis(0)));
@@ -482,13 +486,13 @@ fn v296_nothing_lengthens_an_end_that_a_caller_set() {
         world.ns.reinforce(id.to_string(), 1).unwrap();
         assert_eq!(world.row(id).expires_at, end, "a use");
         let again = world.add(text("a one-time code").tier(Tier::Working).key("other"));
-        assert_eq!((again.id, again.decision), (id, Decision::Reinforced));
-        world.add(text("a one-time code").tier(Tier::Working));
+        assert_eq!(again.decision, Decision::Stored, "it was not told that it ends in 5 minutes");
+        assert_eq!(world.add(text("a one-time code").tier(Tier::Working)).id, again.id);
         let row = world.row(id);
         assert_eq!((row.expires_at, row.expires_by), (end, ExpiresBy::Caller), "an equal text");
         world.advance("5m");
         assert_eq!(world.row(id).state, State::Expired);
-        assert_eq!(world.live(), []);
+        assert_eq!(world.live(), [again.id]);
     }
 }
 
@@ -514,10 +518,12 @@ fn a_write_that_names_an_end_moves_it() {
     world.add(text("a fact").expiry(Expiry::After(span("10m"))));
     assert_eq!(end(durable), (None, ExpiresBy::Tier));
     // What a key shares with another's promise it does not take along when it says something new.
-    let short = world.add(text("shared").key("a").expiry(Expiry::After(span("10m")))).id;
-    assert_eq!(world.add(text("shared").key("b")).id, short);
-    let new = world.add(text("b's own").key("b")).id;
-    assert_eq!(end(new), (None, ExpiresBy::Tier));
+    let shared = text("shared").tier(Tier::Working);
+    let both = world.add(shared.clone().key("b")).id;
+    assert_eq!(world.add(shared.key("a").expiry(Expiry::After(span("100h")))).id, both);
+    assert_eq!(end(both), (Some(world.ahead("100h")), ExpiresBy::Caller));
+    let new = world.add(text("b's own").tier(Tier::Working).key("b")).id;
+    assert_eq!(end(new), (Some(world.ahead("72h")), ExpiresBy::Tier));
 }
 
 /// V-297: the end that a tier gave slides (LIFE-56).

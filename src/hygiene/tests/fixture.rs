@@ -375,7 +375,7 @@ fn row(id: MemoryId, text: &str, holder: Holder, seed: Option<u32>) -> NewRow {
         vitals,
         content,
         access: Access::default(),
-        holder,
+        holder: Holder { run: Some(RUN), ..holder },
         vector,
         sources: Vec::new(),
         payload: (id == A).then(|| Payload::Bytes(vec![7])),

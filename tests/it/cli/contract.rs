@@ -28,17 +28,16 @@ fn add_tells_what_became_of_a_write() {
         (&first["decision"], &first["key"], &first["into"]),
         (&json!("stored"), &json!("a"), &Value::Null)
     );
-    let again = add(&["Ann prefers tea", "--key", "b"]);
+    let again = add(&["Ann prefers tea", "--key", "b", "--ttl", "20d"]);
     assert_eq!((&again["decision"], &again["into"]), (&json!("reinforced"), &first["id"]));
+    let endless = add(&["Ann prefers tea", "--key", "d"]);
+    assert_eq!((&endless["decision"], &endless["into"]), (&json!("stored"), &Value::Null));
     assert_eq!(add(&["Ann prefers tea", "--key", "c", "--no-dedup"])["decision"], "stored");
     assert_eq!(add(&["Ann prefers milk", "--key", "c"])["decision"], "revised");
     let got = sandbox.document(&["get", "a"]);
     assert_eq!((&got["keys"], &got["tags"]), (&json!(["a", "b"]), &json!(["t"])));
     assert_eq!(got["entities"], json!([{ "name": "Ann", "role": "subject" }]));
-    assert_eq!(
-        got["expires_at"], "2026-03-31T00:00:00Z",
-        "a write without an end moves none that a caller set"
-    );
+    assert_eq!(got["expires_at"], "2026-03-31T00:00:00Z", "the later of the ends that two callers set");
     add(&["Bob walks", "--key", "w", "--ttl", "30d"]);
     assert_eq!(sandbox.document(&["get", "w"])["expires_at"], "2026-03-31T00:00:00Z");
 }

@@ -133,10 +133,36 @@ impl Model {
         first
     }
 
+    /// The row that takes the place of one that is seen now, and when.
+    fn ahead(&self, id: MemoryId, now: Time) -> Option<(MemoryId, Time)> {
+        let row = &self.rows[&id];
+        let (by, mode) = row.superseded?;
+        let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced && row.visible(now))?;
+        let new = self.rows.get(&by).filter(|new| new.current(now))?;
+        let itself = row.valid_to_before.is_some_and(|own| own <= end);
+        Some((by, new.valid_from.filter(|_| itself).map_or(end, |from| from.max(end))))
+    }
+
+    /// The row that a key means to a writer: what is true until another takes its place, or else the current one.
+    pub(crate) fn meant_by(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
+        let current = self.holder_of(key, now);
+        if current.is_some_and(|(id, _)| self.rows[&id].visible(now)) {
+            return current;
+        }
+        let mut found =
+            self.rows.iter().filter(|(id, _)| self.ahead(**id, now).is_some()).filter_map(|(id, row)| {
+                let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key));
+                at.map(|at| (*id, at))
+            });
+        let first = found.next();
+        assert_eq!(found.next(), None, "a key means one row");
+        first.or(current)
+    }
+
     /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
     #[expect(clippy::too_many_lines, reason = "the ladder of DEDUP-55 reads best in one piece")]
     pub(crate) fn write(&mut self, write: &Write, id: MemoryId, now: Time) -> Told {
-        if let Some((held, at)) = write.key.as_deref().and_then(|key| self.holder_of(key, now)) {
+        if let Some((held, at)) = write.key.as_deref().and_then(|key| self.meant_by(key, now)) {
             if self.rows[&held].agent != write.agent {
                 return Told::KeyInOtherPartition;
             }
@@ -164,7 +190,9 @@ impl Model {
         }
         let equals = self.rows.iter().filter(|(_, row)| {
             let alike = row.text == write.text && row.agent == write.agent;
-            alike && row.current(now) && (row.valid_from, row.valid_to) == write.valid
+            // A write that names no end is not to end with a row that has one.
+            let lasts = row.expires.is_none() || write.expiry.is_some();
+            alike && lasts && row.current(now) && (row.valid_from, row.valid_to) == write.valid
         });
         // The canonical one absorbs (DEDUP-15); ids ascend as rows come to be.
         let equal = equals.max_by_key(|(id, row)| (row.reinforcement, Reverse(**id)));
@@ -185,8 +213,7 @@ impl Model {
             row.reinforcement += 1;
             // A row that waits for a vector takes the one that comes with the same content.
             row.vector = row.vector.or(write.vector);
-            // The later of what the writes gave; one that gave none moves no end that another gave.
-            row.expires = row.expires.map(|end| write.expiry.map_or(end, |other| end.max(other)));
+            row.expires = row.expires.zip(write.expiry).map(|(end, other)| end.max(other));
             let number = row.next_number();
             let shared = row.holders.iter_mut().find(|other| {
                 hold.key.is_none()
@@ -222,6 +249,33 @@ impl Model {
 
     /// A change through one holder, or through all.
     pub(crate) fn edit(
+        &mut self,
+        id: MemoryId,
+        through: Option<usize>,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) -> Told {
+        let Some((by, at)) = self.ahead(id, now).filter(|_| through.is_some()) else {
+            return self.edit_current(id, through, edit, new, now);
+        };
+        let before = self.clone();
+        self.restore(id, now, true).unwrap();
+        let told = self.edit_current(id, through, edit, new, now);
+        if matches!(told, Told::Conflict | Told::Invalid) {
+            *self = before;
+            return told;
+        }
+        for id in [id, new] {
+            let lives = |row: &Row| row.superseded.is_none() && row.expires.is_none_or(|end| end > now);
+            if id != by && self.rows.get(&id).is_some_and(lives) {
+                self.replace((id, by), SupersedeMode::Replaced, Some(None), [now, at]);
+            }
+        }
+        told
+    }
+
+    fn edit_current(
         &mut self,
         id: MemoryId,
         through: Option<usize>,

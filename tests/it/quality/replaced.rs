@@ -48,3 +48,34 @@ fn a_fact_that_replaces_another_is_never_swallowed() {
         assert_eq!(world.live(), rows);
     }
 }
+
+/// A text of an old fact that two records share is replaced for one of them at a time, so no new fact is lost with it.
+#[test]
+fn every_new_fact_is_live_when_records_share_an_old_one() {
+    let Some(folder) = folder() else { return };
+    let facts = lines(folder.join("supersede_letta_dev.jsonl"));
+    let pairs: Vec<(&str, &str)> =
+        facts.iter().filter_map(|fact| Some((fact["old"].as_str()?, fact["new"].as_str()?))).collect();
+    let world = World::new();
+    let old = |at: usize| format!("l{at}");
+    let drafts = pairs.iter().enumerate().map(|(at, (said, _))| Draft::new(*said).key(old(at))).collect();
+    let written = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
+    assert!(
+        written.iter().any(|outcome| outcome.decision == Decision::Reinforced),
+        "some old facts are shared"
+    );
+    for (at, (_, said)) in pairs.iter().enumerate() {
+        let mut draft = Draft::new(*said).key(format!("n{at}"));
+        draft.supersedes = vec![old(at)];
+        world.add(draft);
+    }
+    for (at, (_, said)) in pairs.iter().enumerate() {
+        for key in [old(at), format!("n{at}")] {
+            let memory = world.row(key);
+            assert_eq!((memory.text.as_str(), memory.state), (*said, oubliette::State::Live), "{at}");
+        }
+    }
+    let texts: std::collections::BTreeSet<&str> = pairs.iter().map(|(_, said)| *said).collect();
+    assert_eq!(world.live().len(), texts.len());
+    world.check();
+}
