@@ -249,12 +249,10 @@ impl NamespaceWriter<'_, '_, '_> {
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
-        let had = match through {
-            Through::Holder(number) => self.holder(id, number)?.tags,
-            Through::All => content.tags.clone(),
-        };
-        let pinned = edit.patch.fields.pinned;
-        edit.patch = keeping_pin(edit.patch, pinned, &had);
+        if let Through::Holder(number) = through {
+            let (had, pinned) = (self.holder(id, number)?.tags, edit.patch.fields.pinned);
+            edit.patch = keeping_pin(edit.patch, pinned, &had);
+        }
         let access = self.ledger.tx.access(self.ns(), id)?;
         let parts = Parts { vitals, content, access };
         match through {
@@ -536,7 +534,10 @@ fn keeping_pin(mut patch: Patch, pinned: Option<bool>, had: &[String]) -> Patch 
 fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
     holder.follows &= !edit.says_text;
-    holder.tags = patch.tags.clone().unwrap_or_else(|| std::mem::take(&mut holder.tags));
+    // Of several holders each keeps its own pin.
+    let tags = Patch { tags: patch.tags.clone(), ..Patch::default() };
+    let tags = keeping_pin(tags, patch.fields.pinned, &holder.tags).tags;
+    holder.tags = tags.unwrap_or_else(|| std::mem::take(&mut holder.tags));
     holder.categories = patch.categories.clone().unwrap_or_else(|| std::mem::take(&mut holder.categories));
     holder.entities = patch.entities.clone().unwrap_or_else(|| std::mem::take(&mut holder.entities));
     holder.links = patch.links.clone().unwrap_or_else(|| std::mem::take(&mut holder.links));

@@ -72,6 +72,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether a memory is that of an aggregate. The first message, which it superseded, then says the same, and every
     /// message is counted in it.
     fn is_of_aggregate(&self, id: MemoryId) -> Result<bool> {
+        // Of no other kind; to find the aggregate, every row is read that the memory superseded.
+        let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        if vitals.is_none_or(|row| row.kind_code != Kind::Aggregate.code()) {
+            return Ok(false);
+        }
         Ok(sound(self.ledger.aggregate_of_memory(self.ns(), id))?.flatten().is_some())
     }
 

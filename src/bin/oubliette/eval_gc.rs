@@ -63,6 +63,9 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     database.backup(&original)?;
     let policy = policy(&database)?;
     let options = &options.gc;
+    if let Some(share) = options.shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+        return Err(Error::invalid("--share", "must be 0 to 1", share).into());
+    }
     let shares = if options.shares.is_empty() { &[0.25, 0.5, 0.75, 0.9][..] } else { &options.shares };
     let budgets =
         if options.budgets.is_empty() { vec![policy.gc.summary_tokens] } else { options.budgets.clone() };

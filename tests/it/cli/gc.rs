@@ -251,7 +251,8 @@ fn a_late_command_leaves_no_process_behind() {
     let ticks = tempfile::NamedTempFile::new().unwrap();
     let length = || std::fs::metadata(ticks.path()).unwrap().len();
     let command = format!("(while sleep 0.1; do echo tick >> '{}'; done) & wait", ticks.path().display());
-    let done = sandbox.document(&["gc", "run", "--summarizer", &command, "--timeout", "2s"]);
+    let done = sandbox.run(&["gc", "run", "--summarizer", &command, "--timeout", "2s"]);
+    let done: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((done["aborted"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
     let before = length();
     assert!(before > 0, "it had begun to work");

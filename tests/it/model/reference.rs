@@ -168,7 +168,7 @@ impl Model {
             }
             let same = self.rows[&held].text == write.text;
             let hold = &self.rows[&held].holders[at];
-            let tags = write.tags.as_ref().is_some_and(|tags| *tags != hold.tags);
+            let tags = write.tags.as_ref().is_some_and(|tags| hold.with_tags(tags) != hold.tags);
             let gives = |new: Option<Time>, old: Option<Time>| new.is_some() && new != old;
             let fields = gives(write.expiry, hold.expiry)
                 || gives(write.valid.0, hold.valid.0)
@@ -650,10 +650,15 @@ impl Edit {
 }
 
 impl Hold {
+    /// Tags that take the place of those that are there; they say nothing of a pin, so it stays.
+    fn with_tags(&self, tags: &BTreeSet<String>) -> BTreeSet<String> {
+        tags.iter().chain(self.tags.get("pinned")).cloned().collect()
+    }
+
     fn patch(&mut self, edit: &Edit) {
         self.valid = (edit.valid.0.or(self.valid.0), edit.valid.1.or(self.valid.1));
         if let Some(tags) = &edit.tags {
-            self.tags.clone_from(tags);
+            self.tags = self.with_tags(tags);
         }
         self.expiry = edit.expiry.or(self.expiry);
         self.follows &= !edit.says;
