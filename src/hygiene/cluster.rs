@@ -4,7 +4,7 @@
 //! representative. A member notes its representative in `cluster_id`; a memory that no cluster holds any more loses the note. If the policy
 //! says so, members that add little to their representative go to limbo: those that are neither used much nor of use to a goal.
 //! Where a host distils clusters, what it makes of one takes the place of the members
-//! ([`consolidate`](crate::hygiene::consolidate)).
+//! ([`consolidate`](crate::hygiene::consolidate())).
 //!
 //! A plan searches the neighbours of every memory with a vector, so the pass is none for every sweep: a sweeper runs it only
 //! while nobody calls.

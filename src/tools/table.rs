@@ -90,7 +90,7 @@ tools! {
     Memory Reads "list_memories" reading::list(ListArguments) -> reading::list_answer;
         "Page through the memories, the newest first.";
     Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
-        "Change the text or the fields of a memory. What is left out stays.";
+        "Change the text or the fields of a memory. What is left out stays; tags and metadata that are given replace those that are there.";
     Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
         "Put what is true now in the place of memories that are no longer true. Searches then find only the new one, which has the key of the old one.";
     Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;

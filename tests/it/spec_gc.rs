@@ -56,15 +56,6 @@ fn code(refused: Result<GcCommitted, Error>) -> &'static str {
     }
 }
 
-/// What its writer asked to be kept as a record of its own makes room for no summary.
-#[test]
-fn gc_5_records_of_their_own_are_no_candidates() {
-    let (world, ids) = old(3);
-    world.add(message(&world, 7, "20d").verbatim(true));
-    world.add(message(&world, 8, "20d").payload(json!({ "steps": [1] })));
-    assert_eq!(planned(&world, &GcOptions::default()).concat(), ids);
-}
-
 #[test]
 fn v_219_only_what_is_older_than_the_least_age_is_a_candidate() {
     let world = World::new();

@@ -1,6 +1,7 @@
 //! The commands and options of the command line.
 
 mod access;
+mod changes;
 mod context_log;
 mod contradict;
 mod goal;
@@ -17,6 +18,7 @@ use oubliette::exchange::Format;
 use oubliette::{Durability, Mode};
 
 pub(crate) use self::access::AccessCommand;
+pub(crate) use self::changes::ChangesOptions;
 pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::goal::{GoalCommand, GoalSetOptions};
@@ -529,16 +531,6 @@ pub(crate) struct DistinctOptions {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ChangesOptions {
-    /// Where the page before ended: its `next` [default: the first change that is kept]
-    #[arg(long, value_name = "SEQ")]
-    pub(crate) since: Option<u64>,
-    /// Changes of a page, 1 to 10000
-    #[arg(long, default_value_t = 100)]
-    pub(crate) limit: usize,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct PageOptions {
     /// Where the page before ended
     #[arg(long)]
@@ -570,6 +562,9 @@ pub(crate) struct EventsOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Lists and metadata that are given, such as --tag, take the place of those that are there."
+)]
 pub(crate) struct UpdateOptions {
     /// Id or key
     pub(crate) name: String,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
-use crate::ingest::is_record_of_its_own;
 use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
@@ -127,7 +126,6 @@ impl Asked<'_> {
         let Some(content) = rows.content(self.ns, id)? else { return Ok(None) };
         let custom = content.custom_kind.as_ref();
         if custom.is_some_and(|name| !self.kinds.customs.contains(name))
-            || is_record_of_its_own(&vitals, &content)
             || content.tags.iter().any(|tag| gc.never_tags.contains(tag))
         {
             return Ok(None);
