@@ -88,6 +88,27 @@ fn take_back(
     Ok(())
 }
 
+/// The parts of a row that a pass may have changed; none where it was erased, or is damaged.
+fn adjustable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> Result<Option<Adjustable>> {
+    let vitals = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
+    let access = sound(ledger.tx.access(context.ns, id))?;
+    Ok(vitals.zip(access).map(|(vitals, access)| Adjustable { vitals, access }))
+}
+
+/// Changes a row from `before` to `next`.
+fn adjust(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    id: MemoryId,
+    before: &Adjustable,
+    next: Adjustable,
+) -> Result<()> {
+    let (version, deltas) = (before.vitals.version, before.deltas(&next));
+    let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
+    let change = Change::Adjust { id, version, vitals, access, deltas };
+    ledger.apply(context, Entry::new(RuleId::UNDO, change)).map(drop)
+}
+
 /// The fields of a row are again what they were before the run, if nothing has changed the row since. Its version is that of
 /// before as well: the row says the same.
 fn readjust(
@@ -97,23 +118,17 @@ fn readjust(
     deltas: &[Delta],
     all: &mut Returned,
 ) -> Result<()> {
-    let found = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
-    let access = sound(ledger.tx.access(context.ns, id))?;
-    let Some((vitals, access)) = found.zip(access) else {
+    let Some(before) = adjustable(ledger, context, id)? else {
         all.lost.push(format!("{id}: it was erased, or is damaged"));
         return Ok(());
     };
-    let version = vitals.version;
-    let before = Adjustable { vitals, access };
     let mut next = before.clone();
-    if deltas.iter().any(|delta| next.put_back(delta).is_none()) || next.vitals.version == version {
+    let is_back = deltas.iter().all(|delta| next.put_back(delta).is_some());
+    if !is_back || next.vitals.version == before.vitals.version {
         all.lost.push(format!("{id}: it has changed since"));
         return Ok(());
     }
-    let deltas = before.deltas(&next);
-    let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
-    let change = Change::Adjust { id, version, vitals, access, deltas };
-    ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
+    adjust(ledger, context, id, &before, next)?;
     all.restored += 1;
     Ok(())
 }
@@ -121,10 +136,7 @@ fn readjust(
 /// What a row that merged others has of them, such as the longest life, goes when they are back: fields that nothing has
 /// changed since are what they were before.
 fn lower(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, deltas: &[Delta]) -> Result<()> {
-    let found = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
-    let Some((vitals, access)) = found.zip(sound(ledger.tx.access(context.ns, id))?) else { return Ok(()) };
-    let version = vitals.version;
-    let before = Adjustable { vitals, access };
+    let Some(before) = adjustable(ledger, context, id)? else { return Ok(()) };
     let mut next = before.clone();
     for delta in deltas {
         // Other fields of a merge go back with the rows.
@@ -134,11 +146,7 @@ fn lower(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, deltas: &
         return Ok(());
     }
     next.vitals.version += 1;
-    let deltas = before.deltas(&next);
-    let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
-    let change = Change::Adjust { id, version, vitals, access, deltas };
-    ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
-    Ok(())
+    adjust(ledger, context, id, &before, next)
 }
 
 /// Whether a row, if it is there, can be read as a whole.

@@ -22,7 +22,7 @@ pub(crate) struct Answering {
 /// # Errors
 /// `Corrupted` if no readable current row holds the key, but an unreadable one does.
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
-    holder_among(rows, ns, key, now, |_| true)
+    holder_among(rows, ns, key, now, |_| Ok(true))
 }
 
 /// The row that answers to `key` among the rows that a live read sees. Two of them can hold the key, if one is to take
@@ -36,7 +36,7 @@ pub(crate) fn visible_holder_of_key(
     key: &str,
     now: Time,
 ) -> Result<Option<Answering>> {
-    holder_among(rows, ns, key, now, |vitals| vitals.times.visible_live(now))
+    holder_among(rows, ns, key, now, |vitals| Ok(vitals.times.visible_live(now)))
 }
 
 /// The row that answers to `key` now: the row that a live read sees, and else as [`holder_of_key`]. The two differ while a
@@ -59,21 +59,25 @@ pub(crate) fn answering_to_key(
 /// The row that answers to `key` among those that are `wanted`.
 ///
 /// # Errors
-/// As [`holder_of_key`].
+/// As [`holder_of_key`]; those of `wanted`.
 pub(crate) fn holder_among(
     rows: &impl Rows,
     ns: NsId,
     key: &str,
     now: Time,
-    wanted: impl Fn(&Vitals) -> bool,
+    wanted: impl Fn(&Vitals) -> Result<bool>,
 ) -> Result<Option<Answering>> {
     let (mut best, mut damaged): (Option<Answering>, _) = (None, None);
     // At most one row is current, and of many versions it is nearly always the latest. So the versions before it are
     // not read.
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
-        let vitals = match rows.vitals(ns, id) {
-            Ok(Some(vitals)) if wanted(&vitals) => vitals,
-            Ok(_) => return Ok(ControlFlow::Continue(())),
+        let read = rows.vitals(ns, id).and_then(|vitals| match vitals {
+            Some(vitals) => Ok(wanted(&vitals)?.then_some(vitals)),
+            None => Ok(None),
+        });
+        let vitals = match read {
+            Ok(Some(vitals)) => vitals,
+            Ok(None) => return Ok(ControlFlow::Continue(())),
             Err(why) if why.is_damage() => {
                 damaged = Some(why);
                 return Ok(ControlFlow::Continue(()));

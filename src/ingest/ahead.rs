@@ -26,7 +26,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (ns, tx, now) = (self.ns(), &*self.ledger.tx, self.now());
         let is_true_now = |vitals: &Vitals| {
             let times = &vitals.times;
-            times.visible_live(now) && (times.is_current(now) || self.replacement(vitals).is_some())
+            Ok(times.visible_live(now) && (times.is_current(now) || self.replacement(vitals)?.is_some()))
         };
         match holder_among(tx, ns, key, now, is_true_now)? {
             Some(found) => Ok(Some(found)),
@@ -36,16 +36,15 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The row that a write under a key changes, and the number of the holder.
     pub(super) fn holder_to_change(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
-        let found = self.meant_by_key(key)?.filter(|found| {
-            found.vitals.times.is_current(self.now()) || self.replacement(&found.vitals).is_some()
-        });
-        Ok(found.map(|found| (found.id, found.number)))
+        let Some(found) = self.meant_by_key(key)? else { return Ok(None) };
+        let is_true = found.vitals.times.is_current(self.now()) || self.replacement(&found.vitals)?.is_some();
+        Ok(is_true.then_some((found.id, found.number)))
     }
 
     /// What takes the place of a memory that is true now, if a caller said so and nothing has changed it since.
     pub(super) fn ahead_of(&self, old: MemoryId) -> Result<Option<Ahead>> {
         let vitals = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten();
-        let replaced = vitals.and_then(|vitals| self.replacement(&vitals));
+        let replaced = vitals.map(|vitals| self.replacement(&vitals)).transpose()?.flatten();
         Ok(replaced.map(|(new, at)| Ahead { old, new, at }))
     }
 
@@ -56,15 +55,17 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The memory that replaces a row, and when, as long as the row is seen and that memory is current. A damaged row
     /// takes nobody's place.
-    fn replacement(&self, vitals: &Vitals) -> Option<(MemoryId, Time)> {
+    fn replacement(&self, vitals: &Vitals) -> Result<Option<(MemoryId, Time)>> {
         let (times, now) = (&vitals.times, self.now());
-        let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced)?;
-        let end = times.valid_to.filter(|_| times.visible_live(now))?;
-        let new = self.ledger.whole_vitals(self.ns(), superseded.by).ok().flatten()?;
+        let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
+        let end = times.valid_to.filter(|_| times.visible_live(now));
+        let Some((superseded, end)) = superseded.zip(end) else { return Ok(None) };
+        let new = sound(self.ledger.whole_vitals(self.ns(), superseded.by))?.flatten();
+        let Some(new) = new.filter(|new| new.times.is_current(now)) else { return Ok(None) };
         // An end of the row's own may come first. Then the other memory says when it begins.
         let ends_itself = times.valid_to_before.is_some_and(|own| own <= end);
         let begins = new.times.valid_from.filter(|_| ends_itself);
-        new.times.is_current(now).then(|| (superseded.by, begins.map_or(end, |from| from.max(end))))
+        Ok(Some((superseded.by, begins.map_or(end, |from| from.max(end)))))
     }
 
     /// Makes the memory that is true now one that can be changed: its keys come back to it.

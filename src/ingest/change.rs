@@ -116,14 +116,13 @@ impl NamespaceWriter<'_, '_, '_> {
             vector: None,
             fields: if changed.is_empty() && !cleared { Default::default() } else { draft.fields.clone() },
             expiry: draft.expiry.filter(|_| !changed.is_empty() || cleared),
-            tags: draft.tags.clone(),
+            tags: keeping_pin(draft.tags.clone(), draft.fields.pinned, &holder.tags),
             categories: draft.categories.clone(),
             entities: draft.entities.clone(),
             links: draft.links.clone(),
             payload: draft.payload.clone().map(Some),
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
-        let patch = keeping_pin(patch, draft.fields.pinned, &holder.tags);
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
         Edit { patch, vector, embedder, given, says_text: false, run: self.context.run }
     }
@@ -251,7 +250,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         if let Through::Holder(number) = through {
             let (had, pinned) = (self.holder(id, number)?.tags, edit.patch.fields.pinned);
-            edit.patch = keeping_pin(edit.patch, pinned, &had);
+            edit.patch.tags = keeping_pin(edit.patch.tags, pinned, &had);
         }
         let access = self.ledger.tx.access(self.ns(), id)?;
         let parts = Parts { vitals, content, access };
@@ -518,16 +517,15 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 }
 
-/// A patch that says nothing of a pin keeps it, though the list of tags that it gives replaces the one with the tag `pinned`.
-fn keeping_pin(mut patch: Patch, pinned: Option<bool>, had: &[String]) -> Patch {
-    let is_tag = |tag: &String| tag == PINNED_TAG;
-    if let (Some(tags), None, true) = (&mut patch.tags, pinned, had.iter().any(is_tag))
-        && !tags.iter().any(is_tag)
-    {
+/// Tags that take the place of those that a holder has. Where nothing is said of the pin, the tag `pinned` stays.
+fn keeping_pin(tags: Option<Vec<String>>, pinned: Option<bool>, had: &[String]) -> Option<Vec<String>> {
+    let is_pin = |tag: &String| tag == PINNED_TAG;
+    let mut tags = tags?;
+    if pinned.is_none() && had.iter().any(is_pin) && !tags.iter().any(is_pin) {
         tags.push(PINNED_TAG.to_owned());
         tags.sort_unstable();
     }
-    patch
+    Some(tags)
 }
 
 /// Replaces what a holder carries by what an edit gives.
@@ -535,8 +533,7 @@ fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
     holder.follows &= !edit.says_text;
     // Of several holders each keeps its own pin.
-    let tags = Patch { tags: patch.tags.clone(), ..Patch::default() };
-    let tags = keeping_pin(tags, patch.fields.pinned, &holder.tags).tags;
+    let tags = keeping_pin(patch.tags.clone(), patch.fields.pinned, &holder.tags);
     holder.tags = tags.unwrap_or_else(|| std::mem::take(&mut holder.tags));
     holder.categories = patch.categories.clone().unwrap_or_else(|| std::mem::take(&mut holder.categories));
     holder.entities = patch.entities.clone().unwrap_or_else(|| std::mem::take(&mut holder.entities));

@@ -63,7 +63,7 @@ impl<S: Source> Reader<'_, S> {
         if crate::model::check_key(name).is_err() {
             return Ok(None);
         }
-        let found = holder_among(reader.rows(), ns, name, reader.now, |vitals| reader.sees(vitals))?;
+        let found = holder_among(reader.rows(), ns, name, reader.now, |vitals| Ok(reader.sees(vitals)))?;
         let Some(found) = found else { return Ok(None) };
         let holder = reader.rows().holder(ns, found.id, found.number)?;
         reader.memory(ns, found.id, found.vitals, holder.as_ref(), false).map(Some)

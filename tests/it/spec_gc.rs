@@ -5,7 +5,7 @@ use oubliette::gc::{Extractive, GcCommitted, GcOptions, GcPlan, GroupState, Plan
 use oubliette::memory::{AuthorKind, ContextDraft, Field, Inclusion, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Error, Kind, MemoryId, Patch, Query};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A message of a channel, so long ago.
 fn message(world: &World, number: usize, ago: &str) -> Draft {
@@ -344,6 +344,25 @@ fn v_253_aggregates_wait_for_the_end_of_their_slice() {
     assert_eq!((sources[0].len(), aggregates.iter().filter(|id| sources[0].contains(id)).count()), (2, 2));
     let pack = world.ns.gc_pack(found.plan_id, "1").unwrap();
     assert_eq!((pack.aggregates.len(), pack.aggregates[0].dup_count), (2, 2));
+}
+
+/// GC-23: a plan tells its time as text, so a summary that repeats it is certain to mean that time.
+#[test]
+fn gc_23_a_time_as_text_is_repaired() {
+    let (world, ids) = old(3);
+    let plan = plan(&world);
+    let told = json!({ "start": "2025-01-01T00:00:00Z", "end": "2026-12-31T00:00:00Z" });
+    let mut answer: Value = serde_json::from_str(&summary(&ids)).unwrap();
+    answer["time_range"] = told;
+    let done = commit(&world, &plan, "1", &answer.to_string()).unwrap();
+    let repaired: Vec<&str> = done.repairs.iter().map(|fault| fault.pointer.as_str()).collect();
+    assert_eq!(repaired, ["/time_range/start", "/time_range/end"]);
+    let other = json!({ "start": "soon", "end": 0 });
+    let (world, ids) = old(3);
+    let plan = self::plan(&world);
+    let mut answer: Value = serde_json::from_str(&summary(&ids)).unwrap();
+    answer["time_range"] = other;
+    assert_eq!(code(commit(&world, &plan, "1", &answer.to_string())), "invalid_summary");
 }
 
 #[test]

@@ -15,7 +15,9 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -
     let page = match (team.changes(options.since.unwrap_or(0), options.limit), options.since) {
         // Whoever has no cursor yet begins with what is kept.
         (Err(Error::CursorTooOld { oldest }), None) => {
-            output.remark("Earlier changes are no longer kept (events.retention of the policy)");
+            output.remark(
+                "Earlier changes are no longer kept (journal.max_age and journal.max_rows of the policy)",
+            );
             team.changes(oldest, options.limit)?
         }
         (page, _) => page?,

@@ -290,6 +290,12 @@ impl Place {
         }
     }
 
+    /// To count. What came due is settled first, which is a write, so an instant of `--now` only looks: the time of a
+    /// file never goes back.
+    pub(crate) fn open_to_count(&self) -> Result<Database> {
+        if self.terms.now.is_some() { self.open(Access::Read) } else { self.open_best() }
+    }
+
     /// For writing if that is possible at once, else for reading.
     pub(crate) fn open_best(&self) -> Result<Database> {
         let (opened, is_answered) = match &self.standing {
@@ -331,14 +337,6 @@ impl Place {
     pub(crate) fn alone(mut self) -> Self {
         self.standing = Standing::Alone;
         self
-    }
-}
-
-impl Place {
-    /// To count. What came due is settled first, which is a write, so an instant of `--now` only looks: the time of a
-    /// file never goes back.
-    pub(crate) fn open_to_count(&self) -> Result<Database> {
-        if self.terms.now.is_some() { self.open(Access::Read) } else { self.open_best() }
     }
 }
 

@@ -129,6 +129,16 @@ fn a_bad_command_changes_nothing() {
     }
 }
 
+#[test]
+fn a_timeout_is_read_whoever_writes() {
+    let sandbox = old();
+    for timeout in ["banana", "0s"] {
+        let (kind, message) = sandbox.run(&["gc", "run", "--timeout", timeout]).error();
+        assert!(kind == "Invalid" && message.contains("--timeout"), "{timeout}: {message}");
+    }
+    assert_eq!(live(&sandbox), 3);
+}
+
 /// A command is asked again with its answer and the faults (GC-23), once unless the policy says otherwise.
 #[cfg(unix)]
 #[test]

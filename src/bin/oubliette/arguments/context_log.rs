@@ -8,7 +8,7 @@ use clap::Args;
 pub(crate) struct ContextLogOptions {
     /// The host's name of the context; a context is counted once
     pub(crate) context: String,
-    /// The memories, each as a line of JSON: {"memory_id": an id or key, "tokens", "bucket"?: persistent, related or recent};
+    /// The memories, each as a line of JSON: {"memory": an id or key, "tokens", "bucket"?: persistent, related or recent};
     /// - for standard input
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
