@@ -126,7 +126,7 @@ fn sum_bytes(bytes: &[i8]) -> u64 {
     match instruction_set() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the kernel in use has asked the processor for these instructions.
-        "avx512-vpopcnt" | "avx512-vnni" => unsafe { sum_bytes_avx512(bytes) },
+        "avx512-bitalg" | "avx512-vnni" => unsafe { sum_bytes_avx512(bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the same.
         "avx2" => unsafe { sum_bytes_avx2(bytes) },

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
 use crate::limits::{BITS_DIM_MIN, BITS_SLOTS_MIN};
-use crate::record::{BIT_GROUP_SLOTS, BIT_ROW_SLOTS, BitCode, BitRow, SlotBlock, SlotMeta, slots_per_block};
+use crate::record::{BIT_ROW_SLOTS, BitCode, BitRow, SlotBlock, SlotMeta, slots_per_block};
 use crate::store::control::BitsHead;
 use crate::store::{IndexId, Read, Rows, Table, WriteTx, keys};
-use crate::vector::{BIT_GROUP, BIT_SLOTS, BitFrame, SlotCode};
+use crate::vector::{BIT_SLOTS, BitFrame, SlotCode};
 
 /// The number of slots whose mean is the center.
 const SAMPLE: u32 = 4_096;
@@ -26,7 +26,6 @@ const GROWTH: u32 = 4;
 const SETTLED_SLOTS: u32 = 1 << 16;
 
 const _: () = assert!(BIT_ROW_SLOTS == BIT_SLOTS, "a row is a block of the scan");
-const _: () = assert!(BIT_GROUP_SLOTS == BIT_GROUP, "the words of a row lie as the scan reads them");
 
 /// The row and the position of a slot.
 fn place(slot: u32) -> (u32, usize) {
@@ -68,11 +67,11 @@ impl Coder {
 
     /// The one-bit code of a vector whose values are `scale · code`.
     pub(crate) fn code(&mut self, code: &[i8], scale: f32) -> BitCode {
-        let mut words = Vec::new();
+        let mut signs = Vec::new();
         let SlotCode { ones, factor, error, offset } =
-            self.frame.code(code, scale, &mut self.room, &mut words);
+            self.frame.code(code, scale, &mut self.room, &mut signs);
         // A code has at most 4,096 signs.
-        BitCode { words, ones: ones as u16, factor, error, offset }
+        BitCode { signs, ones: ones as u16, factor, error, offset }
     }
 }
 

@@ -128,5 +128,5 @@ pub(super) fn numbers_of(row: &BitRow) -> BitNumbers {
 }
 
 fn put(run: &mut BitBlocks, at: usize, row: &BitRow) {
-    run.put(at, &row.words, &numbers_of(row));
+    run.put(at, &row.signs, &numbers_of(row));
 }

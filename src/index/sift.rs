@@ -18,7 +18,7 @@ use crate::index::view::View;
 use crate::model::Effort;
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::{Read, Table, keys};
-use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Codes};
+use crate::vector::{BIT_SLOTS, BitBlock, BitQuery, Candidates, Codes};
 
 /// The visible slots of a chunk in memory, and its codes.
 struct Few<'s> {
@@ -194,7 +194,12 @@ impl Sifted<'_> {
     fn best(&self, number: usize, visible: u64) -> Option<f32> {
         let room = &mut [0.0; BIT_SLOTS];
         match self.held {
-            Held::View(_, bits) => Some(self.query.likely_uppers(bits.block(number)?, visible, room)),
+            Held::View(_, bits) => {
+                let block = bits.block(number)?;
+                // The processor looks ahead within a page of memory only, and a block is nearly a page.
+                bits.block(number + 1).into_iter().for_each(BitBlock::prefetch);
+                Some(self.query.likely_uppers(block, visible, room))
+            }
             Held::Sketch(sketch) => sketch.likely_uppers(&self.query, number, visible, room),
         }
     }

@@ -2,12 +2,13 @@
 //! that a search reads these rows and the codes of candidates only.
 //!
 //! ```text
-//! header 4 | count of timed slots u16 | dim u16 | center u32 | open u64 | timed u64 | 64 × words × u64
+//! header 4 | count of timed slots u16 | dim u16 | center u32 | open u64 | timed u64 | bytes of signs × 64 × u8
 //!   | 64 × factor f32 | 64 × error f32 | 64 × offset f32 | 64 × ones u16 | count × ( from i64 | until i64 ) | crc u32
 //! ```
 //! Bit n of `open` is set when slot n holds a memory that every live read sees, bit n of `timed` when its memory has a
-//! begin or an end, which stand behind the codes in the order of the slots. A slot in neither is zero bytes. The words
-//! of eight slots lie together, word after word, as kernels read them. At 384 dimensions a row fills a page of 4 KiB.
+//! begin or an end, which stand behind the codes in the order of the slots. A slot in neither is zero bytes. The signs
+//! of eight dimensions are a byte a slot. These bytes of all slots lie together, as kernels read them. At 384 dimensions
+//! a row fills a page of 4 KiB.
 
 use crate::error::Result;
 use crate::limits::{DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
@@ -15,8 +16,6 @@ use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, no_flags, open, s
 
 /// Slots of a row.
 pub(crate) const BIT_ROW_SLOTS: usize = 64;
-/// Slots whose words lie together.
-pub(crate) const BIT_GROUP_SLOTS: usize = 8;
 /// Count, dim, center, both maps of bits.
 const PREFIX_BYTES: usize = 24;
 /// Bytes of the begin and the end of a timed slot.
@@ -27,8 +26,8 @@ const ALWAYS: (i64, i64) = (TIME_MIN_MS, TIME_MAX_MS);
 /// The one-bit code of a slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BitCode {
-    /// The signs, 64 dimensions a word.
-    pub(crate) words: Vec<u64>,
+    /// The signs, eight dimensions a byte.
+    pub(crate) signs: Vec<u8>,
     /// The number of positive signs.
     pub(crate) ones: u16,
     /// What the inner product of signs and query is multiplied with.
@@ -48,8 +47,8 @@ pub(crate) struct BitRow {
     open: u64,
     timed: u64,
     spans: Vec<(i64, i64)>,
-    /// For each eight slots and each word of their signs, the words of the eight slots.
-    pub(crate) words: Box<[u64]>,
+    /// For each eight dimensions, the signs of all slots.
+    pub(crate) signs: Box<[[u8; BIT_ROW_SLOTS]]>,
     /// The number of positive signs of each slot.
     pub(crate) ones: [u16; BIT_ROW_SLOTS],
     /// The factor of each slot.
@@ -60,9 +59,9 @@ pub(crate) struct BitRow {
     pub(crate) offsets: [f32; BIT_ROW_SLOTS],
 }
 
-/// Words of the signs of a slot.
-const fn words_of(dim: usize) -> usize {
-    dim.div_ceil(64)
+/// Bytes of the signs of a slot: the dimensions are padded to a multiple of 64.
+const fn sign_bytes_of(dim: usize) -> usize {
+    dim.div_ceil(64) * 8
 }
 
 impl BitRow {
@@ -78,7 +77,7 @@ impl BitRow {
             open: 0,
             timed: 0,
             spans: Vec::new(),
-            words: vec![0; words_of(dim) * BIT_ROW_SLOTS].into(),
+            signs: vec![[0; BIT_ROW_SLOTS]; sign_bytes_of(dim)].into(),
             ones: [0; BIT_ROW_SLOTS],
             factors: [0.0; BIT_ROW_SLOTS],
             errors: [0.0; BIT_ROW_SLOTS],
@@ -88,7 +87,7 @@ impl BitRow {
 
     /// Bytes in memory of a row in which no memory has a begin or an end.
     pub(crate) const fn bytes_of(dim: usize) -> usize {
-        size_of::<BitRow>() + words_of(dim) * BIT_ROW_SLOTS * size_of::<u64>()
+        size_of::<BitRow>() + sign_bytes_of(dim) * BIT_ROW_SLOTS
     }
 
     /// Bytes in memory.
@@ -122,10 +121,9 @@ impl BitRow {
 
     /// The code of a slot; that of a slot without a memory is zeros.
     pub(crate) fn code(&self, at: usize) -> BitCode {
-        let words = (0..words_of(self.dim)).map(|word| self.words.get(self.place(at, word)).copied());
         let number = |list: &[f32]| list.get(at).copied().unwrap_or_default();
         BitCode {
-            words: words.map(Option::unwrap_or_default).collect(),
+            signs: self.signs.iter().map(|row| row.get(at).copied().unwrap_or_default()).collect(),
             ones: self.ones.get(at).copied().unwrap_or_default(),
             factor: number(&self.factors),
             error: number(&self.errors),
@@ -138,7 +136,7 @@ impl BitRow {
     /// # Panics
     /// For a slot outside the row, a code of another length and instants out of bounds: bugs of ours.
     pub(crate) fn put(&mut self, at: usize, span: (i64, i64), code: &BitCode) {
-        assert_eq!(code.words.len(), words_of(self.dim), "a code of another length");
+        assert_eq!(code.signs.len(), self.signs.len(), "a code of another length");
         self.write(at, code);
         self.forget_span(at);
         self.keep_span(at, span);
@@ -154,16 +152,15 @@ impl BitRow {
 
     /// Makes a slot vacant: nothing of it is left in the next encoding.
     pub(crate) fn erase(&mut self, at: usize) {
-        let zeros = BitCode { words: vec![0; words_of(self.dim)], ..BitCode::default() };
+        let zeros = BitCode { signs: vec![0; self.signs.len()], ..BitCode::default() };
         self.write(at, &zeros);
         self.forget_span(at);
     }
 
     fn write(&mut self, at: usize, code: &BitCode) {
         assert!(at < BIT_ROW_SLOTS, "slot {at} lies outside the row");
-        for (word, value) in code.words.iter().enumerate() {
-            let place = self.place(at, word);
-            self.words.get_mut(place).into_iter().for_each(|word| *word = *value);
+        for (row, byte) in self.signs.iter_mut().zip(&code.signs) {
+            put(row, at, *byte);
         }
         put(&mut self.ones, at, code.ones);
         put(&mut self.factors, at, code.factor);
@@ -195,10 +192,6 @@ impl BitRow {
         (self.timed & (bit - 1)).count_ones() as usize
     }
 
-    fn place(&self, at: usize, word: usize) -> usize {
-        (at / BIT_GROUP_SLOTS * words_of(self.dim) + word) * BIT_GROUP_SLOTS + at % BIT_GROUP_SLOTS
-    }
-
     /// Writes the row into `out`, replacing what is there.
     pub(crate) fn encode(&self, key: &[u8], out: &mut Vec<u8>) {
         begin(tag::BIT_ROW, out);
@@ -209,7 +202,7 @@ impl BitRow {
         out.extend_from_slice(&self.center.to_le_bytes());
         out.extend_from_slice(&self.open.to_le_bytes());
         out.extend_from_slice(&self.timed.to_le_bytes());
-        self.words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        out.extend_from_slice(self.signs.as_flattened());
         for list in [&self.factors, &self.errors, &self.offsets] {
             list.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         }
@@ -240,8 +233,8 @@ impl BitRow {
             return Err(at.corrupted(format!("{count} spans, {timed:#x} of them, and {open:#x} without")));
         }
         let mut row = BitRow { open, timed, ..BitRow::vacant(dim, center) };
-        for word in &mut row.words {
-            *word = rest.u64().ok_or_else(short)?;
+        for signs in &mut row.signs {
+            *signs = rest.take().ok_or_else(short)?;
         }
         for list in [&mut row.factors, &mut row.errors, &mut row.offsets] {
             for value in list {
@@ -267,7 +260,7 @@ impl BitRow {
         let bounds = TIME_MIN_MS..=TIME_MAX_MS;
         let is_span =
             |span: &(i64, i64)| bounds.contains(&span.0) && bounds.contains(&span.1) && *span != ALWAYS;
-        let signs = (words_of(self.dim) * 64) as u16;
+        let signs = (self.signs.len() * 8) as u16;
         finite(&self.factors)
             && finite(&self.errors)
             && finite(&self.offsets)
@@ -312,4 +305,4 @@ const _: () = assert!(
     HEADER_BYTES + PREFIX_BYTES + 62 * BIT_ROW_SLOTS + CRC_BYTES + 40 <= 4 << 10,
     "a row of 384 dimensions fits a page of 4 KiB"
 );
-const _: () = assert!(words_of(DIM_MAX) * 64 <= u16::MAX as usize);
+const _: () = assert!(sign_bytes_of(DIM_MAX) * 8 <= u16::MAX as usize);

@@ -36,7 +36,7 @@ use crate::error::Result;
 use frame::tag;
 
 pub(crate) use access::{decode_access, encode_access};
-pub(crate) use bit_row::{BIT_GROUP_SLOTS, BIT_ROW_SLOTS, BitCode, BitRow};
+pub(crate) use bit_row::{BIT_ROW_SLOTS, BitCode, BitRow};
 pub(crate) use content::{decode_content, decode_text, encode_content};
 pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
 pub(crate) use frame::{At, check_sum};

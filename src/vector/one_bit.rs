@@ -10,21 +10,19 @@
 //!
 //! Over the choice of the rotation the estimate has no bias. With D rotated dimensions and a = ⟨s, y⟩ / √D, its standard
 //! deviation is |q − c| · |x − c| · √((1 − a²) / a²) / √(D − 1). The query is rounded to four bits a dimension, so that
-//! ⟨s, v⟩ is a sum of four population counts. The rounding error d of the query adds a deviation of factor · |d|,
+//! ⟨s, v⟩ follows from a sum of small integers. The rounding error d of the query adds a deviation of factor · |d|,
 //! because the signs do not depend on it.
 //!
 //! The rotation is the product of four rounds. A round flips signs, transforms a part of the values by Walsh and
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SlotNumbers, sign_scores};
+use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SignBytes, SlotNumbers, prefetch, sign_scores};
 
 /// The highest level of a query.
 const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
 /// Rounds of the rotation.
 const ROUNDS: usize = 4;
-/// The slots whose words lie together in a block.
-pub const BIT_GROUP: usize = SLOTS_SIDE_BY_SIDE;
 /// The seed of the flips: the digits of π after the point, in hexadecimal.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 /// The relative error of the f32 sums in a code and in an estimate, generously.
@@ -62,9 +60,9 @@ impl BitFrame {
         &self.center
     }
 
-    /// Words of the signs of a slot.
-    pub fn words(&self) -> usize {
-        padded(self.dim) / 64
+    /// Bytes of the signs of a slot.
+    pub fn sign_bytes(&self) -> usize {
+        padded(self.dim) / 8
     }
 
     /// Subtracts the center and rotates. The result has a multiple of 64 values and the length of the difference.
@@ -103,7 +101,7 @@ impl BitFrame {
 }
 
 /// Dimensions after the rotation.
-fn padded(dim: usize) -> usize {
+const fn padded(dim: usize) -> usize {
     dim.next_multiple_of(64)
 }
 
@@ -136,15 +134,15 @@ fn butterflies(low: &mut [f32], high: &mut [f32], scale: f32) {
 /// The one-bit codes of some blocks of slots, one block after the other in memory.
 #[derive(Clone, Debug)]
 pub struct BitBlocks {
-    /// For each block, each eight slots of it, and each word of their signs, the words of the eight slots.
-    words: Box<[u64]>,
+    /// For each block and each eight dimensions, the signs of its slots.
+    signs: Box<[SignBytes]>,
     numbers: Box<[SlotNumbers]>,
 }
 
 /// The one-bit codes of a block of [`BIT_SLOTS`] slots.
 #[derive(Clone, Copy, Debug)]
 pub struct BitBlock<'b> {
-    pub(super) words: &'b [u64],
+    pub(super) signs: &'b [SignBytes],
     pub(super) numbers: &'b SlotNumbers,
 }
 
@@ -179,9 +177,16 @@ impl BitNumbers {
 }
 
 impl<'b> BitBlock<'b> {
-    /// A block whose words lie as in [`BitBlocks`].
-    pub fn new(words: &'b [u64], numbers: &'b BitNumbers) -> Self {
-        BitBlock { words, numbers: &numbers.0 }
+    /// A block with these signs, for each eight dimensions those of all slots.
+    pub fn new(signs: &'b [SignBytes], numbers: &'b BitNumbers) -> Self {
+        BitBlock { signs, numbers: &numbers.0 }
+    }
+
+    /// Asks the processor to load the block into its cache soon.
+    pub fn prefetch(self) {
+        let SlotNumbers { ones, factors, errors, offsets } = self.numbers;
+        prefetch(self.signs);
+        [ones, factors, errors, offsets].into_iter().for_each(|list| prefetch(list));
     }
 }
 
@@ -190,21 +195,21 @@ impl BitBlocks {
     pub fn vacant(frame: &BitFrame, blocks: usize) -> Self {
         let zeros = [0.0; BIT_SLOTS];
         let numbers = SlotNumbers { ones: zeros, factors: zeros, errors: zeros, offsets: zeros };
-        let words = vec![0; blocks * frame.words() * BIT_SLOTS].into();
-        BitBlocks { words, numbers: vec![numbers; blocks].into() }
+        let signs = vec![[0; BIT_SLOTS]; blocks * frame.sign_bytes()].into();
+        BitBlocks { signs, numbers: vec![numbers; blocks].into() }
     }
 
     /// Bytes in memory of so many blocks of slots with this many dimensions.
     pub const fn bytes(dim: usize, blocks: usize) -> usize {
-        let block = size_of::<SlotNumbers>() + dim.div_ceil(64) * BIT_SLOTS * size_of::<u64>();
+        let block = size_of::<SlotNumbers>() + padded(dim) / 8 * size_of::<SignBytes>();
         size_of::<BitBlocks>() + blocks.saturating_mul(block)
     }
 
     /// A block; none past the last.
     #[inline]
     pub fn block(&self, at: usize) -> Option<BitBlock<'_>> {
-        let len = self.words.len() / self.numbers.len().max(1);
-        Some(BitBlock { words: self.words.get(at * len..(at + 1) * len)?, numbers: self.numbers.get(at)? })
+        let len = self.signs.len() / self.numbers.len().max(1);
+        Some(BitBlock { signs: self.signs.get(at * len..(at + 1) * len)?, numbers: self.numbers.get(at)? })
     }
 
     /// Writes the code of a vector, whose values are `scale · code`, into a slot. `room` is memory to use again.
@@ -216,11 +221,11 @@ impl BitBlocks {
     pub fn set(&mut self, slot: usize, frame: &BitFrame, code: &[i8], scale: f32, room: &mut Vec<f32>) {
         let (block, at) = (slot / BIT_SLOTS, slot % BIT_SLOTS);
         assert!(block < self.numbers.len(), "a slot of the blocks");
-        let mut words = Vec::new();
-        let SlotCode { ones: positive, factor, error, offset } = frame.code(code, scale, room, &mut words);
-        for (word, bits) in words.iter().enumerate() {
-            let place = (slot / BIT_GROUP * frame.words() + word) * BIT_GROUP + slot % BIT_GROUP;
-            self.words.get_mut(place).into_iter().for_each(|word| *word = *bits);
+        let mut signs = Vec::new();
+        let SlotCode { ones: positive, factor, error, offset } = frame.code(code, scale, room, &mut signs);
+        let rows = self.signs.iter_mut().skip(block * frame.sign_bytes());
+        for (row, byte) in rows.zip(signs) {
+            row.get_mut(at).into_iter().for_each(|place| *place = byte);
         }
         if let Some(SlotNumbers { ones, factors, errors, offsets }) = self.numbers.get_mut(block) {
             let lists = [ones, factors, errors, offsets];
@@ -230,28 +235,27 @@ impl BitBlocks {
         }
     }
 
-    /// Writes a block. Its words lie as in these blocks: for each `BIT_GROUP` slots and each word, the words of
-    /// these slots.
+    /// Writes a block: for each eight dimensions, the signs of its slots.
     ///
     /// # Panics
     ///
-    /// When there is no such block, or it has another number of words.
-    pub fn put(&mut self, at: usize, words: &[u64], numbers: &BitNumbers) {
+    /// When there is no such block, or it has another number of signs.
+    pub fn put(&mut self, at: usize, signs: &[SignBytes], numbers: &BitNumbers) {
         assert!(at < self.numbers.len(), "a block of the run");
-        let place = self.words.get_mut(at * words.len()..(at + 1) * words.len());
-        place.into_iter().for_each(|place| place.copy_from_slice(words));
+        let place = self.signs.get_mut(at * signs.len()..(at + 1) * signs.len());
+        place.into_iter().for_each(|place| place.copy_from_slice(signs));
         self.numbers.get_mut(at).into_iter().for_each(|place| *place = numbers.0.clone());
     }
 }
 
 impl BitFrame {
-    /// The one-bit code of a vector whose values are `scale · code`. The signs are written to `words`; `room` is
-    /// memory to use again.
+    /// The one-bit code of a vector whose values are `scale · code`. The signs are written to `signs`, eight
+    /// dimensions a byte; `room` is memory to use again.
     ///
     /// # Panics
     ///
     /// When the code does not have the dimensions of the frame.
-    pub fn code(&self, code: &[i8], scale: f32, room: &mut Vec<f32>, words: &mut Vec<u64>) -> SlotCode {
+    pub fn code(&self, code: &[i8], scale: f32, room: &mut Vec<f32>, signs: &mut Vec<u8>) -> SlotCode {
         assert_eq!(code.len(), self.dim, "a code of the frame");
         let values = code.iter().map(|&value| scale * f32::from(value));
         let offset: f32 = values.clone().zip(&self.center).map(|(value, center)| value * center).sum();
@@ -268,12 +272,9 @@ impl BitFrame {
         } else {
             (0.0, 0.0)
         };
-        words.clear();
-        words.extend(room.chunks_exact(64).map(|values| {
-            let bits = values.iter().enumerate();
-            bits.fold(0_u64, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit))
-        }));
-        let ones = words.iter().map(|word| word.count_ones()).sum();
+        signs.clear();
+        signs.extend(sign_bytes(room));
+        let ones = signs.iter().map(|byte| byte.count_ones()).sum();
         SlotCode { ones, factor, error, offset }
     }
 }
@@ -295,23 +296,22 @@ impl BitQuery {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let step = if high > low { (high - low) / LEVEL_MAX } else { 1.0 };
-        let mut planes = vec![[0; QUERY_BITS]; frame.words()].into_boxed_slice();
         let (mut total, mut lost, mut reach) = (0.0, 0.0, 0.0);
-        for (planes, values) in planes.iter_mut().zip(values.chunks_exact(64)) {
-            for (bit, value) in values.iter().enumerate() {
-                let level = ((value - low) / step).round().clamp(0.0, LEVEL_MAX);
-                for (plane, bits) in planes.iter_mut().enumerate() {
-                    *bits |= u64::from(level as u32 >> plane & 1) << bit;
-                }
-                let rounded = low + step * level;
-                total += rounded;
-                lost += (value - rounded) * (value - rounded);
-                reach += value * value;
-            }
-        }
+        let mut level_of = |value: &f32| {
+            let level = ((value - low) / step).round().clamp(0.0, LEVEL_MAX);
+            let rounded = low + step * level;
+            total += rounded;
+            lost += (value - rounded) * (value - rounded);
+            reach += value * value;
+            level as u8
+        };
+        let (eights, _) = values.as_chunks::<8>();
+        let levels = eights.iter().map(|values| values.each_ref().map(&mut level_of));
+        let tables =
+            levels.map(|[a, b, c, d, e, f, g, h]| [table([a, b, c, d]), table([e, f, g, h])]).collect();
         let squared_deviations = squared_deviations(recall);
         BitQuery(Levels {
-            planes,
+            tables,
             twice_low: 2.0 * low,
             twice_step: 2.0 * step,
             total,
@@ -324,7 +324,7 @@ impl BitQuery {
     /// Writes for each slot of `block` a score that the slot exceeds only by chance, and returns the highest. Slots
     /// whose bit in `visible` is not set get −∞.
     pub fn likely_uppers(&self, block: BitBlock<'_>, visible: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
-        sign_scores(&self.0, block.words, block.numbers, visible, out)
+        sign_scores(&self.0, block.signs, block.numbers, visible, out)
     }
 
     /// The slots of `block` in `visible` that may score `least`, a bit for each.
@@ -337,6 +337,20 @@ impl BitQuery {
         let least = least.max(f32::MIN);
         uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
     }
+}
+
+/// The sum of the levels in each set of four, whose members are the ones of its number.
+fn table(levels: [u8; 4]) -> [u8; 16] {
+    std::array::from_fn(|set| {
+        levels.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1).map(|(_, level)| level).sum()
+    })
+}
+
+/// The signs of values, eight a byte: bit n is set where value n is not negative.
+pub(super) fn sign_bytes(values: &[f32]) -> impl Iterator<Item = u8> {
+    values.as_chunks::<8>().0.iter().map(|values| {
+        values.iter().enumerate().fold(0, |bits, (bit, value)| bits | (u8::from(*value >= 0.0) << bit))
+    })
 }
 
 /// The square of the deviations that an error exceeds with a chance of at most 1 − `recall`.

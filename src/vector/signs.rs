@@ -1,7 +1,6 @@
 //! Many queries against one-bit codes: which slots may be near to which query?
 //!
-//! A block of codes is read once for all queries of a batch, and of a query only the signs are compared: one population
-//! count for each 64 dimensions. Let v = R(q − c) be a query in the frame of the codes ([`BitFrame`]), D its
+//! A block of codes is read once for all queries of a batch, and of a query only the signs are compared. Let v = R(q − c) be a query in the frame of the codes ([`BitFrame`]), D its
 //! dimensions, t its signs and b = |v|² / Σ|v|. Then b·t has the inner product |v|² with v, so that the error
 //! d = v − b·t has no part along v, and
 //!
@@ -16,14 +15,14 @@
 //! the estimate is too high there, and a neighbour is not missed for it. Where ρ < 0 the estimate is too low. A slot is
 //! therefore never said to have an inner product below 0.
 
-use super::kernel::{BIT_SLOTS, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, sign_marks};
-use super::one_bit::{BitBlock, BitFrame, squared_deviations};
+use super::kernel::{BIT_SLOTS, SignNumbers, SignSlots, sign_marks};
+use super::one_bit::{BitBlock, BitFrame, sign_bytes, squared_deviations};
 
 /// The signs of many queries in one frame.
 #[derive(Clone, Debug)]
 pub struct SignBatch {
-    /// For each query, the words of its signs.
-    signs: Vec<u64>,
+    /// For each query, the bytes of its signs.
+    signs: Vec<u8>,
     queries: Vec<SignNumbers>,
     /// For each query, what every estimate has in common.
     bases: Vec<f32>,
@@ -44,14 +43,14 @@ impl SignBatch {
     /// When a query does not have the dimensions of the frame.
     pub fn new<'q>(frame: &BitFrame, queries: impl IntoIterator<Item = &'q [f32]>, recall: f32) -> Self {
         let zeros = [0.0; BIT_SLOTS];
-        let words = vec![[0; BIT_SLOTS]; frame.words()].into();
+        let signs = vec![[0; BIT_SLOTS]; frame.sign_bytes()].into();
         let mut batch = SignBatch {
             signs: Vec::new(),
             queries: Vec::new(),
             bases: Vec::new(),
             squared_deviations: squared_deviations(recall),
             lost: 0.0,
-            slots: SignSlots { words, factors: zeros, margins: zeros, offsets: zeros },
+            slots: SignSlots { signs, factors: zeros, margins: zeros, offsets: zeros },
         };
         let mut values = Vec::new();
         for query in queries {
@@ -65,10 +64,7 @@ impl SignBatch {
 
     /// Adds a query in the frame of the codes.
     fn push(&mut self, values: &[f32]) {
-        for values in values.chunks_exact(64) {
-            let bits = values.iter().enumerate();
-            self.signs.push(bits.fold(0, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit)));
-        }
+        self.signs.extend(sign_bytes(values));
         let square: f32 = values.iter().map(|value| value * value).sum();
         let sum: f32 = values.iter().map(|value| value.abs()).sum();
         // A query in the center has an inner product of 0 with every slot.
@@ -92,15 +88,9 @@ impl SignBatch {
     ///
     /// When the block is of another frame, or there is not one result for each query.
     pub fn likely(&mut self, block: BitBlock<'_>, out: &mut [u64]) {
-        let SignSlots { words, factors, margins, offsets } = &mut self.slots;
-        assert_eq!(block.words.len(), words.len() * BIT_SLOTS, "the block is of the frame of the queries");
-        let groups = block.words.chunks_exact(words.len() * SLOTS_SIDE_BY_SIDE);
-        for (group, rows) in groups.enumerate() {
-            for (word, row) in words.iter_mut().zip(rows.as_chunks::<SLOTS_SIDE_BY_SIDE>().0) {
-                let place = word.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>().0.get_mut(group);
-                place.into_iter().for_each(|place| *place = *row);
-            }
-        }
+        let SignSlots { signs, factors, margins, offsets } = &mut self.slots;
+        assert_eq!(block.signs.len(), signs.len(), "the block is of the frame of the queries");
+        signs.copy_from_slice(block.signs);
         (*factors, *offsets) = (block.numbers.factors, block.numbers.offsets);
         for ((margin, factor), error) in margins.iter_mut().zip(&*factors).zip(&block.numbers.errors) {
             *margin = ((error * error + factor * factor * self.lost) * self.squared_deviations).sqrt();

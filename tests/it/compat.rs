@@ -48,7 +48,7 @@ fn a_file_of_another_format_is_refused() {
             let refused = Database::builder().read_only(read_only).open(&path).unwrap_err();
             let Error::Format { found, expected } = refused else { panic!("{refused:?}") };
             assert_eq!((found, expected), (u32::from(other), 8));
-            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 8"));
+            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 9"));
         }
         set_format(&path, own);
     }

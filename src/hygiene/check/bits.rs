@@ -5,7 +5,7 @@ use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::check::tallies::Center;
 use crate::hygiene::report::Code;
 use crate::index::bit_rows::{Coder, frame_of, is_due};
-use crate::record::{At, BIT_ROW_SLOTS, BitCode, BitRow, slots_per_block};
+use crate::record::{At, BIT_ROW_SLOTS, BitRow, slots_per_block};
 use crate::store::control::BitsHead;
 use crate::store::{BitRows, IndexId, Read, Table, keys, meta_of};
 
@@ -72,7 +72,7 @@ impl Check<'_> {
     ) -> Result<Option<u32>> {
         let per = slots_per_block(dim) as u32;
         let mut block: Option<(u32, Option<_>)> = None;
-        let zeros = BitCode { words: vec![0; dim.div_ceil(64)], ..BitCode::default() };
+        let zeros = BitRow::vacant(dim, row.center).code(0);
         for at in 0..BIT_ROW_SLOTS {
             let slot = first.saturating_add(at as u32);
             let number = slot / per;

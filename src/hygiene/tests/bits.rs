@@ -39,7 +39,7 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
             head.values[0] += 0.25;
             tx.put_bits_head(SHARED, head)
         }),
-        row(|row| row.words[1] ^= 1),
+        row(|row| row.signs[0][1] ^= 1),
         row(|row| row.factors[0] *= 1.5),
         row(|row| {
             let code = row.code(0);
@@ -81,7 +81,7 @@ fn a_shallow_check_compares_no_code_and_all_instants() {
         });
         check(&fixture.store.snapshot().unwrap(), &CheckOptions::default()).unwrap().findings.len()
     };
-    assert_eq!(change(&|row| row.words[0] ^= 1), 0);
+    assert_eq!(change(&|row| row.signs[0][0] ^= 1), 0);
     assert_eq!(change(&|row| row.set_span(0, (5, 6))), 1);
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::index::bit_rows::{Coder, frame_of};
 use crate::index::sketch::Sketch;
 use crate::limits::BITS_SLOTS_MIN;
-use crate::record::{BIT_ROW_SLOTS, BitCode, slots_per_block};
+use crate::record::{BIT_ROW_SLOTS, BitRow, slots_per_block};
 use crate::store::{BitRows, keys};
 
 type Damage = fn(&mut Truth<'_, '_>) -> Result<(), crate::Error>;
@@ -21,7 +21,7 @@ fn check_rows(world: &World, index: IndexId) -> u32 {
     let head = rows.bits_head(index).unwrap().expect("an index of this size has one-bit codes");
     let mut coder = Coder::new(frame_of(index, &head, dim).unwrap());
     let len = rows.slot_head(index).unwrap().len;
-    let zeros = BitCode { words: vec![0; dim.div_ceil(64)], ..BitCode::default() };
+    let zeros = BitRow::vacant(dim, head.center).code(0);
     let mut count = 0;
     rows.bit_rows(index, dim, &mut |number, row| {
         let row = row.expect("no row is damaged");
@@ -173,19 +173,21 @@ fn what_is_forgotten_leaves_no_one_bit_code() {
     let (mut world, _) = crowded(128, 41);
     let rows = world.snapshot().0;
     let gone: Vec<_> = world.rows.keys().copied().step_by(9).collect();
-    let words = |at: u32| {
+    let signs = |at: u32| {
         let row = rows.bit_row(index(0), at / BIT_ROW_SLOTS as u32, 128).unwrap().unwrap();
-        row.code(at as usize % BIT_ROW_SLOTS).words
+        row.code(at as usize % BIT_ROW_SLOTS).signs
     };
-    let erased: Vec<u64> = gone.iter().flat_map(|(_, slot)| words(*slot)).collect();
+    let eights = |signs: Vec<u8>| signs.chunks_exact(8).map(|eight| eight.to_vec()).collect::<Vec<_>>();
+    let erased: BTreeSet<Vec<u8>> = gone.iter().flat_map(|(_, slot)| eights(signs(*slot))).collect();
     drop(rows);
     world.release(&gone);
     world.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
     let bytes = std::fs::read(world.store.path()).unwrap();
-    // A word of random signs stands nowhere else but by a chance of one in a hundred million millions.
-    let all: BTreeSet<u64> = erased.into_iter().collect();
-    let found =
-        bytes.windows(8).filter(|window| all.contains(&u64::from_le_bytes((*window).try_into().unwrap())));
+    // Eight bytes of random signs stand nowhere else but by a chance of one in a hundred million millions. The next byte
+    // of a slot comes behind those of all slots of its row.
+    let found = bytes
+        .windows(7 * BIT_ROW_SLOTS + 1)
+        .filter(|window| erased.contains(&window.iter().copied().step_by(BIT_ROW_SLOTS).collect::<Vec<_>>()));
     assert_eq!(found.count(), 0);
     // The copy has the codes of the others, under new numbers.
     check_rows(&world, index(0));

@@ -8,12 +8,11 @@ use crate::record::bit_row::{BIT_ROW_SLOTS, BitCode, BitRow};
 const ALWAYS: (i64, i64) = (crate::limits::TIME_MIN_MS, crate::limits::TIME_MAX_MS);
 
 fn code(words: usize, seed: u64) -> BitCode {
-    let words: Vec<u64> = (1..=words as u64)
-        .map(|word| word.wrapping_mul(seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        .collect();
-    let ones = words.iter().map(|word| word.count_ones()).sum::<u32>() as u16;
+    let word = |word: u64| word.wrapping_mul(seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let signs: Vec<u8> = (1..=words as u64).flat_map(|at| word(at).to_le_bytes()).collect();
+    let ones = signs.iter().map(|byte| byte.count_ones()).sum::<u32>() as u16;
     let number = seed as f32 / 16.0;
-    BitCode { words, ones, factor: number, error: number + 1.0, offset: -number }
+    BitCode { signs, ones, factor: number, error: number + 1.0, offset: -number }
 }
 
 /// Slot 1 is always seen, slot 9 has an end.

@@ -5,8 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
-    groups, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables, in_turns,
+    padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -65,80 +65,129 @@ fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Words whose counts fit in the bytes of a sum: each adds at most 8.
-const WORDS_PER_SUM: usize = 31;
+/// Slots of a register.
+const SLOTS: usize = 32;
+/// Bytes of signs whose counts of ones fit in a byte: each adds at most 8.
+pub(super) const BYTES_PER_COUNT: usize = 31;
 
-/// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018), four slots at a step.
+/// Looks up what each half of a byte adds to the sum of its slot: 32 slots, whose bytes lie side by side, at a step.
 #[target_feature(enable = "avx2")]
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
-    for (rows, out) in groups(words, wanted, out) {
-        let mut halves = [_mm256_setzero_si256(); 2];
-        for (rows, planes) in rows.chunks(WORDS_PER_SUM).zip(planes.chunks(WORDS_PER_SUM)) {
-            for bit in (0..planes.first().map_or(0, |planes| planes.len())).rev() {
-                let mut counts = [_mm256_setzero_si256(); 2];
-                for (row, planes) in rows.iter().zip(planes) {
-                    let plane =
-                        _mm256_set1_epi64x(planes.get(bit).copied().unwrap_or_default().cast_signed());
-                    let [low, high] = counts;
-                    let [row_low, row_high] = slots(row);
-                    counts = [
-                        _mm256_add_epi8(low, ones_of_bytes(_mm256_and_si256(row_low, plane))),
-                        _mm256_add_epi8(high, ones_of_bytes(_mm256_and_si256(row_high, plane))),
-                    ];
-                }
-                let [low, high] = halves;
-                let [low_counts, high_counts] = counts;
-                halves = [add_weighted(low, low_counts, bit), add_weighted(high, high_counts, bit)];
-            }
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
+    let (tables, _) = tables.as_chunks::<2>();
+    let (signs, _) = signs.as_chunks::<2>();
+    for (half, out) in out.as_chunks_mut::<SLOTS>().0.iter_mut().enumerate() {
+        if wanted >> (half * SLOTS) & u64::from(u32::MAX) == 0 {
+            continue;
         }
-        let [low, high] = halves;
-        // The sums are the low halves of eight lanes of 64 bits.
-        let evens = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(
-            _mm256_castsi256_ps(low),
-            _mm256_castsi256_ps(high),
-        ));
-        let sums = _mm256_permute4x64_epi64::<0b11_01_10_00>(evens);
-        // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sums) };
+        let mut sums = Sums::zero();
+        for ([first, second], [table, other]) in signs.iter().zip(tables) {
+            // At most 120 each.
+            sums.add(_mm256_add_epi8(
+                looked_up(table, half_of(first, half)),
+                looked_up(other, half_of(second, half)),
+            ));
+        }
+        sums.write(out);
     }
+}
+
+/// Sums of 16 bits of bytes.
+struct Sums {
+    /// Those of the even slots, and 256 times those of the odd ones, modulo 2¹⁶.
+    all: __m256i,
+    odd: __m256i,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn zero() -> Self {
+        Sums { all: _mm256_setzero_si256(), odd: _mm256_setzero_si256() }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn add(&mut self, bytes: __m256i) {
+        self.all = _mm256_add_epi16(self.all, bytes);
+        self.odd = _mm256_add_epi16(self.odd, _mm256_srli_epi16::<8>(bytes));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn write(&self, out: &mut [i32; SLOTS]) {
+        let even = _mm256_sub_epi16(self.all, _mm256_slli_epi16::<8>(self.odd));
+        in_turns(&words(even), &words(self.odd), out);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words(lanes: __m256i) -> [u16; SLOTS / 2] {
+    let mut words = [0; SLOTS / 2];
+    // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), lanes) };
+    words
+}
+
+/// What each byte of signs adds to the sum of its slot.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn looked_up([low, high]: &Tables, bytes: __m256i) -> __m256i {
+    let low_half = _mm256_set1_epi8(0x0f);
+    let low = _mm256_shuffle_epi8(twice(low), _mm256_and_si256(bytes, low_half));
+    let high = _mm256_shuffle_epi8(twice(high), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low_half));
+    _mm256_add_epi8(low, high)
+}
+
+/// A table in both halves of a register, as a look-up wants it.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn twice(table: &[u8; 16]) -> __m256i {
+    // SAFETY: the array is the sixteen bytes that are read; the load needs no alignment.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+}
+
+/// The signs of the first or the second 32 slots.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_of(row: &SignBytes, half: usize) -> __m256i {
+    let [first, second] = row.as_chunks::<SLOTS>().0 else { return _mm256_setzero_si256() };
+    let half = if half == 0 { first } else { second };
+    // SAFETY: the array is the thirty-two bytes that are read; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn sign_scores(
     levels: &Levels,
-    words: &[u64],
+    signs: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.planes, words, wanted, &mut sums);
+    sign_sums(&levels.tables, signs, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
 }
 
+/// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
-    let signs = signs.chunks_exact(slots.words.len());
+pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let mut sums = [_mm256_setzero_si256(); BIT_SLOTS / 4];
-        for (words, signs) in slots.words.chunks(WORDS_PER_SUM).zip(signs.chunks(WORDS_PER_SUM)) {
-            let mut counts = [_mm256_setzero_si256(); BIT_SLOTS / 4];
-            for (word, sign) in words.iter().zip(signs) {
-                let sign = _mm256_set1_epi64x(sign.cast_signed());
-                for (count, four) in counts.iter_mut().zip(word.as_chunks::<4>().0) {
-                    *count = _mm256_add_epi8(*count, ones_of_bytes(_mm256_xor_si256(four_slots(four), sign)));
-                }
-            }
-            for (sum, counts) in sums.iter_mut().zip(counts) {
-                *sum = add_weighted(*sum, counts, 0);
-            }
-        }
         let mut differences = [0; BIT_SLOTS];
-        for (four, sum) in differences.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-            // The sums are the low halves of four lanes of 64 bits.
-            let evens = _mm256_permutevar8x32_epi32(sum, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-            // SAFETY: the array is the sixteen bytes that are written; the store needs no alignment.
-            unsafe { _mm_storeu_si128(four.as_mut_ptr().cast(), _mm256_castsi256_si128(evens)) };
+        for (half, out) in differences.as_chunks_mut::<SLOTS>().0.iter_mut().enumerate() {
+            let mut sums = Sums::zero();
+            for (rows, signs) in slots.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
+                let mut counts = _mm256_setzero_si256();
+                for (row, sign) in rows.iter().zip(signs) {
+                    let differing =
+                        _mm256_xor_si256(half_of(row, half), _mm256_set1_epi8(sign.cast_signed()));
+                    counts = _mm256_add_epi8(counts, ones_of_bytes(differing));
+                }
+                sums.add(counts);
+            }
+            sums.write(out);
         }
         *out = slots.likely(*query, &differences);
     }
@@ -146,37 +195,9 @@ pub(super) fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlo
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn four_slots(words: &[u64; 4]) -> __m256i {
-    // SAFETY: the array is the thirty-two bytes that are read; the load needs no alignment.
-    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
-}
-
-/// Adds the sums of the bytes of each lane, times 2 to the power of `bit`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn add_weighted(sum: __m256i, counts: __m256i, bit: usize) -> __m256i {
-    let lanes = _mm256_sad_epu8(counts, _mm256_setzero_si256());
-    _mm256_add_epi64(sum, _mm256_sll_epi64(lanes, _mm_cvtsi32_si128(bit as i32)))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
 fn ones_of_bytes(bytes: __m256i) -> __m256i {
-    let table = _mm256_setr_epi8(
-        0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-    );
-    let low_half = _mm256_set1_epi8(0x0f);
-    let low = _mm256_shuffle_epi8(table, _mm256_and_si256(bytes, low_half));
-    let high = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low_half));
-    _mm256_add_epi8(low, high)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn slots(row: &[u64; SLOTS_SIDE_BY_SIDE]) -> [__m256i; 2] {
-    let start = row.as_ptr();
-    // SAFETY: the array is the two times four words that are read; the loads need no alignment.
-    unsafe { [_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(4).cast())] }
+    const ONES: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
+    looked_up(&[ONES; 2], bytes)
 }
 
 #[inline]

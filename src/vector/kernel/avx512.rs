@@ -7,17 +7,17 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2;
-use super::avx2::sum_f32;
+use super::avx2::{self, BYTES_PER_COUNT, sum_f32};
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
-    groups, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables, in_turns,
+    padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx512-vnni",
     supported: || {
         is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vnni")
             && is_x86_feature_detected!("avx2")
@@ -25,14 +25,13 @@ pub(super) static KERNEL: Kernel = Kernel {
     dot_i8,
     gather_i8,
     dot_f32,
-    sign_scores: avx2::sign_scores,
+    sign_scores,
     sign_marks: avx2::sign_marks,
 };
 
-pub(super) static KERNEL_POPCNT: Kernel = Kernel {
-    name: "avx512-vpopcnt",
-    supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512vpopcntdq"),
-    sign_scores,
+pub(super) static KERNEL_BITALG: Kernel = Kernel {
+    name: "avx512-bitalg",
+    supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512bitalg"),
     sign_marks,
     ..KERNEL
 };
@@ -187,67 +186,111 @@ fn floats(group: &[f32; LANES]) -> __m512 {
     unsafe { _mm512_loadu_ps(group.as_ptr()) }
 }
 
-/// Eight slots side by side fill a register, so a count needs no step across lanes.
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
-    for (rows, out) in groups(words, wanted, out) {
-        let [mut ones, mut twos, mut fours, mut eights] = [_mm512_setzero_si512(); 4];
-        for (row, [a, b, c, d]) in rows.iter().zip(planes) {
-            let row = slots(row);
-            let add = |sum, plane: &u64| {
-                _mm512_add_epi64(
-                    sum,
-                    _mm512_popcnt_epi64(_mm512_and_si512(row, _mm512_set1_epi64(plane.cast_signed()))),
-                )
-            };
-            (ones, twos, fours, eights) = (add(ones, a), add(twos, b), add(fours, c), add(eights, d));
-        }
-        let low = _mm512_add_epi64(ones, _mm512_slli_epi64::<1>(twos));
-        let high = _mm512_add_epi64(_mm512_slli_epi64::<2>(fours), _mm512_slli_epi64::<3>(eights));
-        let sums = _mm512_cvtepi64_epi32(_mm512_add_epi64(low, high));
-        // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sums) };
+/// The slots of a block fill a register; see the same function of AVX2.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
+    let (tables, _) = tables.as_chunks::<2>();
+    let (signs, _) = signs.as_chunks::<2>();
+    let mut sums = Sums::zero();
+    for ([first, second], [table, other]) in signs.iter().zip(tables) {
+        // At most 120 each.
+        sums.add(_mm512_add_epi8(looked_up(table, slots(first)), looked_up(other, slots(second))));
+    }
+    sums.write(out);
+}
+
+/// Sums of 16 bits of bytes.
+struct Sums {
+    /// Those of the even slots, and 256 times those of the odd ones, modulo 2¹⁶.
+    all: __m512i,
+    odd: __m512i,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn zero() -> Self {
+        Sums { all: _mm512_setzero_si512(), odd: _mm512_setzero_si512() }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn add(&mut self, bytes: __m512i) {
+        self.all = _mm512_add_epi16(self.all, bytes);
+        self.odd = _mm512_add_epi16(self.odd, _mm512_srli_epi16::<8>(bytes));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn write(&self, out: &mut [i32; BIT_SLOTS]) {
+        let even = _mm512_sub_epi16(self.all, _mm512_slli_epi16::<8>(self.odd));
+        in_turns(&words(even), &words(self.odd), out);
     }
 }
 
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn words(lanes: __m512i) -> [u16; BIT_SLOTS / 2] {
+    let mut words = [0; BIT_SLOTS / 2];
+    // SAFETY: the array is the sixty-four bytes that are written; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), lanes) };
+    words
+}
+
+/// What each byte of signs adds to the sum of its slot.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn looked_up([low, high]: &Tables, bytes: __m512i) -> __m512i {
+    let low_half = _mm512_set1_epi8(0x0f);
+    let low = _mm512_shuffle_epi8(four_times(low), _mm512_and_si512(bytes, low_half));
+    let high =
+        _mm512_shuffle_epi8(four_times(high), _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), low_half));
+    _mm512_add_epi8(low, high)
+}
+
+/// A table in each quarter of a register, as a look-up wants it.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn four_times(table: &[u8; 16]) -> __m512i {
+    // SAFETY: the array is the sixteen bytes that are read; the load needs no alignment.
+    _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
 fn sign_scores(
     levels: &Levels,
-    words: &[u64],
+    signs: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.planes, words, wanted, &mut sums);
+    sign_sums(&levels.tables, signs, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
 }
 
-/// The sums of all slots of a block stay in registers, so each word of a query is read once for a block.
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn sign_marks(signs: &[u64], queries: &[SignNumbers], block: &SignSlots, out: &mut [u64]) {
-    let signs = signs.chunks_exact(block.words.len());
+#[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
+fn sign_marks(signs: &[u8], queries: &[SignNumbers], block: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(block.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let mut sums = [_mm512_setzero_si512(); BIT_SLOTS / SLOTS_SIDE_BY_SIDE];
-        for (words, sign) in block.words.iter().zip(signs) {
-            let sign = _mm512_set1_epi64(sign.cast_signed());
-            for (sum, row) in sums.iter_mut().zip(words.as_chunks::<SLOTS_SIDE_BY_SIDE>().0) {
-                let differing = _mm512_xor_si512(slots(row), sign);
-                *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(differing));
+        let mut sums = Sums::zero();
+        for (rows, signs) in block.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
+            let mut counts = _mm512_setzero_si512();
+            for (row, sign) in rows.iter().zip(signs) {
+                let differing = _mm512_xor_si512(slots(row), _mm512_set1_epi8(sign.cast_signed()));
+                counts = _mm512_add_epi8(counts, _mm512_popcnt_epi8(differing));
             }
+            sums.add(counts);
         }
         let mut differences = [0; BIT_SLOTS];
-        for (eight, sum) in differences.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>().0.iter_mut().zip(sums) {
-            // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(sum)) };
-        }
+        sums.write(&mut differences);
         *out = block.likely(*query, &differences);
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn slots(row: &[u64; SLOTS_SIDE_BY_SIDE]) -> __m512i {
+fn slots(row: &SignBytes) -> __m512i {
     // SAFETY: the array is the sixty-four bytes that are read; the load needs no alignment.
     unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
 }

@@ -12,13 +12,14 @@ pub(super) const LANES: usize = 16;
 
 /// Slots of a block of one-bit codes.
 pub const BIT_SLOTS: usize = 64;
-/// Slots whose words of signs lie side by side.
-pub(in crate::vector) const SLOTS_SIDE_BY_SIDE: usize = 8;
+/// The signs of eight dimensions, a byte for each slot of a block: bit n is the sign of dimension n of the eight.
+pub type SignBytes = [u8; BIT_SLOTS];
 /// Bits of a value of a query.
-pub(in crate::vector) const QUERY_BITS: usize = 4;
+pub(in crate::vector) const QUERY_BITS: u32 = 4;
 
-/// The four bits of 64 values of a query.
-pub(in crate::vector) type Planes = [u64; QUERY_BITS];
+/// What each half of a byte of signs adds to a sum: the levels of a query where the half has a one. The lower half
+/// comes first.
+pub(in crate::vector) type Tables = [[u8; 16]; 2];
 
 /// Lanes in which the best of a block is looked for.
 const BEST_LANES: usize = 16;
@@ -39,8 +40,8 @@ pub(in crate::vector) struct SlotNumbers {
 /// A query as kernels compare it with one-bit codes. Its value at level *l* is `low + step · l`.
 #[derive(Clone, Debug)]
 pub(in crate::vector) struct Levels {
-    /// For each word of the signs, the four bits of the levels, one plane after the other.
-    pub(in crate::vector) planes: Box<[Planes]>,
+    /// For each byte of the signs, what it adds to a sum.
+    pub(in crate::vector) tables: Box<[Tables]>,
     pub(in crate::vector) twice_low: f32,
     pub(in crate::vector) twice_step: f32,
     /// The sum of the values.
@@ -102,8 +103,8 @@ pub(in crate::vector) struct SignNumbers {
 /// A block of one-bit codes as a batch of queries reads it.
 #[derive(Clone, Debug)]
 pub(in crate::vector) struct SignSlots {
-    /// For each word of the signs, the words of all slots.
-    pub(in crate::vector) words: Box<[[u64; BIT_SLOTS]]>,
+    /// For each eight dimensions, the signs of all slots.
+    pub(in crate::vector) signs: Box<[SignBytes]>,
     /// What the inner product of the signs of slot and query is multiplied with.
     pub(in crate::vector) factors: [f32; BIT_SLOTS],
     /// What is allowed for the error of an estimate, for a query at distance 1 from the center.
@@ -118,7 +119,7 @@ impl SignSlots {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
     pub(super) fn likely(&self, query: SignNumbers, differences: &[i32; BIT_SLOTS]) -> u64 {
-        let signs = (self.words.len() * 64) as i32;
+        let signs = (self.signs.len() * 8) as i32;
         let mut uppers = [0.0; BIT_SLOTS];
         let mut any = false;
         for ((((upper, difference), factor), margin), offset) in
@@ -141,18 +142,29 @@ impl SignSlots {
 /// Counts for each slot the signs in which it differs from a query.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-pub(super) fn count_differences(words: &[[u64; BIT_SLOTS]], signs: &[u64]) -> [i32; BIT_SLOTS] {
+pub(super) fn count_differences(rows: &[SignBytes], signs: &[u8]) -> [i32; BIT_SLOTS] {
     let mut differences = [0; BIT_SLOTS];
-    for (row, sign) in words.iter().zip(signs) {
-        for (difference, word) in differences.iter_mut().zip(row) {
-            *difference += (word ^ sign).count_ones().cast_signed();
+    for (row, sign) in rows.iter().zip(signs) {
+        for (difference, byte) in differences.iter_mut().zip(row) {
+            *difference += (byte ^ sign).count_ones().cast_signed();
         }
     }
     differences
 }
 
+/// Two lists of 16 bits as one of 32 in turns: those of the even slots, and those of the odd ones.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+pub(super) fn in_turns(evens: &[u16], odds: &[u16], out: &mut [i32]) {
+    for ((pair, even), odd) in out.as_chunks_mut::<2>().0.iter_mut().zip(evens).zip(odds) {
+        *pair = [i32::from(*even), i32::from(*odd)];
+    }
+}
+
 /// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
 const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
+/// The sum of a slot stays within the 16 bits that kernels have for it, and those of two bytes of signs within 8.
+const _: () = assert!(DIM_MAX << QUERY_BITS <= 1 << 16 && 16 * ((1 << QUERY_BITS) - 1) <= u8::MAX as usize);
 
 /// The functions of one instruction set. A kernel leaves this module through [`available`](super::available) only.
 pub(in crate::vector) struct Kernel {
@@ -167,11 +179,11 @@ pub(in crate::vector) struct Kernel {
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
     /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those
     /// that are not `wanted`, and returns the highest. The scores come from sums of the query's levels where a slot has
-    /// a one: the population counts of what the slot shares with each plane of the query, weighted by 1, 2, 4 and 8.
-    /// Groups of eight slots none of which is wanted are left out. It is safe to call if `supported` returns true.
+    /// a one, looked up half a byte at a time. Slots side by side in a register none of which is wanted are left out.
+    /// It is safe to call if `supported` returns true.
     pub(super) sign_scores: unsafe fn(
         levels: &Levels,
-        words: &[u64],
+        signs: &[SignBytes],
         numbers: &SlotNumbers,
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
@@ -179,7 +191,7 @@ pub(in crate::vector) struct Kernel {
     /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
     /// one query after the other. It is safe to call if `supported` returns true.
     pub(super) sign_marks:
-        unsafe fn(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]),
+        unsafe fn(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]),
 }
 
 impl Kernel {
@@ -214,25 +226,25 @@ impl Kernel {
     pub(in crate::vector) fn sign_scores(
         &self,
         levels: &Levels,
-        words: &[u64],
+        signs: &[SignBytes],
         numbers: &SlotNumbers,
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
     ) -> f32 {
-        assert_eq!(words.len(), levels.planes.len() * BIT_SLOTS, "a block has the words of its slots");
+        assert_eq!(signs.len(), levels.tables.len(), "a block has the signs of its slots");
         // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.sign_scores)(levels, words, numbers, wanted, out) }
+        unsafe { (self.sign_scores)(levels, signs, numbers, wanted, out) }
     }
 
     pub(in crate::vector) fn sign_marks(
         &self,
-        signs: &[u64],
+        signs: &[u8],
         queries: &[SignNumbers],
         slots: &SignSlots,
         out: &mut [u64],
     ) {
-        assert!(!slots.words.is_empty(), "a slot has signs");
-        assert_eq!(signs.len(), queries.len() * slots.words.len(), "queries have the signs of slots");
+        assert!(!slots.signs.is_empty(), "a slot has signs");
+        assert_eq!(signs.len(), queries.len() * slots.signs.len(), "queries have the signs of slots");
         assert_eq!(out.len(), queries.len(), "each query has a result");
         // SAFETY: `available` has asked the processor whether it has the instructions.
         unsafe { (self.sign_marks)(signs, queries, slots, out) }
@@ -251,16 +263,4 @@ pub(super) fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
         *value = given;
     }
     group
-}
-
-/// The groups of eight slots of a block of which one is wanted, with the places of their results.
-pub(super) fn groups<'b>(
-    words: &'b [u64],
-    wanted: u64,
-    out: &'b mut [i32; BIT_SLOTS],
-) -> impl Iterator<Item = (&'b [[u64; SLOTS_SIDE_BY_SIDE]], &'b mut [i32; SLOTS_SIDE_BY_SIDE])> {
-    let (rows, _) = words.as_chunks::<SLOTS_SIDE_BY_SIDE>();
-    let (out, _) = out.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>();
-    let groups = rows.chunks_exact((rows.len() / out.len()).max(1)).zip(out).enumerate();
-    groups.filter(move |(at, _)| wanted >> (at * SLOTS_SIDE_BY_SIDE) & 0xff != 0).map(|(_, group)| group)
 }

@@ -18,13 +18,13 @@ mod scalar;
 
 pub use instruction_set::BIT_SLOTS;
 pub(super) use instruction_set::{
-    Kernel, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
+    Kernel, Levels, QUERY_BITS, SignBytes, SignNumbers, SignSlots, SlotNumbers,
 };
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
     #[cfg(target_arch = "x86_64")]
-    &avx512::KERNEL_POPCNT,
+    &avx512::KERNEL_BITALG,
     #[cfg(target_arch = "x86_64")]
     &avx512::KERNEL,
     #[cfg(target_arch = "x86_64")]
@@ -47,7 +47,7 @@ fn fastest() -> &'static Kernel {
     FASTEST.get_or_init(|| available().next().unwrap_or(&scalar::KERNEL))
 }
 
-/// Name of the instruction set in use: `avx512-vpopcnt`, `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
+/// Name of the instruction set in use: `avx512-bitalg`, `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
 pub fn instruction_set() -> &'static str {
     fastest().name()
 }
@@ -88,15 +88,15 @@ pub fn prefetch<T>(list: &[T]) {
 ///
 /// # Panics
 ///
-/// When the block does not have as many words for each slot as the query has.
+/// When the block does not have as many signs for each slot as the query has values.
 pub(super) fn sign_scores(
     levels: &Levels,
-    words: &[u64],
+    signs: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
-    fastest().sign_scores(levels, words, numbers, wanted, out)
+    fastest().sign_scores(levels, signs, numbers, wanted, out)
 }
 
 /// Writes for each query the slots of a block that promise what the query needs, a bit for each.
@@ -104,7 +104,7 @@ pub(super) fn sign_scores(
 /// # Panics
 ///
 /// When the queries do not have as many signs as the slots, or there is not one result for each query.
-pub(super) fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
     fastest().sign_marks(signs, queries, slots, out);
 }
 

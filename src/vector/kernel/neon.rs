@@ -6,8 +6,8 @@ use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SignNumbers, SignSlots, SlotNumbers, count_differences, groups,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables,
+    count_differences, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -154,46 +154,67 @@ fn quarters(values: &[f32; LANES]) -> [float32x4_t; 4] {
     unsafe { [vld1q_f32(start), vld1q_f32(start.add(4)), vld1q_f32(start.add(8)), vld1q_f32(start.add(12))] }
 }
 
-/// Two slots at a step: `cnt` counts the ones of each byte.
+/// Looks up what each half of a byte adds to the sum of its slot: 16 slots, whose bytes lie side by side, at a step.
 #[target_feature(enable = "neon")]
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
-    for (rows, out) in groups(words, wanted, out) {
-        for (pair, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            let mut sums = vdupq_n_u64(0);
-            for (row, planes) in rows.iter().zip(planes) {
-                let &[low, high] = row.as_chunks::<2>().0.get(pair).unwrap_or(&[0; 2]);
-                let slots = vcombine_u64(vcreate_u64(low), vcreate_u64(high));
-                // A byte has at most 8 ones in each plane: 8 · (1 + 2 + 4 + 8) fits in a byte.
-                let mut counts = vdupq_n_u8(0);
-                for plane in planes.iter().rev() {
-                    let shared = vandq_u64(slots, vdupq_n_u64(*plane));
-                    counts = vaddq_u8(vaddq_u8(counts, counts), vcntq_u8(vreinterpretq_u8_u64(shared)));
-                }
-                sums = vaddq_u64(sums, vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(counts))));
-            }
-            *out = [vgetq_lane_u64::<0>(sums) as i32, vgetq_lane_u64::<1>(sums) as i32];
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
+    for (quarter, out) in out.as_chunks_mut::<BYTES>().0.iter_mut().enumerate() {
+        if wanted >> (quarter * BYTES) & u64::from(u16::MAX) == 0 {
+            continue;
         }
+        let mut sums = [vdupq_n_u16(0); 2];
+        for (row, [low, high]) in signs.iter().zip(tables) {
+            let Some(row) = row.as_chunks::<BYTES>().0.get(quarter) else { continue };
+            let bytes = signs_of(row);
+            let low = vqtbl1q_u8(signs_of(low), vandq_u8(bytes, vdupq_n_u8(0x0f)));
+            let high = vqtbl1q_u8(signs_of(high), vshrq_n_u8::<4>(bytes));
+            sums = widely_added(sums, vaddq_u8(low, high));
+        }
+        write(sums, out);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn signs_of(bytes: &[u8; BYTES]) -> uint8x16_t {
+    // SAFETY: the array is the sixteen bytes that are read.
+    unsafe { vld1q_u8(bytes.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn widely_added([low, high]: [uint16x8_t; 2], bytes: uint8x16_t) -> [uint16x8_t; 2] {
+    [vaddw_u8(low, vget_low_u8(bytes)), vaddw_high_u8(high, bytes)]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn write(sums: [uint16x8_t; 2], out: &mut [i32; BYTES]) {
+    for (out, sums) in out.as_chunks_mut::<8>().0.iter_mut().zip(sums) {
+        let mut words = [0; 8];
+        // SAFETY: the array is the sixteen bytes that are written.
+        unsafe { vst1q_u16(words.as_mut_ptr(), sums) };
+        *out = words.map(i32::from);
     }
 }
 
 #[target_feature(enable = "neon")]
 fn sign_scores(
     levels: &Levels,
-    words: &[u64],
+    signs: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.planes, words, wanted, &mut sums);
+    sign_sums(&levels.tables, signs, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
 }
 
 /// The counts of ones are left to the compiler, which has `cnt` for them.
 #[target_feature(enable = "neon")]
-fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
-    let signs = signs.chunks_exact(slots.words.len());
+fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        *out = slots.likely(*query, &count_differences(&slots.words, signs));
+        *out = slots.likely(*query, &count_differences(&slots.signs, signs));
     }
 }

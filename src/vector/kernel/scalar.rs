@@ -3,8 +3,8 @@
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SignNumbers, SignSlots, SlotNumbers, count_differences, groups,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables,
+    count_differences, padded,
 };
 
 pub(super) static KERNEL: Kernel =
@@ -46,37 +46,30 @@ fn add_products(lanes: &mut [f32; LANES], query: &[f32; LANES], row: &[f32; LANE
     }
 }
 
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
-    for (rows, out) in groups(words, wanted, out) {
-        *out = [0; _];
-        for (row, planes) in rows.iter().zip(planes) {
-            for (sum, word) in out.iter_mut().zip(row) {
-                *sum += planes
-                    .iter()
-                    .enumerate()
-                    .map(|(bit, plane)| (word & plane).count_ones() << bit)
-                    .sum::<u32>()
-                    .cast_signed();
-            }
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
+    *out = [0; _];
+    for ([low, high], row) in tables.iter().zip(signs) {
+        for (sum, byte) in out.iter_mut().zip(row) {
+            *sum += i32::from(low[usize::from(byte & 0xf)]) + i32::from(high[usize::from(byte >> 4)]);
         }
     }
 }
 
 fn sign_scores(
     levels: &Levels,
-    words: &[u64],
+    signs: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.planes, words, wanted, &mut sums);
+    sign_sums(&levels.tables, signs, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
 }
 
-fn sign_marks(signs: &[u64], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
-    let signs = signs.chunks_exact(slots.words.len());
+fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        *out = slots.likely(*query, &count_differences(&slots.words, signs));
+        *out = slots.likely(*query, &count_differences(&slots.signs, signs));
     }
 }

@@ -160,7 +160,7 @@ fn a_rotation_keeps_lengths_and_angles() {
         let place = |values: &[f32]| {
             let mut out = Vec::new();
             frame.place(values.iter().copied(), &mut out);
-            assert_eq!(out.len(), frame.words() * 64);
+            assert_eq!(out.len(), frame.sign_bytes() * 8);
             out
         };
         let dot =
@@ -173,11 +173,11 @@ fn a_rotation_keeps_lengths_and_angles() {
 }
 
 /// Numbers that show the sums of signs as scores.
-fn sums_alone(planes: Vec<[u64; QUERY_BITS]>) -> (Levels, SlotNumbers) {
+fn sums_alone(tables: Vec<[[u8; 16]; 2]>) -> (Levels, SlotNumbers) {
     let (ones, zeros) = ([1.0; BIT_SLOTS], [0.0; BIT_SLOTS]);
-    let planes = planes.into();
+    let tables = tables.into();
     let levels =
-        Levels { planes, twice_low: 0.0, twice_step: 1.0, total: 0.0, base: 0.0, reach: 0.0, lost: 0.0 };
+        Levels { tables, twice_low: 0.0, twice_step: 1.0, total: 0.0, base: 0.0, reach: 0.0, lost: 0.0 };
     (levels, SlotNumbers { ones, factors: ones, errors: zeros, offsets: zeros })
 }
 
@@ -190,16 +190,17 @@ proptest! {
             // Runs of ones reach the bounds of narrow sums.
             if state >> 60 == 0 { u64::MAX } else { state ^ state >> 29 }
         };
-        let planes: Vec<[u64; QUERY_BITS]> = (0..words).map(|_| [(); QUERY_BITS].map(|()| word())).collect();
-        let rows: Vec<u64> = (0..words * BIT_SLOTS).map(|_| word()).collect();
+        let mut levels = || std::array::from_fn(|_| word() as u8 & LEVEL_MAX as u8);
+        let tables: Vec<[[u8; 16]; 2]> = (0..8 * words).map(|_| [table(levels()), table(levels())]).collect();
+        let rows: Vec<SignBytes> = (0..8 * words).map(|_| [(); BIT_SLOTS].map(|()| word() as u8)).collect();
         let mut numbers = uniform(seed);
         let mut some = || [(); BIT_SLOTS].map(|()| numbers.next().unwrap());
         let of_slots = SlotNumbers { ones: some(), factors: some(), errors: some(), offsets: some() };
         let [twice_low, twice_step, total, base, reach, lost, ..] = some();
         let (reach, lost) = (reach.abs(), lost.abs());
-        let (alone, plain) = sums_alone(planes);
+        let (alone, plain) = sums_alone(tables);
         let levels =
-            Levels { planes: alone.planes.clone(), twice_low, twice_step, total, base, reach, lost };
+            Levels { tables: alone.tables.clone(), twice_low, twice_step, total, base, reach, lost };
         let scalar = available().last().unwrap();
         for (levels, of_slots) in [(&alone, &plain), (&levels, &of_slots)] {
             for wanted in [u64::MAX, wanted] {
@@ -219,8 +220,9 @@ proptest! {
 
 #[test]
 fn sums_at_the_bound_do_not_overflow() {
-    let (levels, numbers) = sums_alone(vec![[u64::MAX; QUERY_BITS]; DIM_MAX / 64]);
-    let rows = vec![u64::MAX; DIM_MAX];
+    let highest = table([LEVEL_MAX as u8; 4]);
+    let (levels, numbers) = sums_alone(vec![[highest; 2]; DIM_MAX / 8]);
+    let rows = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8];
     for kernel in available() {
         let mut scores = [0.0; BIT_SLOTS];
         kernel.sign_scores(&levels, &rows, &numbers, u64::MAX, &mut scores);
@@ -294,8 +296,8 @@ proptest! {
             // Runs of ones reach the bounds of narrow sums.
             if state >> 60 == 0 { u64::MAX } else { state ^ state >> 29 }
         };
-        let signs: Vec<u64> = (0..words * count).map(|_| word()).collect();
-        let rows: Box<[[u64; BIT_SLOTS]]> = (0..words).map(|_| [(); BIT_SLOTS].map(|()| word())).collect();
+        let signs: Vec<u8> = (0..8 * words * count).map(|_| word() as u8).collect();
+        let rows: Box<[SignBytes]> = (0..8 * words).map(|_| [(); BIT_SLOTS].map(|()| word() as u8)).collect();
         let mut numbers = uniform(seed);
         let queries: Vec<SignNumbers> = (0..count)
             .map(|_| {
@@ -305,7 +307,7 @@ proptest! {
             .collect();
         let mut some = || [(); BIT_SLOTS].map(|()| numbers.next().unwrap());
         let factors = some().map(|factor| factor.abs() / 16.0);
-        let slots = SignSlots { words: rows, factors, margins: some().map(f32::abs), offsets: some() };
+        let slots = SignSlots { signs: rows, factors, margins: some().map(f32::abs), offsets: some() };
         let marks = |kernel: &Kernel| {
             let mut out = vec![1; count];
             kernel.sign_marks(&signs, &queries, &slots, &mut out);
@@ -320,15 +322,15 @@ proptest! {
 
 #[test]
 fn signs_that_all_differ_or_agree_are_counted_to_the_bound() {
-    let words = vec![[u64::MAX; BIT_SLOTS]; DIM_MAX / 64].into();
+    let signs = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8].into();
     let (ones, zeros) = ([1.0; BIT_SLOTS], [0.0; BIT_SLOTS]);
-    let slots = SignSlots { words, factors: ones, margins: zeros, offsets: zeros };
+    let slots = SignSlots { signs, factors: ones, margins: zeros, offsets: zeros };
     let query = SignNumbers { value: 1.0, reach: 0.0, needed: DIM_MAX as f32 };
     for kernel in available() {
         let mut out = [0];
-        kernel.sign_marks(&vec![u64::MAX; DIM_MAX / 64], &[query], &slots, &mut out);
+        kernel.sign_marks(&vec![u8::MAX; DIM_MAX / 8], &[query], &slots, &mut out);
         assert_eq!(out, [u64::MAX], "{}", kernel.name());
-        kernel.sign_marks(&vec![0; DIM_MAX / 64], &[query], &slots, &mut out);
+        kernel.sign_marks(&vec![0; DIM_MAX / 8], &[query], &slots, &mut out);
         assert_eq!(out, [0], "{}", kernel.name());
     }
 }
