@@ -228,6 +228,10 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_before,
     );
     told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
+    if report.too_short > 0 {
+        let groups = of(report.too_short, "group is", "groups are");
+        told.push_str(&format!("; {groups} too short for a summary that is shorter"));
+    }
     let left = report.aborted + report.refused;
     if left > 0 {
         told.push_str(&format!("; {} left as they were", of(left, "group was", "groups were")));

@@ -4,11 +4,17 @@ use serde_json::{Value, json};
 
 use super::sandbox::{Sandbox, has};
 
+/// A message with more words than it says anything with, so that a summary can be shorter.
+fn said(number: usize) -> String {
+    let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+    format!("Ann: Box {number} went to Ghent{number}. {rest}")
+}
+
 /// A sandbox with old messages of one channel.
 fn old() -> Sandbox {
     let sandbox = Sandbox::new();
     for number in 0..3 {
-        let text = format!("Ann: Box {number} went to Ghent{number}.");
+        let text = said(number);
         let arguments =
             ["add", &text, "--kind", "message", "--channel", "yard", "--created-at", "2001-01-02T10:00:00Z"];
         sandbox.document(&arguments);
@@ -185,7 +191,7 @@ fn a_plan_is_given_up() {
 fn the_evaluation_asks_before_and_after() {
     let sandbox = Sandbox::new();
     for (number, day) in ["2001-01-02", "2001-01-03"].iter().enumerate() {
-        let (text, key) = (format!("Ann: Box {number} went to Ghent{number}."), format!("k{number}"));
+        let (text, key) = (said(number), format!("k{number}"));
         let at = format!("{day}T10:00:00Z");
         sandbox.document(&["add", &text, "--key", &key, "--kind", "message", "--created-at", &at]);
     }
