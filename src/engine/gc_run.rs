@@ -213,14 +213,15 @@ impl Namespace {
     /// use oubliette::gc::Extractive;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// let tea = team.add("Ann prefers tea.")?.id;
+    /// let tea = team.add("Ann prefers tea. That is how it was, and so it will be for all of us. Should we do that?")?.id;
     /// let summary = team.gc_summary_of(&Extractive::default(), &team.gc_pack_of(&[tea])?)?;
     /// assert_eq!(summary.source_ids, [tea.to_string()]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Those of the summarizer; `Refused` where the answer stays no summary.
+    /// Those of the summarizer, among them `Refused` with the code `no_gain` where no summary is shorter than its sources; `Refused`
+    /// where the answer stays no summary.
     pub fn gc_summary_of(&self, summarizer: &dyn Summarizer, pack: &InputPack) -> Result<SummaryDocument> {
         rehearsed(summarizer, pack, self.db.inner.in_force().policy.gc.repair_attempts)
     }

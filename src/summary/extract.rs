@@ -66,7 +66,8 @@ const ENTITIES_MAX: usize = 16;
 /// let source = |id: &str, text: &str| PackSource {
 ///     id: id.into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: text.into(),
 /// };
-/// let well = "Bob: Yes, and then that is that, and so we are all well, and it is as it was to be with all of us, my very own!";
+/// let well = "Bob: That is how it was, and so it will be for all of us. Well, when would you do that? \
+///     Yes, she could get more of it, but they can also do so.";
 /// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", well)];
 /// let pack = InputPack::new(texts.to_vec(), vec![], PackLimits { bullets: 25, patterns: 10 });
 /// let summary = SummaryDocument::parse(&Extractive::default().summarize(&pack)?).unwrap();
