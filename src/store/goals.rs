@@ -40,6 +40,9 @@ fn goal_key(ns: NsId, id: GoalId) -> keys::Key {
     keys::memory(ns, MemoryId::from_bytes(*id.as_bytes()))
 }
 
+/// A goal with its id.
+type KnownGoal = (GoalId, GoalRow);
+
 /// Typed reads of goals.
 pub(crate) trait GoalRows: Rows {
     fn goal(&self, ns: NsId, id: GoalId) -> Result<Option<GoalRow>> {
@@ -50,7 +53,7 @@ pub(crate) trait GoalRows: Rows {
     }
 
     /// The goals of a namespace that can be read, by id, and the ids of those that are damaged.
-    fn goals(&self, ns: NsId) -> Result<(Vec<(GoalId, GoalRow)>, Vec<GoalId>)> {
+    fn goals(&self, ns: NsId) -> Result<(Vec<KnownGoal>, Vec<GoalId>)> {
         let (mut all, mut damaged) = (Vec::new(), Vec::new());
         self.walk(Table::Goal, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
             let keys::Goal { id, .. } = keys::Goal::read(Table::Goal, key)?;
