@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::{Sandbox, has};
+use super::sandbox::{NOW, Sandbox, has};
 
 /// A message with more words than it says anything with, so that a summary can be shorter.
 fn said(number: usize) -> String {
@@ -182,6 +182,9 @@ fn a_plan_is_given_up() {
     let sandbox = old();
     let plan = sandbox.document(&["gc", "plan"]);
     let id = plan["plan_id"].as_str().unwrap();
+    // Whoever runs the loop meanwhile, as after a run that was killed, is told of it.
+    let told = sandbox.plain(&["--db", "m.oub", "--now", NOW, "gc", "run"], b"").out;
+    assert!(told.contains("wait in an open plan") && told.contains("gc abort"), "{told}");
     assert_eq!(sandbox.document(&["gc", "abort", id, "--reason", "not now"])["state"], "aborted");
     assert_eq!(sandbox.document(&["gc", "show"])["plans"][0]["reason"], "not now");
     assert_eq!(sandbox.run(&["gc", "show", "00000000-0000-7000-8000-000000000000"]).error().0, "NotFound");
