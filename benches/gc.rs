@@ -66,7 +66,7 @@ fn messages(rows: usize, first: Time, step: Span) -> impl Iterator<Item = Draft>
         let at = first.plus(Span::from_millis(step.as_millis() * number as i64));
         let text = format!("Ann: Box {number} went to shelf {} of hall {}.", number % 977, number % 31);
         let draft = Draft::new(text).kind(Kind::Message).channel(format!("hall-{}", number % 31));
-        draft.created_at(at).verbatim(true)
+        draft.created_at(at)
     })
 }
 
@@ -119,7 +119,7 @@ fn commit() {
     // All of one day and channel, as many groups as rounds, and as many to remove.
     let draft = |number: usize| {
         let text = format!("Ann: Box {number} went to shelf {} of hall {}.", number % 977, number % 31);
-        let old = Draft::new(text).kind(Kind::Message).channel("yard").verbatim(true);
+        let old = Draft::new(text).kind(Kind::Message).channel("yard");
         old.created_at(if number < ROUNDS * GROUP { first } else { SystemClock.now() })
     };
     let (namespace, ids) = store(&folder, (0..40 * ROUNDS * GROUP).map(draft));

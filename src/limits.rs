@@ -75,7 +75,7 @@ pub const SUMMARY_ITEMS_MAX: usize = 256;
 pub const SUMMARY_BULLETS_MAX: usize = 40;
 /// JSON text of one summary as its writer gives it.
 pub const SUMMARY_JSON_BYTES_MAX: usize = 4 << 20;
-/// Tokens that a summary may have however short its sources are.
+/// Tokens that the built-in summarizer gives a summary however small its share is, where that is at most half of the sources.
 pub const SUMMARY_TOKENS_MIN: u64 = 60;
 /// Attachments or embeds of one message, each.
 pub const ATTACHMENTS_MAX: usize = 64;

@@ -52,7 +52,11 @@ impl Namespace {
     /// use oubliette::{Database, Draft, Kind, Span};
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    /// let texts = [
+    ///     "Ann: The boiler broke on 3 March. It is so cold here, and there is no hot water for any of us. What should we do?",
+    ///     "Bob: The plumber asks for 480 euros. I told him that this is much more than we had. Should we do it all the same?",
+    /// ];
+    /// for text in texts {
     ///     let old = "2025-01-02T10:00:00Z".parse()?;
     ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
     /// }
@@ -290,7 +294,11 @@ impl Namespace {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// assert!(!team.gc_report(None)?.changed);
-    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    /// let texts = [
+    ///     "Ann: The boiler broke on 3 March. It is so cold here, and there is no hot water for any of us. What should we do?",
+    ///     "Bob: The plumber asks for 480 euros. I told him that this is much more than we had. Should we do it all the same?",
+    /// ];
+    /// for text in texts {
     ///     let old = "2025-01-02T10:00:00Z".parse()?;
     ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
     /// }
@@ -421,7 +429,11 @@ impl Namespace {
         let times = || group.sources.iter().map(|stamp| stamp.at_ms);
         let (start, end) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
         let span = TimeSpan { start, end };
-        Ok((Expected { committing, span, ..Expected::of(&pack) }, shared))
+        let expected = Expected::of(&pack);
+        // And its length: that it is gone is for the commit to say.
+        let planned = if pack.sources.len() < sources.len() { group.tokens } else { 0 };
+        let tokens = expected.tokens.max(planned);
+        Ok((Expected { committing, span, tokens, ..expected }, shared))
     }
 
     /// The HMAC of an answer for some sources.

@@ -45,6 +45,8 @@ pub struct GcRunReport {
     pub aborted: u64,
     /// Groups whose summary was refused.
     pub refused: u64,
+    /// Groups that the summarizer found too short for a summary that is shorter.
+    pub too_short: u64,
     /// Memories that went.
     pub sources: u64,
     /// Summaries that came.
@@ -80,7 +82,11 @@ impl Namespace {
     /// use oubliette::{Database, Draft, Kind};
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    /// let texts = [
+    ///     "Ann: The boiler broke on 3 March. It is so cold here, and there is no hot water for any of us. What should we do?",
+    ///     "Bob: The plumber asks for 480 euros. I told him that this is much more than we had. Should we do it all the same?",
+    /// ];
+    /// for text in texts {
     ///     let old = "2025-01-02T10:00:00Z".parse()?;
     ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
     /// }
@@ -160,7 +166,11 @@ impl Namespace {
     /// use oubliette::{Database, Draft, Kind};
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// for text in ["Ann: The boiler broke on 3 March.", "Bob: The plumber asks for 480 euros."] {
+    /// let texts = [
+    ///     "Ann: The boiler broke on 3 March. It is so cold here, and there is no hot water for any of us. What should we do?",
+    ///     "Bob: The plumber asks for 480 euros. I told him that this is much more than we had. Should we do it all the same?",
+    /// ];
+    /// for text in texts {
     ///     let old = "2025-01-02T10:00:00Z".parse()?;
     ///     team.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old))?;
     /// }
@@ -203,14 +213,15 @@ impl Namespace {
     /// use oubliette::gc::Extractive;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// let tea = team.add("Ann prefers tea.")?.id;
+    /// let tea = team.add("Ann prefers tea. That is how it was, and so it will be for all of us. Should we do that?")?.id;
     /// let summary = team.gc_summary_of(&Extractive::default(), &team.gc_pack_of(&[tea])?)?;
     /// assert_eq!(summary.source_ids, [tea.to_string()]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Those of the summarizer; `Refused` where the answer stays no summary.
+    /// Those of the summarizer, among them `Refused` with the code `no_gain` where no summary is shorter than its sources; `Refused`
+    /// where the answer stays no summary.
     pub fn gc_summary_of(&self, summarizer: &dyn Summarizer, pack: &InputPack) -> Result<SummaryDocument> {
         rehearsed(summarizer, pack, self.db.inner.in_force().policy.gc.repair_attempts)
     }
@@ -243,6 +254,11 @@ impl Namespace {
         let attempts = self.db.inner.in_force().policy.gc.repair_attempts;
         let answer = match answered(summarizer, &pack, attempts) {
             Ok((answer, _)) => answer,
+            Err(why) if is_too_short(&why) => {
+                report.too_short += 1;
+                given_up.push((plan.plan_id, group.group_id.clone(), why.to_string()));
+                return Ok(());
+            }
             Err(why) => {
                 let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
                 self.gc_refused(plan.plan_id, number(&group.group_id)?, Refusal::NoSummary)?;
@@ -308,6 +324,7 @@ impl Namespace {
                         report.tokens_before += group.tokens;
                         report.tokens_after += token_estimate(&document.content());
                     }
+                    Err(why) if is_too_short(&why) => report.too_short += 1,
                     Err(why) => {
                         let is_refused = matches!(why, Error::Refused { .. });
                         *if is_refused { &mut report.refused } else { &mut report.aborted } += 1;
@@ -373,6 +390,11 @@ impl Namespace {
         let sources = summary.sources.iter().map(|id| stone(*id)).collect::<Result<_>>()?;
         Ok(Expanded { summary: summary.id, sources })
     }
+}
+
+/// Whether a summarizer gave no summary because none would be shorter than the sources. Nothing has failed then.
+fn is_too_short(why: &Error) -> bool {
+    matches!(why, Error::Refused { code, .. } if *code == Refusal::NoGain.as_str())
 }
 
 /// The answer of a summarizer for a pack, and what became of it. One that is no summary is given back with what is wrong

@@ -96,6 +96,11 @@ impl<Of> Namespace<Of> {
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn goals(&self) -> Result<Vec<Goal>> {
+        Ok(self.goals_left()?.0)
+    }
+
+    /// The goals of the namespace, and those that are damaged.
+    pub(crate) fn goals_left(&self) -> Result<(Vec<Goal>, Vec<GoalId>)> {
         self.ask(|reader| reader.goals())
     }
 }

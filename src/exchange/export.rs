@@ -11,7 +11,7 @@ use crate::exchange::{
     write_tombstone,
 };
 use crate::limits::LINE_BYTES_MAX;
-use crate::model::{Event, EventQuery, Memory, MemoryId, NamespaceName, PageRequest, Scope, State};
+use crate::model::{Event, EventQuery, GoalId, Memory, MemoryId, NamespaceName, PageRequest, Scope, State};
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -77,8 +77,10 @@ pub struct ExportReport {
     /// Goals.
     pub goals: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
-    /// whose vector alone is damaged only the vector is left out.
+    /// whose vector alone is damaged only the vector is left out. A family takes its messages with it.
     pub damaged: Vec<(NamespaceName, MemoryId)>,
+    /// Goals that are damaged and were left out, with their namespaces.
+    pub damaged_goals: Vec<(NamespaceName, GoalId)>,
 }
 
 impl Export {
@@ -437,7 +439,9 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn goals(&mut self, namespace: &Of) -> Result<()> {
-        for mut goal in namespace.goals()? {
+        let (goals, damaged) = namespace.goals_left()?;
+        self.report.damaged_goals.extend(damaged.into_iter().map(|id| (namespace.name().clone(), id)));
+        for mut goal in goals {
             if matches!(self.vectors, VectorsTo::Nowhere) {
                 goal.vector = None;
             }

@@ -77,6 +77,7 @@ impl Goals {
             Aim { vector: goal.vector.clone().and_then(UnitVector::from_stored), goal }
         };
         let (goals, damaged) = rows.goals(ns)?;
+        let damaged = !damaged.is_empty();
         Ok(Goals { aims: goals.into_iter().map(aim).collect(), damaged, stamps: BTreeMap::new() })
     }
 

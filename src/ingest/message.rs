@@ -259,19 +259,20 @@ impl NamespaceWriter<'_, '_, '_> {
             from = from.max(slice.from);
         }
         let channel = message.channel.as_deref().unwrap_or_default();
-        let like = SimKey { author: message.author.code(), channel, simhash: hash };
+        let distance = self.policy.sim.max_hamming;
+        let like = SimKey { author: message.author.code(), channel, simhash: hash, distance };
         let until = Some(slice.to).filter(|_| is_bot);
         let mut all = Vec::new();
         for (id, row) in self.ledger.tx.families_near(self.ns(), part, like, from, until)? {
             let first = Time::from_millis(row.first_ts);
             let in_time = first <= message.at.plus(window) && (!is_bot || first >= slice.from);
-            let distance = row.simhash.map(|other| hamming(hash, other));
-            if let Some(distance) = distance.filter(|distance| *distance <= self.policy.sim.max_hamming)
+            let found = row.simhash.map(|other| hamming(hash, other));
+            if let Some(found) = found.filter(|found| *found <= distance)
                 && in_time
                 && row.channel == channel
                 && (&*row.normalizer, &*row.sim_normalizer) == (MSG_ID, SIM_ID)
             {
-                all.push(FamilyMatch { slice: id, row, distance: Some(distance) });
+                all.push(FamilyMatch { slice: id, row, distance: Some(found) });
             }
         }
         all.sort_unstable_by_key(|found| (found.distance, found.row.first_ts, found.slice));

@@ -64,6 +64,8 @@ closed_set! {
         RecallBelowFloor = 12, "recall_below_floor";
         /// Whoever was to write the summary gave none.
         NoSummary = 13, "no_summary";
+        /// The sources are too short for a summary that is shorter.
+        NoGain = 14, "no_gain";
     }
 }
 

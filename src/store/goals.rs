@@ -40,6 +40,9 @@ fn goal_key(ns: NsId, id: GoalId) -> keys::Key {
     keys::memory(ns, MemoryId::from_bytes(*id.as_bytes()))
 }
 
+/// A goal with its id.
+type KnownGoal = (GoalId, GoalRow);
+
 /// Typed reads of goals.
 pub(crate) trait GoalRows: Rows {
     fn goal(&self, ns: NsId, id: GoalId) -> Result<Option<GoalRow>> {
@@ -49,15 +52,18 @@ pub(crate) trait GoalRows: Rows {
         Ok(row)
     }
 
-    /// The goals of a namespace that can be read, by id, and whether there are others.
-    fn goals(&self, ns: NsId) -> Result<(Vec<(GoalId, GoalRow)>, bool)> {
-        let (mut all, mut damaged) = (Vec::new(), false);
+    /// The goals of a namespace that can be read, by id, and the ids of those that are damaged.
+    fn goals(&self, ns: NsId) -> Result<(Vec<KnownGoal>, Vec<GoalId>)> {
+        let (mut all, mut damaged) = (Vec::new(), Vec::new());
         self.walk(Table::Goal, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
             let keys::Goal { id, .. } = keys::Goal::read(Table::Goal, key)?;
             let row = meta_of(Table::Goal, key, bytes);
             let row = sound(row.and_then(|row: GoalRow| row.check(key).map(|()| row)))?;
-            damaged |= row.is_none();
-            all.extend(row.map(|row| (GoalId::from_bytes(*id.as_bytes()), row)));
+            let id = GoalId::from_bytes(*id.as_bytes());
+            match row {
+                Some(row) => all.push((id, row)),
+                None => damaged.push(id),
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((all, damaged))

@@ -3,7 +3,7 @@
 //! The rows by which an event or a family is found follow from the row alone ([`EventRow::keys`],
 //! [`FamilyRow::keys`]), so a write replaces those of the row before, and `check` asks the same functions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -113,6 +113,19 @@ pub(crate) struct SimKey<'k> {
     /// Channel; empty where there is none.
     pub(crate) channel: &'k str,
     pub(crate) simhash: u64,
+    /// Largest Hamming distance of a family that is near, at most 7.
+    pub(crate) distance: u32,
+}
+
+/// Those that enough bands name to be within a distance: so many bits touch that many bands at most, and the others are equal. A burst of
+/// messages that differ names many families by one band, and few by two.
+fn in_enough_bands<T: Ord>(named: impl IntoIterator<Item = T>, distance: u32) -> Vec<T> {
+    let mut bands_of = BTreeMap::new();
+    for one in named {
+        *bands_of.entry(one).or_insert(0_usize) += 1;
+    }
+    let least = SIMHASH_BANDS.saturating_sub(distance as usize);
+    bands_of.into_iter().filter(|(_, bands)| *bands >= least).map(|(one, _)| one).collect()
 }
 
 /// Typed reads of messages.
@@ -203,7 +216,8 @@ pub(crate) trait MessageRows: Rows {
         Ok(self.families(ns, ids)?.pop().map(|(_, row)| row))
     }
 
-    /// The families of a channel that share a band with a SimHash, in the same window.
+    /// The families of a channel that share as many bands with a SimHash as one that is near must share, in the same
+    /// window. Only their rows are read.
     fn families_near(
         &self,
         ns: NsId,
@@ -212,14 +226,13 @@ pub(crate) trait MessageRows: Rows {
         from: Time,
         until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
-        // A family that shares several bands is found by each of them, and must count once.
-        let mut ids = BTreeSet::new();
+        let mut named = Vec::new();
         let channel = print_of(like.channel);
         for band in bands(like.simhash) {
             let prefix = keys::family_band_prefix(ns, part, like.author, &channel, &band);
-            ids.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
+            named.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
         }
-        self.families(ns, ids)
+        self.families(ns, in_enough_bands(named, like.distance))
     }
 
     /// The rows that an index names.

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use super::document::{Fault, SummaryDocument, TimeSpan};
 use super::pack::{InputPack, PackLimits, token_estimate};
 use super::repair::repaired;
-use crate::limits::{
-    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX,
-};
+use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, TAG_BYTES_MAX};
 use crate::model::Time;
 
 /// What is known before a summary is read.
@@ -35,7 +33,7 @@ impl Expected {
     /// use oubliette::gc::{Expected, InputPack, PackLimits, PackSource, accept};
     ///
     /// let source = PackSource {
-    ///     id: "1".into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: "480 euros".into(),
+    ///     id: "1".into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: "The plumber asks for 480 euros, and he wants them at once.".into(),
     /// };
     /// let pack = InputPack::new(vec![source], vec![], PackLimits { bullets: 25, patterns: 10 });
     /// let answer = r#"{"topic": "tea", "time_range": {"start": 0, "end": 0}, "summary": ["It cost 700 euros"]}"#;
@@ -130,7 +128,7 @@ pub struct Accepted {
 ///
 /// # Errors
 /// What is wrong, value by value, as [`SummaryDocument::parse`] tells it; and a topic of more than 1,024 bytes, a text
-/// with NUL, a summary of more than 1 MiB, and one of more than 60 tokens that is longer than what it stands for.
+/// with NUL, a summary of more than 1 MiB, and one that is not shorter than what it stands for.
 pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>> {
     let (value, repairs) = repaired(answer, &expected.committing)?;
     let mut document = SummaryDocument::read(&value)?;
@@ -146,9 +144,11 @@ pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>>
     cut(&mut document.entities, SUMMARY_ITEMS_MAX, "/entities", &mut warnings);
     drop_long_names(&mut document.entities, &mut warnings);
     let tokens = token_estimate(&document.content());
-    if tokens > expected.tokens.max(SUMMARY_TOKENS_MIN) {
-        let what =
-            format!("has {tokens} tokens with the topic, and what it stands for has {}", expected.tokens);
+    if tokens >= expected.tokens {
+        let what = format!(
+            "must have fewer tokens with the topic than the {} of what it stands for, and has {tokens}",
+            expected.tokens
+        );
         return Err(vec![Fault::new("/summary", what)]);
     }
     label_counts(&mut document, &expected.observed, &mut warnings);

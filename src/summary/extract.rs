@@ -18,7 +18,7 @@ use super::sentences::{sentences, speaker};
 use super::summarizer::Summarizer;
 use crate::error::{Error, Result};
 use crate::limits::{SUMMARY_BULLETS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX, TOKEN_BYTES};
-use crate::model::Time;
+use crate::model::{Refusal, Time};
 use crate::policy::Stemming;
 use crate::text::Analyzer;
 
@@ -66,7 +66,9 @@ const ENTITIES_MAX: usize = 16;
 /// let source = |id: &str, text: &str| PackSource {
 ///     id: id.into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: text.into(),
 /// };
-/// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", "Bob: Yes!")];
+/// let well = "Bob: That is how it was, and so it will be for all of us. Well, when would you do that? \
+///     Yes, she could get more of it, but they can also do so.";
+/// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", well)];
 /// let pack = InputPack::new(texts.to_vec(), vec![], PackLimits { bullets: 25, patterns: 10 });
 /// let summary = SummaryDocument::parse(&Extractive::default().summarize(&pack)?).unwrap();
 /// assert_eq!(summary.summary[0], "1970-01-01 Ann: flight leaves 7 May 14:05.");
@@ -84,7 +86,8 @@ impl Default for Extractive {
 }
 
 impl Extractive {
-    /// Writes summaries of this share of the tokens of their sources, above 0 and up to 1, and of at least 60 tokens.
+    /// Writes summaries of this share of the tokens of their sources, above 0 and up to 1. Where the share is below 60 tokens, a
+    /// summary may have 60 tokens, but at most half of the tokens of its sources. It is always shorter than its sources.
     ///
     /// ```
     /// use oubliette::gc::Extractive;
@@ -102,8 +105,8 @@ impl Extractive {
     }
 
     fn budget_bytes(self, tokens: u64) -> usize {
-        let tokens = (tokens as f64 * self.share).floor() as u64;
-        tokens.max(SUMMARY_TOKENS_MIN) as usize * TOKEN_BYTES
+        let share = (tokens as f64 * self.share).floor() as u64;
+        share.max(SUMMARY_TOKENS_MIN.min(tokens / 2)) as usize * TOKEN_BYTES
     }
 }
 
@@ -115,23 +118,25 @@ impl Summarizer for Extractive {
     fn summarize(&self, pack: &InputPack) -> Result<String> {
         let group = Group::read(pack);
         let topic = group.topic();
-        let most = pack.tokens().max(SUMMARY_TOKENS_MIN);
-        let mut budget = self.budget_bytes(pack.tokens()).saturating_sub(topic.len());
+        let whole = self.budget_bytes(pack.tokens());
+        // The sources must go for something: half of what they take, or what the share of the caller leaves.
+        let most = (pack.tokens() / 2).max((whole / TOKEN_BYTES) as u64).min(pack.tokens().saturating_sub(1));
+        let mut budget = whole.saturating_sub(topic.len());
         loop {
             let chosen = group.choose(budget);
             if chosen.is_empty() || budget == 0 {
-                let why = "no sentence of the sources fits into the length of a summary";
-                return Err(Error::Conflict {
-                    what: "the built-in summarizer".to_owned(),
-                    why: why.to_owned(),
-                });
+                let why = format!(
+                    "no sentence of the sources fits into a summary of at most {most} tokens; the sources have {}",
+                    pack.tokens()
+                );
+                return Err(Error::Refused { code: Refusal::NoGain.as_str(), why, pointers: Vec::new() });
             }
             let document = group.document(pack, topic.clone(), &chosen);
             let tokens = token_estimate(&document.content());
             if tokens <= most {
                 return Ok(serde_json::to_value(&document).unwrap_or(Value::Null).to_string());
             }
-            // The days and the speakers, which the budget leaves out, have made the summary longer than its sources.
+            // The days and the speakers, which the budget leaves out, have made the summary too long.
             budget = budget.saturating_sub((tokens - most) as usize * TOKEN_BYTES);
         }
     }

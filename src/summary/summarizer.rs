@@ -30,7 +30,8 @@ pub trait Summarizer: Send + Sync {
     /// The summary as text: JSON of the form `json_v1`.
     ///
     /// # Errors
-    /// When there is no summary. The group then stays as it is.
+    /// When there is no summary. The group then stays as it is. `Refused` with the code `no_gain`, where the sources are
+    /// too short for a summary that is shorter: a run counts the group, and tells no failure.
     fn summarize(&self, pack: &InputPack) -> Result<String>;
 
     /// What memories come to, as one memory: short-term memories in use for

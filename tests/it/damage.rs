@@ -341,6 +341,32 @@ fn a_damaged_row_is_named_beside_the_others() {
     }
 }
 
+/// An export of everything names the goals and the families of messages that it leaves out, too.
+#[test]
+fn an_export_names_a_damaged_goal_and_a_damaged_family() {
+    let store = store();
+    for (table, left) in [("goal", [1, 0]), ("aggregate", [0, 1])] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.oub");
+        std::fs::copy(&store.file, &path).unwrap();
+        let rows = &tables(&path)[table];
+        overwrite(&path, table, &rows[0].0, &damaged("a bit", 0, rows));
+        let (db, _) = try_open(&path, store.now).unwrap();
+        let name = db.namespace("default").unwrap().name().clone();
+        let export = Export { namespaces: vec![name.clone()], all_states: true };
+        let snapshot = db.snapshot().unwrap();
+        let mut out = Vec::new();
+        let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        drop(snapshot);
+        assert_eq!([report.damaged_goals.len(), report.damaged.len()], left, "{table}");
+        let id = rows[0].0[4..20].to_vec();
+        let goals = report.damaged_goals.iter().map(|(of, id)| (of, id.as_bytes().to_vec()));
+        let others = report.damaged.iter().map(|(of, id)| (of, id.as_bytes().to_vec()));
+        assert_eq!(goals.chain(others).collect::<Vec<_>>(), [(&name, id)], "{table}");
+        db.close().unwrap();
+    }
+}
+
 /// A5: a damaged row goes by its key, by its tag, and by a filter on what can be read of it.
 #[test]
 fn a_damaged_row_is_forgotten_by_whatever_leads_to_it() {

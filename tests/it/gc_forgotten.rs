@@ -12,7 +12,14 @@ use oubliette::{Draft, Kind, MemoryId};
 fn summarized(world: &World) -> ([MemoryId; 4], MemoryId, RunId) {
     let messages = ["The boiler broke.", "The plumber asks for 480 euros.", "Call Bob.", "The bill is paid."];
     let old = |text: &str| {
-        let draft = Draft::new(text).kind(Kind::Message).channel("home").created_at(world.ago("20d"));
+        // More words than the message says anything with, so that a summary can be shorter.
+        let rest = match text.split(' ').next() {
+            Some("The") if text.contains("480") => "Yes, she could get more of it, but they can also do so.",
+            Some("Call") => "Who will be with him then? It would have been so, as they are.",
+            _ => "That is how it was, and so it will be for all of us.",
+        };
+        let draft = Draft::new(format!("{text} {rest}")).kind(Kind::Message).channel("home");
+        let draft = draft.created_at(world.ago("20d"));
         world.add(draft.key(format!("k:{text}")).tag(if text.contains("Bob") { "bob" } else { "house" })).id
     };
     let ids = messages.map(old);

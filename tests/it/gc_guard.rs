@@ -8,10 +8,10 @@ use oubliette::{Draft, Error, ErrorKind, Kind, MemoryId, Query};
 use serde_json::json;
 
 const FACTS: [&str; 4] = [
-    "Ann: The boiler broke on Sunday.",
-    "Bob: The plumber asks for 480 euros.",
-    "Ann: Grandmother arrives with the ferry.",
-    "Bob: The bicycle needs new brakes.",
+    "Ann: The boiler broke on Sunday. That is how it was, and so it will be for all of us.",
+    "Bob: The plumber asks for 480 euros. Yes, she could get more of it, but they can also do so.",
+    "Ann: Grandmother arrives with the ferry. About this there is only what he would have had from her.",
+    "Bob: The bicycle needs new brakes. Who will be with him then? It would have been so, as they are.",
 ];
 
 /// Four old messages that make one group, and so many young ones.
@@ -25,10 +25,10 @@ fn home(policy: &str, young: usize, embeds: bool) -> (World, Vec<MemoryId>) {
         world.db.use_embedder(HashEmbedder::new()).unwrap();
     }
     world.db.set_policy(policy, Syntax::Toml).unwrap();
-    let message = |text: &str| Draft::new(text).kind(Kind::Message).channel("home").verbatim(true);
+    let message = |text: &str| Draft::new(text).kind(Kind::Message).channel("home");
     let old = FACTS.map(|text| world.add(message(text).created_at(world.ago("20d"))).id);
     for number in 0..young {
-        world.add(message(&format!("Bob: Parcel {number} went to shelf {}.", number % 7)));
+        world.add(message(&format!("Bob: Parcel {number} went to shelf {}.", number % 7)).verbatim(true));
     }
     (world, old.to_vec())
 }
@@ -82,7 +82,15 @@ fn questions_are_made_of_the_sources_unless_the_policy_wants_none() {
         other => panic!("{other}"),
     }
     let plan = world.ns.gc_plans().unwrap().pop().unwrap();
-    let done = world.ns.gc_commit(plan.plan_id, "1", &summary(&ids, &FACTS.join(" ")), None).unwrap();
+    let done = world
+        .ns
+        .gc_commit(
+            plan.plan_id,
+            "1",
+            &summary(&ids, &FACTS.map(|fact| &fact[..fact.find('.').unwrap()]).join(", ")),
+            None,
+        )
+        .unwrap();
     assert_eq!(done.recall_guard, RecallGuard { probes: 3, hit_before: 3, hit_after: 3, ratio: Some(1.0) });
     world.check();
 }

@@ -7,7 +7,15 @@ use oubliette::{Draft, ErrorKind, Kind, MemoryId};
 use serde_json::json;
 
 fn message(world: &World, text: &str, ago: &str) -> MemoryId {
-    world.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(world.ago(ago))).id
+    // More words than the message says anything with, so that a summary can be shorter.
+    let rest = match text.contains("Ann") {
+        true => "That is how it was, and so it will be for all of us. Well, when would you do that?",
+        false => {
+            "Yes, she could get more of it, but they can also do so. About this there is only what he had."
+        }
+    };
+    let draft = Draft::new(format!("{text} {rest}")).kind(Kind::Message).channel("home");
+    world.add(draft.created_at(world.ago(ago))).id
 }
 
 fn compact(world: &World) -> GcRunReport {

@@ -72,7 +72,12 @@ fn v_220_what_is_protected_or_durable_is_no_candidate() {
     let old = |number| message(&world, number, "40d");
     let kinds = [Kind::System, Kind::Summary, Kind::Knowledge];
     let mut drafts: Vec<Draft> = kinds.into_iter().enumerate().map(|(n, kind)| old(n).kind(kind)).collect();
-    drafts.extend([old(3).tag("critical"), old(4).pinned(true), old(5).summarized_at(world.ago("29d"))]);
+    drafts.extend([
+        old(3).tag("critical"),
+        old(4).pinned(true),
+        old(5).summarized_at(world.ago("29d")),
+        old(8).verbatim(true),
+    ]);
     for draft in drafts {
         world.add(draft);
     }
@@ -134,7 +139,15 @@ fn a_plan_keeps_its_bounds() {
 
 #[test]
 fn a_summary_takes_the_place_of_its_sources() {
-    let (world, ids) = old(3);
+    let world = World::new();
+    // More words than the messages say anything with, so that a summary can be shorter.
+    let long = |number| Draft {
+        text: format!(
+            "Ann: Box {number} went to Ghent{number}. That is how it was, and so it will be for all of us. Well, when would you do that?"
+        ),
+        ..message(&world, number, "20d")
+    };
+    let ids: Vec<MemoryId> = (0..3).map(|number| world.add(long(number)).id).collect();
     let plan = plan(&world);
     let answer = Extractive::default().summarize(&world.ns.gc_pack(plan.plan_id, "1").unwrap()).unwrap();
     let done = commit(&world, &plan, "1", &answer).unwrap();

@@ -67,11 +67,17 @@ fn envelope(name: &str, args: Value) -> String {
     json!({ "type": "tool_call", "name": name, "args": args }).to_string()
 }
 
+/// A message with more words than it says anything with, so that a summary can be shorter.
+fn said(number: usize) -> String {
+    let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+    format!("Ann: Box {number} went to Ghent{number}. {rest}")
+}
+
 /// A world with so many old messages of one channel and day.
 fn old(count: usize) -> (World, Vec<MemoryId>) {
     let world = World::new();
     let message = |number: usize| {
-        let text = format!("Ann: Box {number} went to Ghent{number}.");
+        let text = said(number);
         Draft::new(text).kind(Kind::Message).channel("yard").created_at(world.ago("20d"))
     };
     let ids = (0..count).map(|number| world.add(message(number)).id).collect();
@@ -393,7 +399,7 @@ fn gc_32_a_group_is_planned_summarized_committed_explained_and_taken_back() {
         done(&tools, "memory.compact_commit", args)["summary_memory_id"],
         committed["summary_memory_id"]
     );
-    let story = done(&tools, "memory.explain", json!({ "query": "Ann: Box 1 went to Ghent1." }));
+    let story = done(&tools, "memory.explain", json!({ "query": said(1) }));
     assert_eq!(story["stories"][0]["removed"]["reason"], "summarized");
     assert_eq!(story["stories"][0]["replaced_by"], committed["summary_memory_id"]);
     let story = done(&tools, "memory.explain", json!({ "query": "which boxes went to ghent" }));

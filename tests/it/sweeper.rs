@@ -137,7 +137,9 @@ fn with_old_messages(policy: &str) -> World {
 
 fn old_messages(world: &World, channel: &str) {
     for at in 0..3 {
-        let draft = Draft::new(format!("Ann: Box {at} of {channel} went to Ghent{at}.")).kind(Kind::Message);
+        let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+        let draft =
+            Draft::new(format!("Ann: Box {at} of {channel} went to Ghent{at}. {rest}")).kind(Kind::Message);
         world.ns.add(draft.channel(channel).created_at(world.ago("20d"))).unwrap();
     }
 }

@@ -28,7 +28,7 @@ const CARRIED: f64 = 0.6;
 const PAGE_ROWS: usize = 1_000;
 /// Events of a summary of one of the baselines.
 const EVENTS: usize = 25;
-/// Least budget of a summary, in bytes of text: 60 tokens.
+/// Budget of a summary in bytes of text, however small the share, as long as it is at most half of the sources: that of the built-in summarizer.
 const BYTES_MIN: usize = 240;
 /// Words that say nothing of what a text is about.
 const EMPTY_WORDS: &str = "a an and are as at be been being by for from had has have he her his how i in is it its me my no not \
@@ -305,7 +305,8 @@ struct Plain {
 
 impl Summarizer for Plain {
     fn summarize(&self, pack: &InputPack) -> Result<String> {
-        let mut left = ((pack.tokens() as f64 * self.budget) as usize * 4).max(BYTES_MIN);
+        let mut left = ((pack.tokens() as f64 * self.budget) as usize * 4)
+            .max(BYTES_MIN.min(pack.tokens() as usize / 2 * 4));
         let mut all: Vec<(usize, usize, &str)> = Vec::new();
         for (source, row) in pack.sources.iter().enumerate() {
             all.extend(sentences(&row.text).into_iter().enumerate().map(|(at, text)| (at, source, text)));

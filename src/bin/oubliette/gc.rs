@@ -76,12 +76,14 @@ fn refused(error: Error) -> Failure {
     Failure::Partly(error, Box::new(more))
 }
 
+/// Why there is no group.
+const NOTHING: &str = "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or those that \
+    are wait in an open plan (`gc show` lists plans, `gc abort` frees them), or their summary was taken back within gc.resummarize_after";
+
 fn plan_told(plan: &GcPlan) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
     if plan.groups.is_empty() {
-        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or those that \
-                are wait in an open plan (`gc show` lists plans), or their summary was taken back within gc.resummarize_after"
-            .to_owned();
+        return NOTHING.to_owned();
     }
     let (groups, sources) = (plan.groups.len() as u64, sources as u64);
     let groups = of(groups, "group", "groups");
@@ -216,8 +218,7 @@ fn found_told(guard: RecallGuard, verb: &str) -> String {
 
 pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
     if report.groups == 0 {
-        return "Nothing to summarize: no memories are old and unused enough (--age-min widens it)"
-            .to_owned();
+        return NOTHING.to_owned();
     }
     let verb = if dry_run { "Would put" } else { "Put" };
     let mut told = format!(
@@ -228,6 +229,10 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_before,
     );
     told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
+    if report.too_short > 0 {
+        let groups = of(report.too_short, "group is", "groups are");
+        told.push_str(&format!("; {groups} too short for a summary that is shorter"));
+    }
     let left = report.aborted + report.refused;
     if left > 0 {
         told.push_str(&format!("; {} left as they were", of(left, "group was", "groups were")));

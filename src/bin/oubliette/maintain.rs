@@ -220,6 +220,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         "goals": report.goals,
         "bytes": bytes,
         "replaced": replaced,
+        "damaged_goals": report.damaged_goals.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
     output.done(&document, |_| {
@@ -242,7 +243,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
 
 /// What an export has left out, on standard error.
 fn tell_damaged(report: &ExportReport, output: Output<'_>) {
-    for (namespace, id) in &report.damaged {
+    let goals = report.damaged_goals.iter().map(|(namespace, id)| (namespace, format!("goal {id}")));
+    let others = report.damaged.iter().map(|(namespace, id)| (namespace, id.to_string()));
+    for (namespace, id) in others.chain(goals) {
         output.aside(&format!("damaged, left out: {namespace} {id}; `check` says what is damaged"));
     }
 }

@@ -125,7 +125,9 @@ impl Asked<'_> {
         }
         let Some(content) = rows.content(self.ns, id)? else { return Ok(None) };
         let custom = content.custom_kind.as_ref();
-        if custom.is_some_and(|name| !self.kinds.customs.contains(name))
+        // No pass unites a verbatim memory with others.
+        if content.verbatim
+            || custom.is_some_and(|name| !self.kinds.customs.contains(name))
             || content.tags.iter().any(|tag| gc.never_tags.contains(tag))
         {
             return Ok(None);

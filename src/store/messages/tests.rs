@@ -24,12 +24,38 @@ proptest! {
         for (at, print) in prints.iter().enumerate() {
             bands(*print).into_iter().for_each(|band| posted.entry(band).or_default().push(at));
         }
-        let candidates: BTreeSet<_> = posted
+        let named = posted
             .values()
             .flat_map(|list| list.iter().flat_map(move |b| list.iter().map(move |a| (*a, *b))))
-            .filter(|(a, b)| a < b)
-            .collect();
+            .filter(|(a, b)| a < b);
+        let candidates: BTreeSet<_> = in_enough_bands(named, most).into_iter().collect();
         let found: Vec<_> = pairs().filter(|pair| candidates.contains(pair)).filter(near).collect();
         prop_assert_eq!(found, pairs().filter(near).collect::<Vec<_>>());
     }
+}
+
+/// Each of so many different messages once had every family read that shared one band with it, a thirty-second of all.
+#[test]
+fn a_burst_of_different_messages_reads_few_families() {
+    const FAMILIES: u64 = 20_000;
+    let print = |at: u64| {
+        let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    let mut posted: HashMap<[u8; 2], Vec<u64>> = HashMap::new();
+    for at in 0..FAMILIES {
+        bands(print(at)).into_iter().for_each(|band| posted.entry(band).or_default().push(at));
+    }
+    let (mut named, mut read) = (0, 0);
+    for at in FAMILIES..FAMILIES + 100 {
+        let ids: Vec<u64> =
+            bands(print(at)).iter().filter_map(|band| posted.get(band)).flatten().copied().collect();
+        named += ids.len();
+        read += in_enough_bands(ids, 6).len();
+    }
+    // 625 and 8 each are to be expected.
+    assert!(named > 50_000, "{named}");
+    assert!(read < 1_500, "{read} rows for 100 messages");
 }

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use crate::error::Error;
 use crate::model::Kind;
 use crate::summary::{
     Expected, Extractive, InputPack, PackAggregate, PackLimits, PackSource, Summarizer, SummaryDocument,
@@ -39,7 +40,7 @@ fn what_is_said_twice_is_kept_once() {
 
 #[test]
 fn a_text_without_a_word_for_a_topic_has_its_day() {
-    let found = summary(&pack(&["x".repeat(100).as_str()]), 0.5);
+    let found = summary(&pack(&["x".repeat(100).as_str(), "y".repeat(300).as_str()]), 0.5);
     assert_eq!(found.topic, "1970-01-01");
 }
 
@@ -75,12 +76,49 @@ fn a_group_without_a_sentence_that_fits_has_no_summary() {
     assert!(Extractive::default().summarize(&pack(&[&long])).is_err());
     assert!(Extractive::default().summarize(&pack(&[" ", ""])).is_err());
     assert!(Extractive::default().summarize(&pack(&[])).is_err());
-    assert_eq!(summary(&pack(&["it is", "so"]), 0.2).summary, ["1970-01-01 it is"]);
+    // A summary of these would be longer than they are.
+    match Extractive::default().summarize(&pack(&["it is", "so"])).unwrap_err() {
+        Error::Refused { code, why, .. } => {
+            assert_eq!(code, "no_gain");
+            assert_eq!(
+                why,
+                "no sentence of the sources fits into a summary of at most 1 tokens; the sources have 3"
+            );
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Messages of every length, from a few words on: a summary takes at most half of what it stands for, or there is none.
+#[test]
+fn a_summary_gains_half_of_its_sources_at_least() {
+    let mut written = 0;
+    for words in 0..60 {
+        let rest =
+            ["and so we all went to the harbour", "it rained", "for hours"].join(" ").repeat(words / 9 + 1);
+        let texts: Vec<String> =
+            (0..4).map(|at| format!("msg about boiler {at} {}", &rest[..words.min(rest.len())])).collect();
+        let pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        for share in [0.05, 0.2, 0.5] {
+            let Ok(answer) = Extractive::new(share).unwrap().summarize(&pack) else { continue };
+            let tokens = token_estimate(&SummaryDocument::parse(&answer).unwrap().content());
+            assert!(tokens * 2 <= pack.tokens(), "{tokens} in place of {}: {answer}", pack.tokens());
+            written += 1;
+        }
+    }
+    assert!(written > 60, "{written}");
+    // Who asks for more than half gets more, and still gains.
+    let texts: Vec<String> = (0..9).map(|at| format!("Box{at} went to Ghent{at}.")).collect();
+    let pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let tokens = token_estimate(&summary(&pack, 1.0).content());
+    assert!(tokens * 2 > pack.tokens() && tokens < pack.tokens(), "{tokens} of {}", pack.tokens());
 }
 
 #[test]
 fn aggregates_become_patterns_with_their_observed_counts() {
-    let mut pack = pack(&["Ann: The build is broken."]);
+    let mut pack = pack(&[
+        "Ann: The build is broken. That is how it was, and so it will be for all of us. When would you do that?",
+    ]);
     pack.aggregates.push(PackAggregate {
         aggregate_id: "7".into(),
         dup_count: 40,

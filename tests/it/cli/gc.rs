@@ -2,13 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::{Sandbox, has};
+use super::sandbox::{NOW, Sandbox, has};
+
+/// A message with more words than it says anything with, so that a summary can be shorter.
+fn said(number: usize) -> String {
+    let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+    format!("Ann: Box {number} went to Ghent{number}. {rest}")
+}
 
 /// A sandbox with old messages of one channel.
 fn old() -> Sandbox {
     let sandbox = Sandbox::new();
     for number in 0..3 {
-        let text = format!("Ann: Box {number} went to Ghent{number}.");
+        let text = said(number);
         let arguments =
             ["add", &text, "--kind", "message", "--channel", "yard", "--created-at", "2001-01-02T10:00:00Z"];
         sandbox.document(&arguments);
@@ -176,6 +182,9 @@ fn a_plan_is_given_up() {
     let sandbox = old();
     let plan = sandbox.document(&["gc", "plan"]);
     let id = plan["plan_id"].as_str().unwrap();
+    // Whoever runs the loop meanwhile, as after a run that was killed, is told of it.
+    let told = sandbox.plain(&["--db", "m.oub", "--now", NOW, "gc", "run"], b"").out;
+    assert!(told.contains("wait in an open plan") && told.contains("gc abort"), "{told}");
     assert_eq!(sandbox.document(&["gc", "abort", id, "--reason", "not now"])["state"], "aborted");
     assert_eq!(sandbox.document(&["gc", "show"])["plans"][0]["reason"], "not now");
     assert_eq!(sandbox.run(&["gc", "show", "00000000-0000-7000-8000-000000000000"]).error().0, "NotFound");
@@ -185,7 +194,7 @@ fn a_plan_is_given_up() {
 fn the_evaluation_asks_before_and_after() {
     let sandbox = Sandbox::new();
     for (number, day) in ["2001-01-02", "2001-01-03"].iter().enumerate() {
-        let (text, key) = (format!("Ann: Box {number} went to Ghent{number}."), format!("k{number}"));
+        let (text, key) = (said(number), format!("k{number}"));
         let at = format!("{day}T10:00:00Z");
         sandbox.document(&["add", &text, "--key", &key, "--kind", "message", "--created-at", &at]);
     }

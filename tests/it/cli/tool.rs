@@ -64,7 +64,9 @@ fn schemas_are_printed_for_whoever_registers_them() {
 #[test]
 fn a_summarizer_writes_for_whoever_calls() {
     let sandbox = Sandbox::new();
-    let id = sandbox.document(&["add", "Ann prefers tea with milk."])["id"].clone();
+    // More words than the memory says anything with, so that a summary can be shorter.
+    let text = "Ann prefers tea with milk. That is how it was, and so it will be for all of us. Well, when would you do that?";
+    let id = sandbox.document(&["add", text])["id"].clone();
     let asked = call("memory.summarize", json!({ "source_ids": [id] }));
     let told = |arguments: &[&str]| lines(&sandbox.run_with(arguments, asked.as_bytes()))[0].clone();
     has(&told(&["tool"])["result"], &["format", "instructions", "sources", "aggregates", "limits"]);

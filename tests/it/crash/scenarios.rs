@@ -190,7 +190,9 @@ fn old_messages(w: &mut World) -> Result<()> {
     w.open()?;
     let old = "2001-01-02T10:00:00Z".parse()?;
     let draft = |at: usize| {
-        let text = format!("Ann: Box {at} went to Ghent{at}.");
+        let text = format!(
+            "Ann: Box {at} went to Ghent{at}. That is how it was, and so it will be for all of us. Well, when would you do that?"
+        );
         Draft::new(text)
             .kind(Kind::Message)
             .channel("yard")
