@@ -1,17 +1,24 @@
 //! How does a client of the Model Context Protocol use the memory?
 //!
-//! A [`Server`] hands the tools of a [`Toolbox`](crate::tools::Toolbox) to one client, with their dots written as underscores (`memory_gc_plan`). Beside
+//! A [`Server`] hands the tools of a [`Toolbox`](crate::tools::Toolbox) to a client, with their dots written as underscores (`memory_gc_plan`). Beside
 //! them it has memories as resources (`memory://{id}`), a briefing (`memory://briefing`) and the prompt `recall`.
 //!
 //! Invariants. The namespace was bound before the first message, and no message widens it. A message that is no message is
 //! answered with an error, and changes nothing. The end of the input ends the server, and what a call has done until then stays.
 //! Each call runs on a thread that may block; a long one ends with its round when it is cancelled.
 //!
+//! [`Server::serve`] answers one client over a pair of streams. With the feature `mcp-http`, `Server::serve_http` answers many over HTTP.
+//!
 //! This room never decides what a tool does: that is the room `tools`.
 
 mod desk;
 mod handler;
+#[cfg(feature = "mcp-http")]
+mod http;
 mod lines;
+mod message;
+#[cfg(feature = "mcp-http")]
+mod token;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +29,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::error::{Error, Result};
 pub use desk::{Desk, Question};
 use handler::Handler;
+#[cfg(feature = "mcp-http")]
+pub use http::Http;
 use lines::Lines;
+#[cfg(feature = "mcp-http")]
+pub use token::Token;
 
-/// A server of the Model Context Protocol for one client.
+/// A server of the Model Context Protocol.
 ///
 /// ```
 /// use oubliette::mcp::Server;
@@ -103,5 +114,30 @@ impl Server {
         };
         let ended = running.waiting().await;
         ended.map(|_| ()).map_err(|why| Error::Unavailable { why: format!("the runtime stopped: {why}") })
+    }
+
+    /// Answers clients of this machine over HTTP, until `until` is ready. Calls that have begun then are answered for at most 5 seconds more. It runs
+    /// within a runtime of tokio with its drivers of time and network.
+    ///
+    /// ```
+    /// # use oubliette::{mcp::{Http, Server, Token}, tools::Toolbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let http = Http::bind("127.0.0.1:0".parse()?, Token::random()?)?;
+    /// println!("clients connect to {}", http.url());
+    /// // A program waits for a signal here; this one ends at once.
+    /// Server::new(Toolbox::new(team)).serve_http(http, async {}).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` where the runtime can't listen.
+    #[cfg(feature = "mcp-http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp-http")))]
+    pub async fn serve_http(self, http: Http, until: impl Future<Output = ()>) -> Result<()> {
+        http.serve(Handler(self.0), until).await
     }
 }

@@ -58,6 +58,8 @@ mod life;
 mod maintain;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp-http")]
+mod mcp_http;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;
@@ -67,6 +69,8 @@ mod payload;
 mod prune;
 mod quality;
 mod ranking;
+#[cfg(feature = "mcp-http")]
+mod raw_http;
 mod recall;
 mod regress;
 mod renamespace;

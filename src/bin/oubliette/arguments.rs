@@ -23,6 +23,8 @@ pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::goal::{GoalCommand, GoalSetOptions};
 pub(crate) use self::renamespace::{MoveOptions, NamespaceCommand, SplitOptions};
+#[cfg(feature = "mcp-http")]
+pub(crate) use self::tool::HttpOptions;
 #[cfg(feature = "mcp")]
 pub(crate) use self::tool::{McpClient, ServeOptions, SetupOptions};
 pub(crate) use self::tool::{ToolOptions, WriterOptions};
