@@ -44,6 +44,7 @@ mod gc_model;
 #[cfg(feature = "faults")]
 mod gc_report;
 mod goals;
+mod graph;
 mod growth;
 mod habit;
 mod holders;

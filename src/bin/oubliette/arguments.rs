@@ -26,7 +26,7 @@ pub(crate) use self::renamespace::{MoveOptions, NamespaceCommand, SplitOptions};
 #[cfg(feature = "mcp-http")]
 pub(crate) use self::tool::HttpOptions;
 #[cfg(feature = "mcp")]
-pub(crate) use self::tool::{McpClient, ServeOptions, SetupOptions};
+pub(crate) use self::tool::{Compat, HandOptions, McpClient, ServeOptions, SetupOptions};
 pub(crate) use self::tool::{ToolOptions, WriterOptions};
 pub(crate) use self::upkeep::{MaintainOptions, PruneOptions};
 use crate::arguments::member::member;

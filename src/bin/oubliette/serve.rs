@@ -9,7 +9,7 @@ use oubliette::{Error, Result};
 
 #[cfg(feature = "mcp-http")]
 use crate::arguments::HttpOptions;
-use crate::arguments::ServeOptions;
+use crate::arguments::{Compat, ServeOptions};
 use crate::desk::{self, OwnDesk};
 use crate::output::{Done, Output};
 use crate::place::Place;
@@ -32,13 +32,13 @@ enum Way {
 /// `serve`. For another process, which has clients of its own, it answers one question after the other.
 pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>) -> Done {
     if !place.caller().is_here() {
-        return desk::answer(&options.writer, place);
+        return desk::answer(&options.hand, place);
     }
     #[cfg(feature = "mcp-http")]
     let (way, made) = way(&options.http, place)?;
     #[cfg(not(feature = "mcp-http"))]
     let way = Way::Streams;
-    let desk = Arc::new(OwnDesk::new(options.writer.clone(), Arc::clone(place))?);
+    let desk = Arc::new(OwnDesk::new(options.hand.clone(), Arc::clone(place))?);
     #[cfg(feature = "mcp-http")]
     if let Way::Http(http) = &way {
         announce(http, made.as_ref(), output)?;
@@ -48,7 +48,11 @@ pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|source| Error::Unavailable { why: format!("no runtime can be started: {source}") })?;
-    let served = runtime.block_on(answer(way, Server::new(Arc::clone(&desk))));
+    let server = match options.hand.compat {
+        Some(Compat::ServerMemory) => Server::server_memory(Arc::clone(&desk)),
+        None => Server::new(Arc::clone(&desk)),
+    };
+    let served = runtime.block_on(answer(way, server));
     // A thread that waits for input of a client that has left is not waited for.
     runtime.shutdown_background();
     served?;

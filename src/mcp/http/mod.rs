@@ -24,6 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,7 +33,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::{Error, Result};
 use crate::limits::LINE_BYTES_MAX;
-use crate::mcp::handler::Handler;
 use crate::mcp::http::door::{Door, Refusal};
 use crate::mcp::http::reply::{Reply, empty, refused};
 use crate::mcp::http::sessions::Sessions;
@@ -135,7 +135,10 @@ impl Http {
     ///
     /// # Errors
     /// `Io` where the runtime can't listen.
-    pub(super) async fn serve(self, handler: Handler, until: impl Future<Output = ()>) -> Result<()> {
+    pub(super) async fn serve<S>(self, handler: S, until: impl Future<Output = ()>) -> Result<()>
+    where
+        S: ServerHandler + Clone,
+    {
         let io = |source| Error::Io { action: "listen on", path: self.address.to_string().into(), source };
         let listener = TcpListener::from_std(self.socket).map_err(io)?;
         let config = StreamableHttpServerConfig::default()
@@ -181,7 +184,11 @@ impl Http {
 }
 
 /// Answers the requests of a connection, until the client ends it, or `closing` does between two requests.
-async fn converse(client: TcpStream, office: Arc<Office>, closing: impl Future<Output = ()>) {
+async fn converse<S: ServerHandler>(
+    client: TcpStream,
+    office: Arc<Office<S>>,
+    closing: impl Future<Output = ()>,
+) {
     let answer = service_fn(move |request| {
         let office = Arc::clone(&office);
         async move { Ok::<_, Infallible>(office.answer(request).await) }
@@ -205,15 +212,15 @@ async fn converse(client: TcpStream, office: Arc<Office>, closing: impl Future<O
 }
 
 /// Where requests are answered.
-struct Office {
+struct Office<S> {
     door: Door,
     sessions: Sessions,
-    service: StreamableHttpService<Handler, LocalSessionManager>,
+    service: StreamableHttpService<S, LocalSessionManager>,
     /// Held by each message that is answered; none can be had once the server ends.
     begun: mpsc::WeakSender<Infallible>,
 }
 
-impl Office {
+impl<S: ServerHandler> Office<S> {
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         if let Err(Refusal { status, why }) = self.door.check(request.uri(), request.headers()) {
             return refused(status, message::refused(why));

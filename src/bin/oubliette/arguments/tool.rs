@@ -33,7 +33,26 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) http: HttpOptions,
     #[command(flatten)]
+    pub(crate) hand: HandOptions,
+}
+
+/// What a server hands out.
+#[cfg(feature = "mcp")]
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HandOptions {
+    /// Hand out the tools of another memory server instead: server-memory (@modelcontextprotocol/server-memory), the nine tools of a knowledge
+    /// graph, which is kept as memories
+    #[arg(long, value_enum, value_name = "SERVER")]
+    pub(crate) compat: Option<Compat>,
+    #[command(flatten)]
     pub(crate) writer: WriterOptions,
+}
+
+/// A server whose tools are handed out.
+#[cfg(feature = "mcp")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Compat {
+    ServerMemory,
 }
 
 /// Whether the server is reached over HTTP, and by whom.
