@@ -89,7 +89,8 @@ fn error_of(why: &ToolError) -> Value {
     };
     let pointers: Vec<&str> =
         why.pointers.iter().map(|pointer| pointer.strip_prefix(ARGS).unwrap_or(pointer)).collect();
-    let message = format!("{}{next}", why.message.replace(&format!("{ARGS}/"), "/"));
+    let told = why.message.replace(&format!("{ARGS}/"), "/").replace(&format!("{ARGS} "), "the arguments ");
+    let message = format!("{told}{next}");
     json!({ "code": why.code, "message": message, "pointers": pointers })
 }
 

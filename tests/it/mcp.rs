@@ -219,7 +219,10 @@ fn no_schema_has_alternatives_at_its_top() {
             }
         }
         let both = json!({ "old_ids": ["a"], "text": "b", "new_id": "c" });
-        assert_eq!(refused(&client, "supersede_memory", both).await.0, "invalid_args");
+        let answer = call(&client, "supersede_memory", both).await;
+        let told: Value = serde_json::from_str(&text(&answer)).unwrap();
+        assert_eq!(told["code"], "invalid_args");
+        assert_eq!(told["message"], "the arguments must have exactly one of text and new_id");
     });
 }
 
