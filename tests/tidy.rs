@@ -78,7 +78,11 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
         &["src/engine", "src/bin/oubliette"],
         "only `engine` reads a clock; the binary may for progress",
     ),
-    ("getrandom", &["src/model/id", "src/engine"], "chance is an argument; only the source of ids draws"),
+    (
+        "getrandom",
+        &["src/model/id", "src/engine", "src/mcp/token"],
+        "chance is an argument; only ids, the secret of a file and the token of a server are drawn",
+    ),
     ("now_v7", &[], "the id generator is an argument"),
     ("new_v4", &[], "the id generator is an argument"),
 ];

@@ -3,11 +3,11 @@
 //! Keys are made from what the other tool holds fast, so that importing the same file twice stores nothing new.
 //! The tag `import:<tool>:<date>` is the caller's to add.
 
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::model::{Draft, Entity, Expiry, Fields, Kind};
+use crate::exchange::graph::Element;
+use crate::model::{Draft, Expiry, Fields};
 
 /// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
 /// `{"type":"entity","name","entityType","observations":[…]}` gives a memory for each observation, in the
@@ -33,7 +33,7 @@ pub fn server_memory(line: &[u8]) -> Result<Vec<Draft>> {
         "relation" => {
             let [from, to, relation] =
                 [string(&value, "from")?, string(&value, "to")?, string(&value, "relationType")?];
-            Ok(vec![related(from, relation, to)])
+            Ok(vec![Element::Relation { from, relation, to }.draft()])
         }
         other => Err(Error::invalid("type", "must be entity or relation", other)),
     }
@@ -45,31 +45,14 @@ fn entity(value: &Value) -> Result<Vec<Draft>> {
     let list = value.get("observations").and_then(Value::as_array);
     let list =
         list.ok_or_else(|| Error::invalid("observations", "must be a list of texts", "something else"))?;
-    let about = |text: String, key: String| {
-        let mut draft = Draft::new(text).key(key).kind(Kind::Knowledge);
-        draft.entities = Some(vec![Entity { name: name.to_owned(), role: "subject".to_owned() }]);
-        draft.categories = (!sort.is_empty()).then(|| vec![sort.to_owned()]);
-        draft
-    };
     if list.is_empty() {
-        return Ok(vec![about(format!("{name} ({sort})"), format!("entity:{}", digest(&json!([name]))))]);
+        return Ok(vec![Element::Entity { name, sort }.draft()]);
     }
     let observation = |item: &Value| {
         let text = item.as_str().ok_or_else(|| Error::invalid("observations", "must be texts", item))?;
-        let key = format!("observation:{}", digest(&json!([name, text])));
-        let text = if text.contains(name) { text.to_owned() } else { format!("{name}: {text}") };
-        Ok(about(text, key))
+        Ok(Element::Observation { entity: name, sort, text }.draft())
     };
     list.iter().map(observation).collect()
-}
-
-/// A memory that says how two entities stand to each other.
-fn related(from: &str, relation: &str, to: &str) -> Draft {
-    let key = format!("relation:{}", digest(&json!([from, relation, to])));
-    let mut draft = Draft::new(format!("{from} {relation} {to}")).key(key).kind(Kind::Knowledge);
-    let entity = |name: &str, role: &str| Entity { name: name.to_owned(), role: role.to_owned() };
-    draft.entities = Some(vec![entity(from, "subject"), entity(to, "object")]);
-    draft
 }
 
 /// Reads the answer of mem0's `get_all`, `{"results":[…],"relations":[…]}` or the bare list of results.
@@ -102,7 +85,7 @@ pub fn mem0(document_text: &[u8]) -> Result<Vec<Draft>> {
     let relation = |item: &Value| {
         let [from, relation, to] =
             [string(item, "source")?, string(item, "relationship")?, string(item, "target")?];
-        Ok(related(from, relation, to))
+        Ok(Element::Relation { from, relation, to }.draft())
     };
     let relations = relations.iter().map(relation);
     results.into_iter().map(mem0_result).chain(relations).collect()
@@ -160,13 +143,6 @@ fn string<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     let member = value.get(name);
     let text = member.and_then(Value::as_str);
     text.ok_or_else(|| Error::invalid(name, "must be a text", member.unwrap_or(&Value::Null)))
-}
-
-/// 16 hexadecimal digits that stand for a list of texts: names can be longer than a key.
-fn digest(parts: &Value) -> String {
-    let hash = Sha256::digest(parts.to_string());
-    let short = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    format!("{short:016x}")
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 pub mod adapters;
 
 mod export;
+mod graph;
 mod import;
 mod line;
 mod lines;
@@ -26,6 +27,7 @@ mod told;
 mod write;
 
 pub use export::{Export, ExportReport, VectorsTo};
+pub(crate) use graph::Element;
 pub use import::{Format, Import, ImportReport, Observer};
 pub use line::{DraftLine, KeptLine, ParsedLine};
 pub use lines::{LineReader, Records};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::limits::TOKEN_BYTES;
 use crate::model::{Query, Scope};
-use crate::tools::{Caller, ToolError, Toolbox, only_reads};
+use crate::tools::{Caller, KnowledgeGraph, ToolError, Toolbox, only_reads, only_reads_graph};
 
 /// Tokens of the briefing and of the prompt.
 const TOKENS: usize = 1_500;
@@ -51,7 +51,7 @@ impl Question {
     pub fn is_read(&self) -> bool {
         match self {
             Question::Tools | Question::Briefing | Question::Recall { .. } => true,
-            Question::Call { name, .. } => only_reads(name),
+            Question::Call { name, .. } => only_reads(name) || only_reads_graph(name),
         }
     }
 
@@ -111,6 +111,20 @@ impl Desk for Toolbox {
                     .into())
             }
             Question::Recall { topic } => recall(self, &topic).map(Value::from).map_err(failed),
+        }
+    }
+}
+
+/// The desk of a server with the face of the reference memory server, which has no briefing and no prompt.
+impl Desk for KnowledgeGraph {
+    fn respond(&self, question: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        match question {
+            Question::Tools => Ok(self.schemas().into()),
+            Question::Call { name, args } => self.call(&name, args),
+            Question::Briefing | Question::Recall { .. } => {
+                let why = "a knowledge graph answers calls of tools only".to_owned();
+                Err(ToolError::of_error(&Error::Conflict { what: "the question".to_owned(), why }))
+            }
         }
     }
 }

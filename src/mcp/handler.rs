@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt,
+    PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::mcp::asking::{ask, check_page, read, unknown};
 use crate::mcp::desk::{Desk, Question};
-use crate::tools::{Caller, ToolError, known_names};
+use crate::tools::{ToolError, known_names};
 
 /// How a memory is named as a resource.
 const SCHEME: &str = "memory://";
@@ -33,23 +32,6 @@ const INSTRUCTIONS: &str = "A memory that lasts from one conversation to the nex
 /// Whoever answers, for a client of the Model Context Protocol.
 #[derive(Clone)]
 pub(super) struct Handler(pub(super) Arc<dyn Desk>);
-
-/// Who waits for the answer of a call.
-struct Waiting<F> {
-    progress: UnboundedSender<(u64, Option<u64>)>,
-    is_gone: F,
-}
-
-impl<F: Fn() -> bool> Caller for Waiting<F> {
-    fn progress(&self, done: u64, of: Option<u64>) {
-        // Nobody hears it where nobody asked.
-        let _ = self.progress.send((done, of));
-    }
-
-    fn is_gone(&self) -> bool {
-        (self.is_gone)()
-    }
-}
 
 /// The name of a tool as a client knows it: dots are not allowed everywhere.
 fn plain(name: &str) -> String {
@@ -69,48 +51,6 @@ fn no_tool(name: &str) -> ErrorData {
         None => format!("there is no tool {name}; there are {}", names.join(", ")),
     };
     ErrorData::invalid_params(why, None)
-}
-
-impl Handler {
-    /// Asks on a thread that may block, and tells the client how far a long answer is.
-    async fn ask(
-        &self,
-        question: Question,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Value, ToolError>, ErrorData> {
-        let (progress, mut told) = unbounded_channel();
-        // A client that hangs up cancels what it waits for.
-        let cancelled = context.ct.clone();
-        let caller = Waiting { progress, is_gone: move || cancelled.is_cancelled() };
-        let desk = Arc::clone(&self.0);
-        let mut call = tokio::task::spawn_blocking(move || desk.respond(question, &caller));
-        let token = context.meta.get_progress_token();
-        loop {
-            tokio::select! {
-                biased;
-                Some((done, of)) = told.recv() => {
-                    let Some(token) = token.clone() else { continue };
-                    let mut note = ProgressNotificationParam::new(token, done as f64);
-                    note.total = of.map(|of| of as f64);
-                    // A client that has hung up is noticed where the answer is sent.
-                    let _ = context.peer.notify_progress(note).await;
-                }
-                answer = &mut call => {
-                    return answer.map_err(|why| ErrorData::internal_error(format!("the tool failed: {why}"), None));
-                }
-            }
-        }
-    }
-
-    /// The answer to a question that can't be wrong.
-    async fn read(
-        &self,
-        question: Question,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Value, ErrorData> {
-        let answer = self.ask(question, context).await?;
-        answer.map_err(|why| ErrorData::internal_error(why.message, None))
-    }
 }
 
 /// Takes alternatives from the top of a schema, which some servers of language models refuse. The description says them
@@ -149,7 +89,8 @@ fn error_of(why: &ToolError) -> Value {
     };
     let pointers: Vec<&str> =
         why.pointers.iter().map(|pointer| pointer.strip_prefix(ARGS).unwrap_or(pointer)).collect();
-    let message = format!("{}{next}", why.message.replace(&format!("{ARGS}/"), "/"));
+    let told = why.message.replace(&format!("{ARGS}/"), "/").replace(&format!("{ARGS} "), "the arguments ");
+    let message = format!("{told}{next}");
     json!({ "code": why.code, "message": message, "pointers": pointers })
 }
 
@@ -163,10 +104,11 @@ impl ServerHandler for Handler {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.read(Question::Tools, &context).await?;
+        check_page(request)?;
+        let tools = read(&self.0, Question::Tools, &context).await?;
         let tools = tools.as_array().cloned().unwrap_or_default();
         Ok(ListToolsResult::with_all_items(tools.into_iter().map(told).collect::<Result<_, _>>()?))
     }
@@ -178,7 +120,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = tool(&request.name).ok_or_else(|| no_tool(&request.name))?;
         let args = Value::Object(request.arguments.unwrap_or_default());
-        let answer = match self.ask(Question::call(name, args), &context).await? {
+        let answer = match ask(&self.0, Question::call(name, args), &context).await? {
             Ok(answer) => CallToolResult::structured(answer),
             Err(why) if why.code == ToolError::UNKNOWN => return Err(no_tool(&request.name)),
             Err(why) => CallToolResult::error(vec![ContentBlock::text(error_of(&why).to_string())]),
@@ -192,18 +134,15 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
-        if ["tools/call", "resources/read", "prompts/get"].contains(&method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("{method} has parameters of another form"), None));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None))
+        Err(unknown(&request.method))
     }
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        check_page(request)?;
         let briefing = Resource::new(BRIEFING, "briefing")
             .with_title("Briefing")
             .with_description(
@@ -215,9 +154,10 @@ impl ServerHandler for Handler {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        check_page(request)?;
         let memory = ResourceTemplate::new("memory://{id}", "memory")
             .with_title("Memory")
             .with_description("One memory, by its id")
@@ -232,14 +172,14 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         if uri == BRIEFING {
-            let text = text_of(&self.read(Question::Briefing, &context).await?);
+            let text = text_of(&read(&self.0, Question::Briefing, &context).await?);
             return Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into());
         }
-        let unknown = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
-        let name = uri.strip_prefix(SCHEME).ok_or_else(|| unknown("a memory is named as memory://id"))?;
+        let not_found = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
+        let name = uri.strip_prefix(SCHEME).ok_or_else(|| not_found("a memory is named as memory://id"))?;
         let args = json!({ "id": name, "max_tokens": 64_000 });
-        let answer = self.ask(Question::call("get_memory", args), &context).await?;
-        let memory = answer.map_err(|why| unknown(&why.message))?;
+        let answer = ask(&self.0, Question::call("get_memory", args), &context).await?;
+        let memory = answer.map_err(|why| not_found(&why.message))?;
         let contents =
             ResourceContents::text(memory.to_string(), uri.clone()).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -247,9 +187,10 @@ impl ServerHandler for Handler {
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        check_page(request)?;
         let topic = PromptArgument::new("topic")
             .with_description("What the conversation is about")
             .with_required(true);
@@ -268,7 +209,7 @@ impl ServerHandler for Handler {
         let topic = request.arguments.as_ref().and_then(|given| given.get("topic")).and_then(Value::as_str);
         let topic = topic.filter(|topic| !topic.trim().is_empty()).map(str::to_owned);
         let topic = topic.ok_or_else(|| ErrorData::invalid_params("topic: must be given", None))?;
-        let text = text_of(&self.read(Question::Recall { topic }, &context).await?);
+        let text = text_of(&read(&self.0, Question::Recall { topic }, &context).await?);
         let messages = vec![PromptMessage::new_text(Role::User, text)];
         Ok(GetPromptResult::new(messages).into())
     }

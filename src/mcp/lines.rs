@@ -1,7 +1,6 @@
 //! Messages as lines of JSON, read strictly and written in turn.
 //!
-//! A message whose objects have a name twice is refused: the usual reader would silently keep the last of both. A line that is too
-//! long, or no message, is answered with an error of JSON-RPC, and the next line is read.
+//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -9,22 +8,18 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::json::{self, Strict};
 use crate::limits::LINE_BYTES_MAX;
+use crate::mcp::message;
 
 /// Lines that wait to be written. While there are so many, no message is read.
 const WAITING: usize = 256;
 /// How long the last answers may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// What JSON-RPC calls a line that is no JSON, and a message of another form.
-const PARSE_ERROR: i32 = -32_700;
-const INVALID_REQUEST: i32 = -32_600;
 
 /// Messages from a reader, and to a writer.
 pub(super) struct Lines<R> {
@@ -88,37 +83,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// The message of a line; none where there is nothing to answer, else the error that answers it.
-fn message(line: &[u8]) -> std::result::Result<Option<RxJsonRpcMessage<RoleServer>>, String> {
-    let line = line.trim_ascii();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    let Ok(text) = std::str::from_utf8(line) else {
-        return Err(refused(PARSE_ERROR, &Value::Null, "a message is UTF-8"));
-    };
-    let Strict(value) = json::read(text).map_err(|why| {
-        // The id is that of the usual reader, so that whoever waits for an answer gets this one.
-        let lax: Value = serde_json::from_str(text).unwrap_or_default();
-        let code = if lax.is_null() { PARSE_ERROR } else { INVALID_REQUEST };
-        let place = if why.pointer.is_empty() { "the message" } else { &*why.pointer };
-        refused(code, lax.get("id").unwrap_or(&Value::Null), &format!("{place}: {}", why.why))
-    })?;
-    let id = value.get("id").cloned();
-    let is_call = value.get("method").is_some();
-    match serde_json::from_value(value) {
-        Ok(message) => Ok(Some(message)),
-        // A notification of a sort that nobody knows is no news.
-        Err(_) if is_call && id.is_none() => Ok(None),
-        Err(why) => Err(refused(INVALID_REQUEST, &id.unwrap_or_default(), &json::clean(&why))),
-    }
-}
-
-fn refused(code: i32, id: &Value, why: &str) -> String {
-    let id = if id.is_string() || id.is_number() { id } else { &Value::Null };
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": why } }).to_string()
-}
-
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = Error;
 
@@ -140,12 +104,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             // Room for an answer, before there is anything to answer.
             let room = sender.reserve().await.ok()?;
             let answer = match self.next().await? {
-                Ok(line) => match message(&line) {
+                Ok(line) => match message::read(&line) {
                     Ok(Some(message)) => return Some(message),
                     Ok(None) => continue,
                     Err(answer) => answer,
                 },
-                Err(why) => refused(INVALID_REQUEST, &Value::Null, &why),
+                Err(why) => message::refused(&why),
             };
             room.send(answer);
         }

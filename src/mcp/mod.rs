@@ -1,30 +1,44 @@
 //! How does a client of the Model Context Protocol use the memory?
 //!
-//! A [`Server`] hands the tools of a [`Toolbox`](crate::tools::Toolbox) to one client, with their dots written as underscores (`memory_gc_plan`). Beside
+//! A [`Server`] hands the tools of a [`Toolbox`](crate::tools::Toolbox) to a client, with their dots written as underscores (`memory_gc_plan`). Beside
 //! them it has memories as resources (`memory://{id}`), a briefing (`memory://briefing`) and the prompt `recall`.
 //!
 //! Invariants. The namespace was bound before the first message, and no message widens it. A message that is no message is
 //! answered with an error, and changes nothing. The end of the input ends the server, and what a call has done until then stays.
 //! Each call runs on a thread that may block; a long one ends with its round when it is cancelled.
 //!
+//! [`Server::serve`] answers one client over a pair of streams. With the feature `mcp-http`, `Server::serve_http` answers many over HTTP.
+//!
 //! This room never decides what a tool does: that is the room `tools`.
 
+mod asking;
 mod desk;
+mod graph;
 mod handler;
+#[cfg(feature = "mcp-http")]
+mod http;
 mod lines;
+mod message;
+#[cfg(feature = "mcp-http")]
+mod token;
 
 use std::fmt;
 use std::sync::Arc;
 
-use rmcp::ServiceExt;
+use rmcp::{ServerHandler, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::error::{Error, Result};
 pub use desk::{Desk, Question};
+use graph::GraphHandler;
 use handler::Handler;
+#[cfg(feature = "mcp-http")]
+pub use http::Http;
 use lines::Lines;
+#[cfg(feature = "mcp-http")]
+pub use token::Token;
 
-/// A server of the Model Context Protocol for one client.
+/// A server of the Model Context Protocol.
 ///
 /// ```
 /// use oubliette::mcp::Server;
@@ -41,11 +55,23 @@ use lines::Lines;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Server(Arc<dyn Desk>);
+pub struct Server {
+    desk: Arc<dyn Desk>,
+    face: Face,
+}
+
+/// What a client sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Face {
+    /// The tools of a toolbox, and the resources and the prompt beside them.
+    Own,
+    /// Those of the reference memory server.
+    Graph,
+}
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Server").finish_non_exhaustive()
+        f.debug_struct("Server").field("face", &self.face).finish_non_exhaustive()
     }
 }
 
@@ -62,7 +88,23 @@ impl Server {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(tools: impl Desk + 'static) -> Self {
-        Server(Arc::new(tools))
+        Server { desk: Arc::new(tools), face: Face::Own }
+    }
+
+    /// A server in the place of `@modelcontextprotocol/server-memory`: its nine tools and its resource, answered by a
+    /// [`KnowledgeGraph`](crate::tools::KnowledgeGraph), or by another desk that knows these tools.
+    ///
+    /// ```
+    /// use oubliette::mcp::Server;
+    /// use oubliette::tools::KnowledgeGraph;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let server = Server::server_memory(KnowledgeGraph::new(team));
+    /// # drop(server);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn server_memory(graph: impl Desk + 'static) -> Self {
+        Server { desk: Arc::new(graph), face: Face::Graph }
     }
 
     /// Answers the messages of a client, a line of JSON each, until the client hangs up. It runs within a runtime of tokio.
@@ -94,14 +136,53 @@ impl Server {
         read: impl AsyncRead + Send + Unpin + 'static,
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<()> {
-        let running = match Handler(self.0).serve(Lines::new(read, write)).await {
-            Ok(running) => running,
-            Err(why) => {
-                tracing::info!(%why, "a client has left before it began");
-                return Ok(());
-            }
-        };
-        let ended = running.waiting().await;
-        ended.map(|_| ()).map_err(|why| Error::Unavailable { why: format!("the runtime stopped: {why}") })
+        match self.face {
+            Face::Own => answer(Handler(self.desk), Lines::new(read, write)).await,
+            Face::Graph => answer(GraphHandler(self.desk), Lines::new(read, write)).await,
+        }
     }
+
+    /// Answers clients of this machine over HTTP, until `until` is ready. Calls that have begun then are answered for at most 5 seconds more. It runs
+    /// within a runtime of tokio with its drivers of time and network.
+    ///
+    /// ```
+    /// # use oubliette::{mcp::{Http, Server, Token}, tools::Toolbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let http = Http::bind("127.0.0.1:0".parse()?, Token::random()?)?;
+    /// println!("clients connect to {}", http.url());
+    /// // A program waits for a signal here; this one ends at once.
+    /// Server::new(Toolbox::new(team)).serve_http(http, async {}).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` where the runtime can't listen.
+    #[cfg(feature = "mcp-http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp-http")))]
+    pub async fn serve_http(self, http: Http, until: impl Future<Output = ()>) -> Result<()> {
+        match self.face {
+            Face::Own => http.serve(Handler(self.desk), until).await,
+            Face::Graph => http.serve(GraphHandler(self.desk), until).await,
+        }
+    }
+}
+
+/// Answers one client until the client hangs up.
+async fn answer<R: AsyncRead + Send + Unpin + 'static>(
+    handler: impl ServerHandler,
+    lines: Lines<R>,
+) -> Result<()> {
+    let running = match handler.serve(lines).await {
+        Ok(running) => running,
+        Err(why) => {
+            tracing::info!(%why, "a client has left before it began");
+            return Ok(());
+        }
+    };
+    let ended = running.waiting().await;
+    ended.map(|_| ()).map_err(|why| Error::Unavailable { why: format!("the runtime stopped: {why}") })
 }

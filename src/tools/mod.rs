@@ -7,6 +7,8 @@
 //! allows is read, and another is refused with a JSON pointer to each wrong value. A call that is refused changes nothing. What
 //! removes memories is told first: a dry run is the default wherever a tool has one.
 //!
+//! A [`KnowledgeGraph`] has the tools of another memory server, over the same memories.
+//!
 //! This room is a client of the public API, as a user's program is.
 
 mod arguments;
@@ -14,6 +16,7 @@ mod budget;
 mod envelope;
 mod error;
 mod forgetting;
+mod graph;
 mod host;
 mod maintenance;
 mod reading;
@@ -25,6 +28,9 @@ mod upkeep;
 mod writing;
 
 pub use error::ToolError;
+pub use graph::KnowledgeGraph;
+#[cfg(feature = "mcp")]
+pub(crate) use graph::only_reads_graph;
 pub use host::Caller;
 pub use toolbox::{ToolHints, ToolSchema, Toolbox, tool_schemas};
 #[cfg(feature = "mcp")]

@@ -44,6 +44,7 @@ mod gc_model;
 #[cfg(feature = "faults")]
 mod gc_report;
 mod goals;
+mod graph;
 mod growth;
 mod habit;
 mod holders;
@@ -58,6 +59,8 @@ mod life;
 mod maintain;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp-http")]
+mod mcp_http;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;
@@ -67,6 +70,8 @@ mod payload;
 mod prune;
 mod quality;
 mod ranking;
+#[cfg(feature = "mcp-http")]
+mod raw_http;
 mod recall;
 mod regress;
 mod renamespace;

@@ -12,8 +12,8 @@ use oubliette::memory::Actor;
 use oubliette::tools::{Caller, Toolbox};
 use oubliette::{Draft, Kind, State, WriteOptions};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ResourceContents,
+    CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ResourceContents,
 };
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
@@ -219,7 +219,10 @@ fn no_schema_has_alternatives_at_its_top() {
             }
         }
         let both = json!({ "old_ids": ["a"], "text": "b", "new_id": "c" });
-        assert_eq!(refused(&client, "supersede_memory", both).await.0, "invalid_args");
+        let answer = call(&client, "supersede_memory", both).await;
+        let told: Value = serde_json::from_str(&text(&answer)).unwrap();
+        assert_eq!(told["code"], "invalid_args");
+        assert_eq!(told["message"], "the arguments must have exactly one of text and new_id");
     });
 }
 
@@ -487,6 +490,22 @@ fn a_message_that_is_none_is_answered_and_changes_nothing() {
         assert_eq!(raw.hear().await["result"]["tools"].as_array().map(Vec::len), Some(20), "it goes on");
     });
     assert!(world.live().is_empty());
+}
+
+/// Each list is one page, so no answer names a cursor.
+#[test]
+fn a_list_refuses_a_cursor_that_no_answer_has_named() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let page = || Some(PaginatedRequestParams::default().with_cursor(Some("2".to_owned())));
+        let why = client.list_tools(page()).await.unwrap_err().to_string();
+        assert!(why.contains("cursor: must be that of an earlier answer"), "{why}");
+        assert!(client.list_resources(page()).await.is_err());
+        assert!(client.list_resource_templates(page()).await.is_err());
+        assert!(client.list_prompts(page()).await.is_err());
+        assert!(client.list_tools(None).await.unwrap().next_cursor.is_none());
+    });
 }
 
 #[test]

@@ -23,8 +23,10 @@ pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::goal::{GoalCommand, GoalSetOptions};
 pub(crate) use self::renamespace::{MoveOptions, NamespaceCommand, SplitOptions};
+#[cfg(feature = "mcp-http")]
+pub(crate) use self::tool::HttpOptions;
 #[cfg(feature = "mcp")]
-pub(crate) use self::tool::{McpClient, ServeOptions, SetupOptions};
+pub(crate) use self::tool::{Compat, HandOptions, McpClient, ServeOptions, SetupOptions};
 pub(crate) use self::tool::{ToolOptions, WriterOptions};
 pub(crate) use self::upkeep::{MaintainOptions, PruneOptions};
 use crate::arguments::member::member;

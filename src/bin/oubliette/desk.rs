@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use oubliette::exchange::LineReader;
 use oubliette::mcp::{Desk, Question};
-use oubliette::tools::{Caller, ToolError, Toolbox};
+use oubliette::tools::{Caller, KnowledgeGraph, ToolError};
 use oubliette::{Database, Error, Result};
 use serde_json::{Value, json};
 
-use crate::arguments::WriterOptions;
+use crate::arguments::{Compat, HandOptions};
 use crate::output::{Done, unwritable};
 use crate::place::{Access, Place};
 use crate::share::{Extra, Told};
@@ -25,9 +25,9 @@ const EXTRA: Extra = Extra { dimensions: None, is_tool: true, track: true };
 /// A desk that asks the process that has the file open. When there is none, it opens the file itself, and answers others.
 pub(crate) struct OwnDesk {
     place: Arc<Place>,
-    writer: WriterOptions,
+    hand: HandOptions,
     /// The file, once it is open here.
-    near: RwLock<Option<(Database, Toolbox)>>,
+    near: RwLock<Option<(Database, Arc<dyn Desk>)>>,
     opening: Mutex<()>,
     #[cfg(unix)]
     far: Option<FarDesk>,
@@ -38,7 +38,7 @@ impl OwnDesk {
     ///
     /// # Errors
     /// Those of an opening, and `Conflict` where that process does not work for this one.
-    pub(crate) fn new(writer: WriterOptions, place: Arc<Place>) -> Result<Self> {
+    pub(crate) fn new(hand: HandOptions, place: Arc<Place>) -> Result<Self> {
         #[cfg(unix)]
         let far = match place.sharing() {
             Some(_) => Some(FarDesk::new(place.path()?.to_owned(), std::env::args_os().collect())),
@@ -47,7 +47,7 @@ impl OwnDesk {
         let (near, opening) = (RwLock::default(), Mutex::default());
         let desk = OwnDesk {
             place,
-            writer,
+            hand,
             near,
             opening,
             #[cfg(unix)]
@@ -101,8 +101,7 @@ impl OwnDesk {
             return Ok(());
         }
         let database = self.place.open_with(Access::Create, EXTRA)?;
-        let tools =
-            tool::toolbox(&self.writer, database.namespace(self.place.namespace()?)?, self.place.caller())?;
+        let tools = tools(&self.hand, &database, &self.place)?;
         *self.near.write().unwrap_or_else(PoisonError::into_inner) = Some((database, tools));
         Ok(())
     }
@@ -134,10 +133,19 @@ impl Caller for Nobody {
     }
 }
 
+/// What is handed out of a file that is open here.
+fn tools(hand: &HandOptions, database: &Database, place: &Place) -> Result<Arc<dyn Desk>> {
+    let namespace = database.namespace(place.namespace()?)?;
+    Ok(match hand.compat {
+        Some(Compat::ServerMemory) => Arc::new(KnowledgeGraph::new(namespace)),
+        None => Arc::new(tool::toolbox(&hand.writer, namespace, place.caller())?),
+    })
+}
+
 /// Answers the questions of another process, a line each.
-pub(crate) fn answer(writer: &WriterOptions, place: &Place) -> Done {
+pub(crate) fn answer(hand: &HandOptions, place: &Place) -> Done {
     let database = place.open_with(Access::Create, EXTRA)?;
-    let tools = tool::toolbox(writer, database.namespace(place.namespace()?)?, place.caller())?;
+    let tools = tools(hand, &database, place)?;
     let mut lines = LineReader::new(place.caller().lines(), "standard input");
     let tell = |told: &Told| {
         let mut out = place.caller().output();

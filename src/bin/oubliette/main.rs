@@ -246,7 +246,7 @@ fn run(command: Option<&Command>, place: &Arc<Place>, output: Output<'_>) -> Don
         Command::Policy { command: PolicyCommand::Instructions } => maintain::instructions(place, output),
         Command::Policy { command: PolicyCommand::Set { file } } => maintain::set_policy(file, place, output),
         #[cfg(feature = "mcp")]
-        Command::Serve(options) => serve::run(options, place),
+        Command::Serve(options) => serve::run(options, place, output),
         #[cfg(feature = "mcp")]
         Command::Setup(options) => setup::run(options, place, output),
         Command::Tool(options) => tool::run(options, place, output),

@@ -380,7 +380,7 @@ pub(crate) fn policy_text(path: &Path) -> Result<(String, Syntax)> {
 }
 
 /// A file of text, read whole.
-fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     use std::io::Read;
     let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
     let mut bytes = Vec::new();

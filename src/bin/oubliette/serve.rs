@@ -1,30 +1,127 @@
-//! `serve`: hands the tools to a client of the Model Context Protocol.
+//! `serve`: hands the tools to clients of the Model Context Protocol.
 
 use std::sync::Arc;
 
-use oubliette::Error;
 use oubliette::mcp::Server;
+#[cfg(feature = "mcp-http")]
+use oubliette::mcp::{Http, Token};
+use oubliette::{Error, Result};
 
-use crate::arguments::ServeOptions;
+#[cfg(feature = "mcp-http")]
+use crate::arguments::HttpOptions;
+use crate::arguments::{Compat, ServeOptions};
 use crate::desk::{self, OwnDesk};
-use crate::output::Done;
+use crate::output::{Done, Output};
 use crate::place::Place;
+#[cfg(feature = "mcp-http")]
+use crate::place::{named, read_text};
 
-/// `serve`. For another process, which has a client of its own, it answers one question after the other.
-pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>) -> Done {
+/// Where the token of a server over HTTP may stand.
+#[cfg(feature = "mcp-http")]
+const TOKEN: &str = "OUBLIETTE_TOKEN";
+
+/// How clients reach the server.
+enum Way {
+    /// One, on standard input and output.
+    Streams,
+    /// Those of this machine, over HTTP.
+    #[cfg(feature = "mcp-http")]
+    Http(Http),
+}
+
+/// `serve`. For another process, which has clients of its own, it answers one question after the other.
+pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>) -> Done {
     if !place.caller().is_here() {
-        return desk::answer(&options.writer, place);
+        return desk::answer(&options.hand, place);
     }
-    let desk = OwnDesk::new(options.writer.clone(), Arc::clone(place))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    #[cfg(feature = "mcp-http")]
+    let (way, made) = way(&options.http, place)?;
+    #[cfg(not(feature = "mcp-http"))]
+    let way = Way::Streams;
+    let desk = Arc::new(OwnDesk::new(options.hand.clone(), Arc::clone(place))?);
+    #[cfg(feature = "mcp-http")]
+    if let Way::Http(http) = &way {
+        announce(http, made.as_ref(), output)?;
+    }
+    #[cfg(not(feature = "mcp-http"))]
+    let _ = output;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|source| Error::Unavailable { why: format!("no runtime can be started: {source}") })?;
-    let desk = Arc::new(desk);
-    let server = Server::new(Arc::clone(&desk));
-    let served = runtime.block_on(server.serve(tokio::io::stdin(), tokio::io::stdout()));
+    let server = match options.hand.compat {
+        Some(Compat::ServerMemory) => Server::server_memory(Arc::clone(&desk)),
+        None => Server::new(Arc::clone(&desk)),
+    };
+    let served = runtime.block_on(answer(way, server));
     // A thread that waits for input of a client that has left is not waited for.
     runtime.shutdown_background();
     served?;
     desk.close()?;
     Ok(())
+}
+
+/// Answers until the client hangs up, or over HTTP until a signal asks for the end.
+async fn answer(way: Way, server: Server) -> Result<()> {
+    match way {
+        Way::Streams => server.serve(tokio::io::stdin(), tokio::io::stdout()).await,
+        #[cfg(feature = "mcp-http")]
+        Way::Http(http) => {
+            let end = end()?;
+            server.serve_http(http, end).await
+        }
+    }
+}
+
+/// The way that was asked for, and the token if it was made here.
+#[cfg(feature = "mcp-http")]
+fn way(options: &HttpOptions, place: &Place) -> Result<(Way, Option<Token>)> {
+    let Some(address) = options.http else { return Ok((Way::Streams, None)) };
+    let of_variable = || place.caller().variable(TOKEN).filter(|token| !token.is_empty());
+    let (token, made) = if let Some(file) = &options.token_file {
+        (named("--token-file", Token::new(read_text(file)?.trim_end()))?, None)
+    } else if let Some(given) = of_variable() {
+        (named(TOKEN, Token::new(given.to_string_lossy()))?, None)
+    } else {
+        let made = Token::random()?;
+        (made.clone(), Some(made))
+    };
+    Ok((Way::Http(named("--http", Http::bind(address, token))?), made))
+}
+
+/// Says where clients connect to, and what token they show if nobody knows it yet.
+#[cfg(feature = "mcp-http")]
+fn announce(http: &Http, made: Option<&Token>, output: Output<'_>) -> Done {
+    if let Some(made) = made {
+        // It is said whatever is quiet: nobody could connect without it.
+        let told = format!("token: {}\n", made.secret());
+        output.caller.error().write_all(told.as_bytes()).map_err(crate::output::unwritable)?;
+    }
+    match output.json {
+        true => output.document(&serde_json::json!({ "url": http.url() })),
+        false => output.line(&format!("Clients connect to {}", http.url())),
+    }
+}
+
+/// Is ready once this process is asked to end.
+///
+/// # Errors
+/// `Unavailable` where signals can't be waited for.
+#[cfg(feature = "mcp-http")]
+fn end() -> Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let mut terminated = {
+        use tokio::signal::unix::{SignalKind, signal};
+        let failed = |why| Error::Unavailable { why: format!("no signal can be waited for: {why}") };
+        signal(SignalKind::terminate()).map_err(failed)?
+    };
+    Ok(async move {
+        let interrupted = tokio::signal::ctrl_c();
+        #[cfg(unix)]
+        tokio::select! {
+            _ = interrupted => {}
+            _ = terminated.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = interrupted.await;
+    })
 }

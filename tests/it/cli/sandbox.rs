@@ -76,7 +76,7 @@ impl Sandbox {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_oubliette"));
         command.args(arguments).current_dir(self.folder.path()).env("TZ", "UTC");
-        for variable in ["OUBLIETTE_DB", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+        for variable in ["OUBLIETTE_DB", "OUBLIETTE_TOKEN", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(variable);
         }
         command.env("HOME", self.folder.path()).env("RUST_BACKTRACE", "1");

@@ -518,7 +518,11 @@ mod mcp {
 
     /// A server that has shaken hands.
     fn serve(sandbox: &Sandbox) -> Session {
-        let mut server = Session::begin(sandbox, &["serve", "--mcp"]);
+        serve_with(sandbox, &[])
+    }
+
+    fn serve_with(sandbox: &Sandbox, words: &[&str]) -> Session {
+        let mut server = Session::begin(sandbox, &[&["serve", "--mcp"], words].concat());
         let client = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -563,6 +567,46 @@ mod mcp {
         done(&third.ask(&call(1, "add_memory", json!({ "text": "The third has it" }))));
         third.end();
         has_whole(&sandbox, 7);
+    }
+
+    /// The face of the reference memory server, with its words, at the owner and at another process.
+    #[test]
+    fn a_knowledge_graph_is_answered_by_the_owner_too() {
+        let sandbox = filled();
+        let first = serve(&sandbox);
+        let mut second = serve_with(&sandbox, &["--compat", "server-memory"]);
+        let tools = second.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 9, "{tools}");
+        let ann = json!({ "name": "Ann", "entityType": "person", "observations": ["lives in Ghent"] });
+        let made = second.ask(&call(2, "create_entities", json!({ "entities": [ann] })));
+        let text = made["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("[\n  {\n    \"name\": \"Ann\","), "{made}");
+        assert_eq!(made["result"]["isError"], Value::Null, "{made}");
+        let found = sandbox.document(&["search", "Ghent"]);
+        assert_eq!(found["hits"][0]["text"], "Ann: lives in Ghent", "{found}");
+        // The owner dies, and the graph is answered here.
+        first.kill();
+        let read = second.ask(&call(3, "read_graph", json!({})));
+        assert_eq!(read["result"]["structuredContent"], json!({ "entities": [ann], "relations": [] }));
+        let nobody = json!({ "observations": [{ "entityName": "Bob", "contents": ["walks"] }] });
+        let refused = second.ask(&call(4, "add_observations", nobody));
+        let told = json!({ "content": [{ "type": "text", "text": "Entity with name Bob not found" }], "isError": true });
+        assert_eq!(refused["result"], told);
+        let unknown = second.ask(&call(5, "add_memory", json!({ "text": "x" })));
+        let text = &unknown["result"]["content"][0]["text"];
+        assert_eq!(text, "MCP error -32602: Tool add_memory not found");
+        let wrong = second.ask(&call(6, "open_nodes", json!({ "names": "Ann" })));
+        let text = wrong["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(
+            text.starts_with(
+                "MCP error -32602: Input validation error: Invalid arguments for tool open_nodes: names"
+            ),
+            "{text}"
+        );
+        let page = second.ask(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"x"}}"#);
+        assert_eq!(page["error"]["code"], -32_602, "{page}");
+        second.end();
+        has_whole(&sandbox, 5);
     }
 
     #[test]

@@ -92,8 +92,12 @@ fn of_command(command: &mut Command) -> Vec<&mut PathBuf> {
         | Command::Tool(_)
         | Command::Demo
         | Command::Completions { .. } => Vec::new(),
+        #[cfg(feature = "mcp-http")]
+        Command::Serve(options) => some([&mut options.http.token_file]),
+        #[cfg(all(feature = "mcp", not(feature = "mcp-http")))]
+        Command::Serve(_) => Vec::new(),
         #[cfg(feature = "mcp")]
-        Command::Serve(_) | Command::Setup(_) => Vec::new(),
+        Command::Setup(_) => Vec::new(),
     }
 }
 

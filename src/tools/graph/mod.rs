@@ -1,0 +1,362 @@
+//! The tools of the reference memory server, over the memories of a namespace.
+//!
+//! The reference (`@modelcontextprotocol/server-memory`) keeps a graph of entities, observations and relations in a file. Here each of them is a memory
+//! (`exchange`), so everything else finds them too, and `nodes.rs` reads the graph back. Each call is one transaction.
+
+mod nodes;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::engine::{Batch, Namespace, WriteOptions};
+use crate::error::{Error, Result};
+use crate::exchange::Element;
+use crate::json;
+use crate::tools::error::ToolError;
+use crate::tools::graph::nodes::{Edge, Graph};
+
+/// What a client is told of the tools: the list of the reference, word for word, but for members that say what holds anyway.
+const SCHEMAS: &str = include_str!("schemas.json");
+
+/// The nine tools of `@modelcontextprotocol/server-memory`, on the memories of a namespace.
+///
+/// An observation is a memory about its entity, so a search finds it, and what an import of the reference's file has written is part of the graph.
+///
+/// ```
+/// use oubliette::Database;
+/// use oubliette::tools::KnowledgeGraph;
+/// use serde_json::json;
+/// # let folder = tempfile::tempdir()?;
+/// let team = Database::open(folder.path().join("memory.oub"))?.namespace("team")?;
+/// let graph = KnowledgeGraph::new(team.clone());
+/// let ann = json!({ "name": "Ann", "entityType": "person", "observations": ["prefers tea"] });
+/// graph.call("create_entities", json!({ "entities": [ann] }))?;
+/// assert_eq!(graph.call("read_graph", json!({}))?["entities"], json!([ann]));
+/// assert_eq!(team.search("tea")?.hits[0].text, "Ann: prefers tea");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct KnowledgeGraph(Namespace);
+
+impl fmt::Debug for KnowledgeGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KnowledgeGraph").field(&self.0).finish()
+    }
+}
+
+/// Whether a tool of the graph changes nothing.
+#[cfg(feature = "mcp")]
+pub(crate) fn only_reads_graph(name: &str) -> bool {
+    matches!(name, "read_graph" | "search_nodes" | "open_nodes")
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EntityGiven {
+    name: String,
+    entity_type: String,
+    observations: Vec<String>,
+}
+
+#[derive(PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RelationGiven {
+    from: String,
+    to: String,
+    relation_type: String,
+}
+
+impl RelationGiven {
+    fn is(&self, edge: &Edge) -> bool {
+        (&self.from, &self.relation_type, &self.to) == (&edge.from, &edge.relation, &edge.to)
+    }
+
+    fn element(&self) -> Element<'_> {
+        Element::Relation { from: &self.from, relation: &self.relation_type, to: &self.to }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Addition {
+    entity_name: String,
+    contents: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Deletion {
+    entity_name: String,
+    observations: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Entities {
+    entities: Vec<EntityGiven>,
+}
+
+#[derive(Deserialize)]
+struct Relations {
+    relations: Vec<RelationGiven>,
+}
+
+#[derive(Deserialize)]
+struct Additions {
+    observations: Vec<Addition>,
+}
+
+#[derive(Deserialize)]
+struct Deletions {
+    deletions: Vec<Deletion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EntityNames {
+    entity_names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Words {
+    query: String,
+}
+
+impl KnowledgeGraph {
+    /// The graph of a namespace.
+    ///
+    /// ```
+    /// use oubliette::tools::KnowledgeGraph;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let graph = KnowledgeGraph::new(team);
+    /// assert_eq!(graph.call("read_graph", serde_json::json!({}))?["entities"], serde_json::json!([]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(namespace: Namespace) -> Self {
+        KnowledgeGraph(namespace)
+    }
+
+    /// The definitions of the nine tools, as the reference gives them.
+    ///
+    /// ```
+    /// use oubliette::tools::KnowledgeGraph;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let schemas = KnowledgeGraph::new(team).schemas();
+    /// assert_eq!(schemas.len(), 9);
+    /// assert_eq!(schemas[0]["name"], "create_entities");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn schemas(&self) -> Vec<Value> {
+        let told: std::result::Result<Vec<Value>, _> = serde_json::from_str(SCHEMAS);
+        assert!(told.is_ok(), "the list in the program is JSON");
+        told.unwrap_or_default()
+    }
+
+    /// Calls a tool by its name. The answer is the structured content of the reference's.
+    ///
+    /// ```
+    /// use oubliette::tools::KnowledgeGraph;
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let graph = KnowledgeGraph::new(team);
+    /// let nobody = json!({ "observations": [{ "entityName": "Bob", "contents": ["walks"] }] });
+    /// let why = graph.call("add_observations", nobody).unwrap_err();
+    /// assert_eq!(why.message, "Entity with name Bob not found");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the call is refused. Nothing has changed then.
+    pub fn call(&self, name: &str, args: Value) -> Result<Value, ToolError> {
+        let answer = match name {
+            "create_entities" => read(args).and_then(|args| self.create_entities(args)),
+            "create_relations" => read(args).and_then(|args| self.create_relations(&args)),
+            "add_observations" => read(args).and_then(|args| self.add_observations(args)),
+            "delete_entities" => read(args).and_then(|args| self.delete_entities(args)),
+            "delete_observations" => read(args).and_then(|args| self.delete_observations(&args)),
+            "delete_relations" => read(args).and_then(|args| self.delete_relations(&args)),
+            "read_graph" => self.graph().map(|graph| graph.whole()),
+            "search_nodes" => read(args).and_then(|args| self.search(&args)),
+            "open_nodes" => read(args).and_then(|Names { names }| {
+                let names: HashSet<String> = names.into_iter().collect();
+                Ok(self.graph()?.part(|node| names.contains(&node.name)))
+            }),
+            _ => {
+                let why = "there is no such tool of a knowledge graph";
+                return Err(ToolError::new(Some(name), ToolError::UNKNOWN, why));
+            }
+        };
+        answer.map_err(|why| match why {
+            Error::NotFound { what: "entity", name: entity } => {
+                let why = format!("Entity with name {entity} not found");
+                ToolError::new(Some(name), "entity_not_found", why)
+            }
+            why => ToolError { name: Some(name.to_owned()), ..ToolError::of_error(&why) },
+        })
+    }
+
+    /// The graph as it stands.
+    fn graph(&self) -> Result<Graph> {
+        let snapshot = self.0.database().snapshot()?;
+        let namespace = snapshot.namespace(self.0.name().clone())?;
+        Graph::read(|request| namespace.list(request))
+    }
+
+    /// Reads the graph and changes it in one transaction.
+    fn change<R>(&self, mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>) -> Result<R> {
+        self.0.database().batch(|batch| {
+            let graph = Graph::read(|request| batch.list(self.0.name(), request))?;
+            unit(Change { batch, namespace: &self.0 }, &graph)
+        })
+    }
+
+    fn create_entities(&self, Entities { entities }: Entities) -> Result<Value> {
+        self.change(|mut change, graph| {
+            let mut seen = HashSet::new();
+            let is_new = |given: &&EntityGiven| graph.find(&given.name).is_none();
+            let new: Vec<&EntityGiven> =
+                entities.iter().filter(is_new).filter(|given| seen.insert(&given.name)).collect();
+            for EntityGiven { name, entity_type: sort, observations } in &new {
+                change.add(Element::Entity { name, sort })?;
+                for text in observations {
+                    change.add(Element::Observation { entity: name, sort, text })?;
+                }
+            }
+            let told = new.iter().map(|given| {
+                let (name, sort) = (&given.name, &given.entity_type);
+                json!({ "name": name, "entityType": sort, "observations": given.observations })
+            });
+            Ok(json!({ "entities": told.collect::<Vec<_>>() }))
+        })
+    }
+
+    fn create_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
+        self.change(|mut change, graph| {
+            let mut told = Vec::new();
+            for (at, given) in relations.iter().enumerate() {
+                let before = relations.get(..at).unwrap_or_default();
+                if graph.edges.iter().any(|edge| given.is(edge)) || before.contains(given) {
+                    continue;
+                }
+                change.add(given.element())?;
+                let (from, to, relation) = (&given.from, &given.to, &given.relation_type);
+                told.push(json!({ "from": from, "to": to, "relationType": relation }));
+            }
+            Ok(json!({ "relations": told }))
+        })
+    }
+
+    fn add_observations(&self, Additions { observations }: Additions) -> Result<Value> {
+        self.change(|mut change, graph| {
+            let (mut told, mut added) = (Vec::new(), HashSet::new());
+            for Addition { entity_name: name, contents } in &observations {
+                let unknown = || Error::NotFound { what: "entity", name: name.clone() };
+                let node = graph.find(name).ok_or_else(unknown)?;
+                let is_there = |text: &String| node.observations.iter().any(|(known, _)| known == text);
+                let mut new = Vec::new();
+                for text in contents.iter().filter(|text| !is_there(text)) {
+                    if added.insert((name, text)) {
+                        change.add(Element::Observation { entity: name, sort: &node.sort, text })?;
+                        new.push(text);
+                    }
+                }
+                told.push(json!({ "entityName": name, "addedObservations": new }));
+            }
+            Ok(json!({ "results": told }))
+        })
+    }
+
+    fn delete_entities(&self, EntityNames { entity_names }: EntityNames) -> Result<Value> {
+        let names: HashSet<&str> = entity_names.iter().map(String::as_str).collect();
+        self.change(|mut change, graph| {
+            let nodes = names.iter().filter_map(|name| graph.find(name));
+            let of_nodes =
+                nodes.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
+            let ends = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
+            change.forget(of_nodes.chain(graph.edges.iter().filter(ends).map(|edge| &edge.key)))?;
+            Ok(deleted("Entities"))
+        })
+    }
+
+    /// An entity stays when the last that was observed of it goes, as in the reference.
+    fn delete_observations(&self, Deletions { deletions }: &Deletions) -> Result<Value> {
+        self.change(|mut change, graph| {
+            for Deletion { entity_name, observations } in deletions {
+                let Some(node) = graph.find(entity_name) else { continue };
+                let goes = |text: &String| observations.contains(text);
+                if node.key.is_none() && node.observations.first().is_some_and(|(text, _)| goes(text)) {
+                    let mut draft = Element::Entity { name: &node.name, sort: &node.sort }.draft();
+                    draft.fields.created_at = Some(node.since);
+                    change.write(draft)?;
+                }
+                let gone = node.observations.iter().filter(|(text, _)| goes(text));
+                change.forget(gone.map(|(_, key)| key))?;
+            }
+            Ok(deleted("Observations"))
+        })
+    }
+
+    fn delete_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
+        self.change(|mut change, graph| {
+            let goes = |edge: &&Edge| relations.iter().any(|given| given.is(edge));
+            change.forget(graph.edges.iter().filter(goes).map(|edge| &edge.key))?;
+            Ok(deleted("Relations"))
+        })
+    }
+
+    /// Entities whose name, type or observations contain the query, in any case of letters.
+    fn search(&self, Words { query }: &Words) -> Result<Value> {
+        let query = query.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&query);
+        let graph = self.graph()?;
+        Ok(graph.part(|node| {
+            has(&node.name) || has(&node.sort) || node.observations.iter().any(|(text, _)| has(text))
+        }))
+    }
+}
+
+/// A transaction that changes the graph of a namespace.
+struct Change<'c, 'b, 's, 'a, 't> {
+    batch: &'c mut Batch<'b, 's, 'a, 't>,
+    namespace: &'c Namespace,
+}
+
+impl Change<'_, '_, '_, '_, '_> {
+    fn add(&mut self, element: Element<'_>) -> Result<()> {
+        self.write(element.draft())
+    }
+
+    /// No dedup and no pass unites an element with another memory: the graph would lose it.
+    fn write(&mut self, draft: crate::model::Draft) -> Result<()> {
+        let how = WriteOptions { verbatim: true, ..WriteOptions::default() };
+        self.batch.add_with(self.namespace.name(), draft, &how).map(|_| ())
+    }
+
+    fn forget<'k>(&mut self, keys: impl Iterator<Item = &'k String>) -> Result<()> {
+        let keys: Vec<String> = keys.cloned().collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.batch.forget(self.namespace.name(), keys).map(|_| ())
+    }
+}
+
+fn deleted(what: &str) -> Value {
+    json!({ "success": true, "message": format!("{what} deleted successfully") })
+}
+
+/// The arguments of a call; members that nobody knows are let be, as in the reference.
+fn read<A: DeserializeOwned>(args: Value) -> Result<A> {
+    json::typed(args).map_err(|refusal| Error::invalid(refusal.place, refusal.why, "another value"))
+}

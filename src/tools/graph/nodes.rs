@@ -1,0 +1,128 @@
+//! A knowledge graph, as it is read from memories.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::exchange::Element;
+use crate::limits::PAGE_MAX;
+use crate::model::{Memory, Page, PageRequest, Time};
+
+/// An entity with what was observed of it.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) sort: String,
+    /// Texts, each with the key of its memory.
+    pub(super) observations: Vec<(String, String)>,
+    /// The key of the memory that is the entity itself; none where only observations tell of it.
+    pub(super) key: Option<String>,
+    /// When the first of its memories was made.
+    pub(super) since: Time,
+}
+
+/// A relation, with the key of its memory.
+#[derive(Debug)]
+pub(super) struct Edge {
+    pub(super) from: String,
+    pub(super) relation: String,
+    pub(super) to: String,
+    pub(super) key: String,
+}
+
+/// Entities and relations, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+    /// Where an entity stands, by its name.
+    places: HashMap<String, usize>,
+}
+
+impl Graph {
+    /// The graph of all memories that a listing gives.
+    ///
+    /// # Errors
+    /// Those of the listing.
+    pub(super) fn read(list: impl Fn(&PageRequest) -> Result<Page<Memory>>) -> Result<Self> {
+        let mut graph = Graph::default();
+        let mut request = PageRequest { limit: PAGE_MAX, ..PageRequest::default() };
+        loop {
+            let page = list(&request)?;
+            if let Some(id) = page.damaged.first() {
+                let why = "it is damaged, and may belong to the graph; `check` tells more".to_owned();
+                return Err(Error::Conflict { what: format!("memory {id}"), why });
+            }
+            for memory in &page.items {
+                for key in &memory.keys {
+                    if let Some(element) = Element::of(memory, key) {
+                        graph.put(element, key, memory.created_at);
+                    }
+                }
+            }
+            match page.next {
+                Some(next) => request.cursor = Some(next),
+                None => return Ok(graph),
+            }
+        }
+    }
+
+    fn put(&mut self, element: Element<'_>, key: &str, at: Time) {
+        match element {
+            Element::Entity { name, sort } => self.node(name, sort, at, |node| {
+                (node.sort, node.key) = (sort.to_owned(), Some(key.to_owned()));
+            }),
+            Element::Observation { entity, sort, text } => self.node(entity, sort, at, |node| {
+                node.observations.push((text.to_owned(), key.to_owned()));
+            }),
+            Element::Relation { from, relation, to } => {
+                let (from, relation, to) = (from.to_owned(), relation.to_owned(), to.to_owned());
+                self.edges.push(Edge { from, relation, to, key: key.to_owned() });
+            }
+        }
+    }
+
+    /// Changes an entity, which may be new.
+    fn node(&mut self, name: &str, sort: &str, at: Time, change: impl FnOnce(&mut Node)) {
+        let end = self.nodes.len();
+        let place = *self.places.entry(name.to_owned()).or_insert(end);
+        if place == end {
+            let (name, sort) = (name.to_owned(), sort.to_owned());
+            self.nodes.push(Node { name, sort, observations: Vec::new(), key: None, since: at });
+        }
+        if let Some(node) = self.nodes.get_mut(place) {
+            change(node);
+        }
+    }
+
+    /// An entity by its name.
+    pub(super) fn find(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(*self.places.get(name)?)
+    }
+
+    /// The entities that are wanted, and the relations that begin or end at one of them.
+    pub(super) fn part(&self, wanted: impl Fn(&Node) -> bool) -> Value {
+        let nodes: Vec<&Node> = self.nodes.iter().filter(|node| wanted(node)).collect();
+        let names: HashSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let meets = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
+        told(&nodes, self.edges.iter().filter(meets))
+    }
+
+    /// All of it.
+    pub(super) fn whole(&self) -> Value {
+        told(&self.nodes.iter().collect::<Vec<_>>(), self.edges.iter())
+    }
+}
+
+fn told<'g>(nodes: &[&Node], edges: impl Iterator<Item = &'g Edge>) -> Value {
+    let entity = |node: &&Node| {
+        let texts: Vec<&str> = node.observations.iter().map(|(text, _)| text.as_str()).collect();
+        json!({ "name": node.name, "entityType": node.sort, "observations": texts })
+    };
+    let relation = |edge: &Edge| json!({ "from": edge.from, "to": edge.to, "relationType": edge.relation });
+    json!({
+        "entities": nodes.iter().map(entity).collect::<Vec<_>>(),
+        "relations": edges.map(relation).collect::<Vec<_>>(),
+    })
+}
