@@ -9,7 +9,8 @@ use crate::model::{Content, Draft, Kind, Time, Vitals};
 use crate::text::{LIKENESS_BYTES, likeness};
 
 /// The metadata keys that name the owner of a memory. Rows that differ in one of them are never merged.
-const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
+pub(crate) const IDENTITY_KEYS: [&str; 5] =
+    ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
 
 /// Kind, validity and metadata. Step 2 requires that they are equal. If the metadata are equal as a whole, they are
 /// also equal in the keys of the owner.

@@ -290,3 +290,29 @@ fn a_foreign_source_is_a_fault_to_repair() {
     world.db.set_policy("gc.repair_attempts = 1", Syntax::Toml).unwrap();
     assert_eq!(world.ns.gc_run(&Foreign, &GcRunOptions::default(), |_| ()).unwrap().committed, 1);
 }
+
+/// GC-6, LIFE-28: memories of different owners are summarized apart, and a summary is found among those of its owner.
+#[test]
+fn memories_of_different_owners_are_summarized_apart() {
+    let world = World::new();
+    let of = |owner: &str, at: u32| {
+        let text = long(at, &format!("{owner} keeps the key of house {at} under a stone."));
+        world.add(message(&world, &text).metadata(json!({"user_id": owner, "shift": at}))).id
+    };
+    let mut apart = [Vec::new(), Vec::new()];
+    for at in 0..3 {
+        apart[0].push(of("u1", at));
+        apart[1].push(of("u2", at));
+    }
+    let planned = plan(&world, GcOptions::default());
+    let sources: Vec<Vec<MemoryId>> = planned.groups.iter().map(|group| group.source_ids.clone()).collect();
+    assert_eq!(sources, apart);
+    world.ns.gc_abort(planned.plan_id, None, "apart").unwrap();
+    let done = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!(done.committed, 2, "{:?}", done.failures);
+    let summaries = world.live().into_iter().map(|id| world.row(id));
+    let owners: Vec<_> = summaries.map(|row| (row.kind, row.metadata)).collect();
+    let of = |owner: &str| (Kind::Summary, json!({"user_id": owner}));
+    assert_eq!(owners, [of("u1"), of("u2")]);
+    world.check();
+}

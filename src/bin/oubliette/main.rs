@@ -67,7 +67,7 @@ use crate::share::{Asked, Ended, Host};
 /// news at all.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// How long a process that has too many guests is left alone.
+/// How long a process is left alone that has too many guests, or did nothing with a command.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
@@ -128,12 +128,16 @@ fn shared(
     (route, output): (Route, Output<'_>),
 ) -> Result<u8, Failure> {
     let Some(sharing) = place.sharing() else { return run(command, place, output).map(|()| 0) };
-    let deadline = Instant::now() + place.patience();
+    let mut deadline = Instant::now() + place.patience();
     loop {
         if route.is_handed_over()
             && let Ok(path) = place.path()
         {
-            match sharing.ask(path, words, route == Route::Reads, place.caller())? {
+            let begun = Instant::now();
+            let asked = sharing.ask(path, words, route == Route::Reads, place.caller())?;
+            // While another process works on the command, the file is not waited for.
+            deadline += begun.elapsed();
+            match asked {
                 Asked::Exit(code) => return Ok(code),
                 Asked::Lost => return Err(route::lost().into()),
                 Asked::HandOver => continue,
@@ -150,9 +154,10 @@ fn shared(
         if let (Some(trouble), true) = (sharing.trouble(), output.verbose || is_locked(&done)) {
             output.remark(&trouble);
         }
-        if !(is_locked(&done) && sharing.take_found()) {
+        if !(is_locked(&done) && sharing.take_found() && Instant::now() < deadline) {
             return done.map(|()| 0);
         }
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
+use crate::ingest::owner_of;
 use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
@@ -17,6 +18,8 @@ const REPLIES_MAX: usize = 64;
 pub(crate) struct Candidate {
     pub(crate) stamp: Stamp,
     pub(crate) part: PartId,
+    /// Whose memory it is.
+    pub(crate) owner: String,
     pub(crate) created_at: Time,
     /// Its inclusions, decayed to now.
     pub(crate) inclusion: f64,
@@ -139,6 +142,7 @@ impl Asked<'_> {
         Ok(Some(Candidate {
             stamp,
             part: PartId(vitals.place.partition),
+            owner: owner_of(&content.metadata),
             created_at: vitals.created_at,
             inclusion,
             tokens: self.tokens(rows, id, &access, &content)?,

@@ -23,10 +23,11 @@ pub(crate) fn groups(mut all: Vec<Candidate>, gc: &Gc, limits: GroupLimits) -> V
         by_time.then(a.inclusion.total_cmp(&b.inclusion)).then(a.stamp.id.cmp(&b.stamp.id))
     });
     let mut found: Vec<Members> = Vec::new();
-    let mut open: HashMap<(PartId, GroupKey), usize> = HashMap::new();
-    for Candidate { stamp, part, tokens, key, .. } in all {
+    // What was told of one owner is never told as that of another.
+    let mut open: HashMap<(PartId, String, GroupKey), usize> = HashMap::new();
+    for Candidate { stamp, part, owner, tokens, key, .. } in all {
         let next = found.len();
-        let at = open.entry((part, key)).or_insert(next);
+        let at = open.entry((part, owner, key)).or_insert(next);
         let fits = |group: &Members| {
             group.sources.len() < gc.max_sources as usize
                 && group.tokens().saturating_add(tokens) <= gc.max_tokens

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::error::{Result, sound};
+use crate::ingest::IDENTITY_KEYS;
 use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
 use crate::store::keys;
@@ -119,16 +120,16 @@ pub(crate) struct Shared {
     channel: Option<String>,
     thread: Option<String>,
     session: Option<String>,
-    /// What the metadata says of their place.
+    /// What the metadata says of their owner and their place.
     metadata: Map<String, Value>,
 }
 
 impl Shared {
     fn of(content: Content) -> Self {
         let Content { tags, channel, thread, session, metadata, .. } = content;
-        let place =
-            PLACE_NAMES.iter().filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone())));
-        Shared { tags, channel, thread, session, metadata: place.collect() }
+        let names = IDENTITY_KEYS.iter().chain(&PLACE_NAMES);
+        let named = names.filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone())));
+        Shared { tags, channel, thread, session, metadata: named.collect() }
     }
 
     fn keep_of(&mut self, other: &Self) {

@@ -168,6 +168,10 @@ impl Http {
                 let _ = client.try_write(FULL);
                 continue;
             };
+            // An answer is several small writes: held back until the first is acknowledged, it would take 40 ms.
+            if let Err(why) = client.set_nodelay(true) {
+                tracing::debug!(%why, "answers may be held back");
+            }
             let (office, closing) = (Arc::clone(&office), closing.clone());
             tokio::spawn(async move {
                 converse(client, office, closing.cancelled()).await;
