@@ -155,6 +155,8 @@ mod tests {
             &["export", "p", "--vectors", "p"],
             &["backup", "p"],
             &["policy", "set", "p"],
+            #[cfg(feature = "mcp-http")]
+            &["serve", "--http", "127.0.0.1:0", "--token-file", "p"],
         ];
         let mut seen = 0;
         for words in all {
