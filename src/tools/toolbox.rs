@@ -149,7 +149,8 @@ impl Toolbox {
     /// use serde_json::json;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
-    /// let tea = team.add("Ann prefers tea. When it is cold, she would have it with a lot of honey.")?.id;
+    /// let rest = "That is how it was, and so it will be for all of us. ".repeat(6);
+    /// let tea = team.add(format!("Ann prefers tea. {rest}"))?.id;
     /// let asked = json!({ "source_ids": [tea] });
     /// let tools = Toolbox::new(team);
     /// assert!(tools.call("memory.summarize", asked.clone())?["instructions"].is_string());
