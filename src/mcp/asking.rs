@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, PaginatedRequestParams, ProgressNotificationParam};
+use rmcp::model::{
+    ErrorCode, ErrorData, Implementation, PaginatedRequestParams, ProgressNotificationParam, Tool,
+};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -66,6 +68,20 @@ pub(super) async fn read(
 ) -> Result<Value, ErrorData> {
     let answer = ask(desk, question, context).await?;
     answer.map_err(|why| ErrorData::internal_error(why.message, None))
+}
+
+/// The tools of the desk, by their schemas.
+pub(super) async fn tools(
+    desk: &Arc<dyn Desk>,
+    context: &RequestContext<RoleServer>,
+) -> Result<Vec<Tool>, ErrorData> {
+    let tools = serde_json::from_value(read(desk, Question::Tools, context).await?);
+    tools.map_err(|why| ErrorData::internal_error(format!("a schema is none: {why}"), None))
+}
+
+/// What the server calls itself.
+pub(super) fn own_name() -> Implementation {
+    Implementation::new("oubliette", env!("CARGO_PKG_VERSION"))
 }
 
 /// Refuses a page that no answer has named: each list is one page.

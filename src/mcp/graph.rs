@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorData, Implementation, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ServerCapabilities, ServerConfig,
+    ErrorData, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::mcp::asking::{ask, check_page, read, unknown};
+use crate::mcp::asking::{ask, check_page, own_name, read, tools, unknown};
 use crate::mcp::desk::{Desk, Question};
 use crate::tools::ToolError;
 
@@ -49,7 +48,7 @@ fn refused(name: &str, why: &ToolError) -> CallToolResult {
 impl ServerHandler for GraphHandler {
     fn get_info(&self) -> ServerConfig {
         let can = ServerCapabilities::builder().enable_tools().enable_resources().build();
-        ServerConfig::new(can).with_server_info(Implementation::new("oubliette", env!("CARGO_PKG_VERSION")))
+        ServerConfig::new(can).with_server_info(own_name())
     }
 
     async fn list_tools(
@@ -58,10 +57,7 @@ impl ServerHandler for GraphHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         check_page(request)?;
-        let tools = read(&self.0, Question::Tools, &context).await?;
-        let tools = serde_json::from_value(tools);
-        let failed = |why| ErrorData::internal_error(format!("a schema is none: {why}"), None);
-        Ok(ListToolsResult::with_all_items(tools.map_err(failed)?))
+        Ok(ListToolsResult::with_all_items(tools(&self.0, &context).await?))
     }
 
     async fn call_tool(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt,
     PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
@@ -13,7 +13,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::mcp::asking::{ask, check_page, read, unknown};
+use crate::mcp::asking::{ask, check_page, own_name, read, tools, unknown};
 use crate::mcp::desk::{Desk, Question};
 use crate::tools::{ToolError, known_names};
 
@@ -65,14 +65,12 @@ fn flatten(tool: &mut Tool) {
     tool.input_schema = schema.into();
 }
 
-/// A tool as the protocol tells it, by its schema.
-fn told(tool: Value) -> Result<Tool, ErrorData> {
-    let failed = |why| ErrorData::internal_error(format!("a schema is none: {why}"), None);
-    let mut tool: Tool = serde_json::from_value(tool).map_err(failed)?;
+/// A tool as the protocol tells it.
+fn told(mut tool: Tool) -> Tool {
     tool.name = plain(&tool.name).into();
     flatten(&mut tool);
     let hints = tool.annotations.take().unwrap_or_default();
-    Ok(tool.with_annotations(hints.open_world(false)))
+    tool.with_annotations(hints.open_world(false))
 }
 
 /// The text of an answer that is one.
@@ -97,9 +95,7 @@ fn error_of(why: &ToolError) -> Value {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let can = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
-        ServerConfig::new(can)
-            .with_server_info(Implementation::new("oubliette", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+        ServerConfig::new(can).with_server_info(own_name()).with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -108,9 +104,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         check_page(request)?;
-        let tools = read(&self.0, Question::Tools, &context).await?;
-        let tools = tools.as_array().cloned().unwrap_or_default();
-        Ok(ListToolsResult::with_all_items(tools.into_iter().map(told).collect::<Result<_, _>>()?))
+        let tools = tools(&self.0, &context).await?;
+        Ok(ListToolsResult::with_all_items(tools.into_iter().map(told).collect()))
     }
 
     async fn call_tool(

@@ -30,8 +30,6 @@ pub struct SignBatch {
     squared_deviations: f32,
     /// The largest |d|² / |v|² of a query.
     lost: f32,
-    /// The block that was read last.
-    slots: SignSlots,
 }
 
 impl SignBatch {
@@ -42,15 +40,12 @@ impl SignBatch {
     ///
     /// When a query does not have the dimensions of the frame.
     pub fn new<'q>(frame: &BitFrame, queries: impl IntoIterator<Item = &'q [f32]>, recall: f32) -> Self {
-        let zeros = [0.0; BIT_SLOTS];
-        let signs = vec![[0; BIT_SLOTS]; frame.sign_bytes()].into();
         let mut batch = SignBatch {
             signs: Vec::new(),
             queries: Vec::new(),
             bases: Vec::new(),
             squared_deviations: squared_deviations(recall),
             lost: 0.0,
-            slots: SignSlots { signs, factors: zeros, margins: zeros, offsets: zeros },
         };
         let mut values = Vec::new();
         for query in queries {
@@ -87,14 +82,11 @@ impl SignBatch {
     /// # Panics
     ///
     /// When the block is of another frame, or there is not one result for each query.
-    pub fn likely(&mut self, block: BitBlock<'_>, out: &mut [u64]) {
-        let SignSlots { signs, factors, margins, offsets } = &mut self.slots;
-        assert_eq!(block.signs.len(), signs.len(), "the block is of the frame of the queries");
-        signs.copy_from_slice(block.signs);
-        (*factors, *offsets) = (block.numbers.factors, block.numbers.offsets);
-        for ((margin, factor), error) in margins.iter_mut().zip(&*factors).zip(&block.numbers.errors) {
+    pub fn likely(&self, BitBlock { signs, numbers }: BitBlock<'_>, out: &mut [u64]) {
+        let mut margins = [0.0; BIT_SLOTS];
+        for ((margin, factor), error) in margins.iter_mut().zip(&numbers.factors).zip(&numbers.errors) {
             *margin = ((error * error + factor * factor * self.lost) * self.squared_deviations).sqrt();
         }
-        sign_marks(&self.signs, &self.queries, &self.slots, out);
+        sign_marks(&self.signs, &self.queries, &SignSlots { signs, numbers, margins }, out);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Cursor, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -94,12 +94,21 @@ impl Surroundings {
     pub(crate) fn here() -> std::io::Result<Self> {
         let caller = Caller::here();
         Ok(Surroundings {
-            folder: std::env::current_dir()?,
+            folder: folder()?,
             variables: std::env::vars_os().collect(),
             asks: std::io::stdin().is_terminal(),
             tells: caller.has_terminal(),
             columns: caller.columns(),
         })
+    }
+}
+
+/// The folder of this process. One that was removed has no name, and nothing lies in it; so it is told as a place where
+/// nothing can lie.
+fn folder() -> std::io::Result<PathBuf> {
+    match std::env::current_dir() {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok("/dev/null/removed".into()),
+        found => found,
     }
 }
 

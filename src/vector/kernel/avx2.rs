@@ -172,7 +172,7 @@ pub(super) fn sign_scores(
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
         let mut differences = [0; BIT_SLOTS];

@@ -270,7 +270,7 @@ fn sign_scores(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
-fn sign_marks(signs: &[u8], queries: &[SignNumbers], block: &SignSlots, out: &mut [u64]) {
+fn sign_marks(signs: &[u8], queries: &[SignNumbers], block: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(block.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
         let mut sums = Sums::zero();

@@ -102,28 +102,26 @@ pub(in crate::vector) struct SignNumbers {
 
 /// A block of one-bit codes as a batch of queries reads it.
 #[derive(Clone, Debug)]
-pub(in crate::vector) struct SignSlots {
+pub(in crate::vector) struct SignSlots<'b> {
     /// For each eight dimensions, the signs of all slots.
-    pub(in crate::vector) signs: Box<[SignBytes]>,
-    /// What the inner product of the signs of slot and query is multiplied with.
-    pub(in crate::vector) factors: [f32; BIT_SLOTS],
+    pub(in crate::vector) signs: &'b [SignBytes],
+    pub(in crate::vector) numbers: &'b SlotNumbers,
     /// What is allowed for the error of an estimate, for a query at distance 1 from the center.
     pub(in crate::vector) margins: [f32; BIT_SLOTS],
-    /// The inner products with the center.
-    pub(in crate::vector) offsets: [f32; BIT_SLOTS],
 }
 
-impl SignSlots {
+impl SignSlots<'_> {
     /// The slots that promise what the query needs, a bit for each, from the numbers of signs in which slot and query
     /// differ. No product is fused with a sum, so every instruction set gives the same bits.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
     pub(super) fn likely(&self, query: SignNumbers, differences: &[i32; BIT_SLOTS]) -> u64 {
+        let SlotNumbers { factors, offsets, .. } = self.numbers;
         let signs = (self.signs.len() * 8) as i32;
         let mut uppers = [0.0; BIT_SLOTS];
         let mut any = false;
         for ((((upper, difference), factor), margin), offset) in
-            uppers.iter_mut().zip(differences).zip(&self.factors).zip(&self.margins).zip(&self.offsets)
+            uppers.iter_mut().zip(differences).zip(factors).zip(&self.margins).zip(offsets)
         {
             let product = query.value * (signs - 2 * difference) as f32;
             let beyond = factor * product + query.reach * margin;
@@ -191,7 +189,7 @@ pub(in crate::vector) struct Kernel {
     /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
     /// one query after the other. It is safe to call if `supported` returns true.
     pub(super) sign_marks:
-        unsafe fn(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]),
+        unsafe fn(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]),
 }
 
 impl Kernel {
@@ -240,7 +238,7 @@ impl Kernel {
         &self,
         signs: &[u8],
         queries: &[SignNumbers],
-        slots: &SignSlots,
+        slots: &SignSlots<'_>,
         out: &mut [u64],
     ) {
         assert!(!slots.signs.is_empty(), "a slot has signs");

@@ -104,7 +104,7 @@ pub(super) fn sign_scores(
 /// # Panics
 ///
 /// When the queries do not have as many signs as the slots, or there is not one result for each query.
-pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
     fastest().sign_marks(signs, queries, slots, out);
 }
 

@@ -67,9 +67,9 @@ fn sign_scores(
     levels.scores(numbers, &sums, wanted, out)
 }
 
-fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots, out: &mut [u64]) {
+fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        *out = slots.likely(*query, &count_differences(&slots.signs, signs));
+        *out = slots.likely(*query, &count_differences(slots.signs, signs));
     }
 }

@@ -297,7 +297,7 @@ proptest! {
             if state >> 60 == 0 { u64::MAX } else { state ^ state >> 29 }
         };
         let signs: Vec<u8> = (0..8 * words * count).map(|_| word() as u8).collect();
-        let rows: Box<[SignBytes]> = (0..8 * words).map(|_| [(); BIT_SLOTS].map(|()| word() as u8)).collect();
+        let rows: Vec<SignBytes> = (0..8 * words).map(|_| [(); BIT_SLOTS].map(|()| word() as u8)).collect();
         let mut numbers = uniform(seed);
         let queries: Vec<SignNumbers> = (0..count)
             .map(|_| {
@@ -307,7 +307,9 @@ proptest! {
             .collect();
         let mut some = || [(); BIT_SLOTS].map(|()| numbers.next().unwrap());
         let factors = some().map(|factor| factor.abs() / 16.0);
-        let slots = SignSlots { signs: rows, factors, margins: some().map(f32::abs), offsets: some() };
+        let margins = some().map(f32::abs);
+        let of_slots = SlotNumbers { ones: some(), factors, errors: some(), offsets: some() };
+        let slots = SignSlots { signs: &rows, numbers: &of_slots, margins };
         let marks = |kernel: &Kernel| {
             let mut out = vec![1; count];
             kernel.sign_marks(&signs, &queries, &slots, &mut out);
@@ -322,9 +324,10 @@ proptest! {
 
 #[test]
 fn signs_that_all_differ_or_agree_are_counted_to_the_bound() {
-    let signs = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8].into();
+    let signs = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8];
     let (ones, zeros) = ([1.0; BIT_SLOTS], [0.0; BIT_SLOTS]);
-    let slots = SignSlots { signs, factors: ones, margins: zeros, offsets: zeros };
+    let numbers = SlotNumbers { ones, factors: ones, errors: zeros, offsets: zeros };
+    let slots = SignSlots { signs: &signs, numbers: &numbers, margins: zeros };
     let query = SignNumbers { value: 1.0, reach: 0.0, needed: DIM_MAX as f32 };
     for kernel in available() {
         let mut out = [0];

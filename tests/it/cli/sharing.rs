@@ -359,6 +359,28 @@ fn a_guest_that_is_killed_in_the_middle_harms_nobody() {
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
 }
 
+/// Tools and editors run commands in folders that are gone, such as work trees that were taken away.
+#[test]
+fn a_guest_in_a_folder_that_was_removed_is_answered() {
+    let sandbox = filled();
+    let script = format!(
+        "mkdir gone && cd gone && rmdir ../gone && exec {} --db {} --now {NOW} list",
+        env!("CARGO_BIN_EXE_oubliette"),
+        sandbox.path("m.oub").display()
+    );
+    let listed = || {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).current_dir(sandbox.path(".")).stdin(std::process::Stdio::null());
+        let done = shell.output().unwrap();
+        (done.status.code(), [done.stdout, done.stderr].map(|told| String::from_utf8(told).unwrap()))
+    };
+    let directly = listed();
+    assert_eq!(directly.0, Some(0), "{directly:?}");
+    let owner = Session::owner(&sandbox);
+    assert_eq!(listed(), directly);
+    owner.end();
+}
+
 #[test]
 fn a_sweeper_goes_on_when_its_owner_ends() {
     let sandbox = filled();
