@@ -8,7 +8,7 @@ use crate::engine::write::{RestoreReport, WriteOptions};
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::{ForgetNames, NamespaceWriter, prepare};
-use crate::ledger::{Change, Entry, Restored};
+use crate::ledger::{Change, Entry, RestoreTo, Restored};
 use crate::model::{
     Draft, Expiry, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Partition, Patch,
     Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
@@ -497,7 +497,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (id, _) = self.find(name)?;
         let applied = self
             .ledger
-            .apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id, asked: true }))?;
+            .apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Live }))?;
         let Restored { keys_taken, superseded_by } = applied.restored.unwrap_or_default();
         Ok(RestoreReport { id, keys_taken, superseded_by })
     }

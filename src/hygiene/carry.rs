@@ -4,7 +4,7 @@
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::{Adjustable, Adjustment};
 use crate::hygiene::plan::{Action, Group, Plan, Pruning};
-use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves, tags_fit};
+use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves, RestoreTo, tags_fit};
 use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, TombstoneReason, Vitals};
 use crate::store::Rows;
 
@@ -195,7 +195,7 @@ impl Slice<'_, '_, '_> {
             },
             Action::Restore { id, version } => {
                 if self.vitals(*id)?.is_some_and(|row| row.version == *version) {
-                    self.apply(Change::Restore { id: *id, asked: false }, Evidence::default())?;
+                    self.apply(Change::Restore { id: *id, to: RestoreTo::Undo }, Evidence::default())?;
                     done.mended += 1;
                 } else {
                     done.skipped += 1;
@@ -209,7 +209,7 @@ impl Slice<'_, '_, '_> {
                 let row = self.vitals(*id)?.filter(|row| row.version == *version);
                 match row.and_then(|row| row.times.superseded) {
                     Some(superseded) => {
-                        self.apply(Change::Restore { id: *id, asked: true }, Evidence::default())?;
+                        self.apply(Change::Restore { id: *id, to: RestoreTo::Live }, Evidence::default())?;
                         let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
                         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
                         self.apply(change, Evidence::default())?;

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
-use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, Restored};
+use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, RestoreTo, Restored};
 use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason};
 use crate::store::Rows;
 
@@ -217,7 +217,7 @@ fn restore(
     let by_run = |mode| matches!(mode, SupersedeMode::Duplicate | SupersedeMode::Aggregate);
     match superseded.filter(|s| by_run(s.mode) && Some(s.by) == by) {
         Some(_) => {
-            let change = Change::Restore { id, asked: false };
+            let change = Change::Restore { id, to: RestoreTo::Undo };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
             all.tell(id, restored.unwrap_or_default());
         }

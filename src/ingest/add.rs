@@ -463,18 +463,23 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut ahead = None;
         // A row that is to take its own place is refused as it is.
         if let Some(number) = number.filter(|_| old != new) {
-            ahead = self.ahead_of(old)?;
-            // What is true by then is another memory, to which the key leads.
-            if let Some(later) = ahead.take_if(|ahead| ahead.at <= at || ahead.new == new) {
-                old = later.new;
-            } else {
-                ahead.map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+            let through = old;
+            if let Some(later) = self.ahead_of(old)? {
+                // What is true by then can be another memory, to which the key leads.
+                (old, ahead) = later.by(at);
+            }
+            if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
+                let why = "that memory takes its place already, at a later instant".to_owned();
+                return Err(Error::Conflict { what: format!("supersede {old} with {new}"), why });
+            }
+            ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+            if old == through {
                 old = self.set_apart(old, number)?;
             }
         }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(RuleId::SUPERSEDE, change)?;
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(ahead, new))
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
     }
 }
 

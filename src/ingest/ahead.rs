@@ -1,51 +1,84 @@
 //! A memory that another one replaces at an instant ahead. Until then its key means the old text: a write through the key
 //! changes that text, and what it leaves is replaced at the same instant.
+//!
+//! What is to come can change meanwhile. A correction of the memory that comes then comes in its place. If that memory is to
+//! be replaced in its turn, so is the correction. If nothing is to come any more, the old text still ends at the instant.
 
 use crate::error::{Result, sound};
-use crate::index::{Answering, holder_among, holder_of_key};
+use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Change, Moves};
+use crate::ledger::{Change, Moves, RestoreTo};
 use crate::model::{MemoryId, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
+use std::collections::BTreeSet;
 
-/// What takes the place of a memory at an instant ahead.
-#[derive(Clone, Copy, Debug)]
+/// What is to take the place of a memory that is true now.
+#[derive(Clone, Debug)]
 pub(super) struct Ahead {
     /// The memory that is true until then.
     old: MemoryId,
-    /// The memory that is true from then on.
-    pub(super) new: MemoryId,
+    /// One replacement after the other. None if what was to come is gone.
+    steps: Vec<Step>,
+}
+
+/// One memory takes the place of another.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    old: MemoryId,
+    new: MemoryId,
     /// The instant.
-    pub(super) at: Time,
+    at: Time,
+}
+
+impl Ahead {
+    /// Splits off what has happened by an instant: the memory that is true then, and what is still ahead.
+    pub(super) fn by(mut self, at: Time) -> (MemoryId, Option<Ahead>) {
+        let passed = self.steps.iter().take_while(|step| step.at <= at).count();
+        let rest = self.steps.split_off(passed);
+        let Some(last) = self.steps.last() else { return (self.old, Some(Ahead { steps: rest, ..self })) };
+        let ahead = Ahead { old: last.new, steps: rest };
+        (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
+    }
+
+    /// Whether this memory comes next.
+    pub(super) fn comes_next(&self, id: MemoryId) -> bool {
+        self.steps.first().is_some_and(|step| step.new == id)
+    }
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// The row that a key means to a writer: what is true now under the key, or else the current row, or the row that
-    /// held the key last.
+    /// The row that a key means to a writer, as to a reader.
     pub(super) fn meant_by_key(&self, key: &str) -> Result<Option<Answering>> {
-        let (ns, tx, now) = (self.ns(), &*self.ledger.tx, self.now());
-        let is_true_now = |vitals: &Vitals| {
-            let times = &vitals.times;
-            Ok(times.visible_live(now) && (times.is_current(now) || self.replacement(vitals)?.is_some()))
-        };
-        match holder_among(tx, ns, key, now, is_true_now)? {
-            Some(found) => Ok(Some(found)),
-            None => holder_of_key(tx, ns, key, now),
-        }
+        answering_to_key(&*self.ledger.tx, self.ns(), key, self.now())
     }
 
     /// The row that a write under a key changes, and the number of the holder.
     pub(super) fn holder_to_change(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
         let Some(found) = self.meant_by_key(key)? else { return Ok(None) };
-        let is_true = found.vitals.times.is_current(self.now()) || self.replacement(&found.vitals)?.is_some();
+        let times = &found.vitals.times;
+        let is_true = times.is_current(self.now()) || times.visible_live(self.now());
         Ok(is_true.then_some((found.id, found.number)))
     }
 
-    /// What takes the place of a memory that is true now, if a caller said so and nothing has changed it since.
+    /// What takes the place of a memory that is true now, if a caller said so.
     pub(super) fn ahead_of(&self, old: MemoryId) -> Result<Option<Ahead>> {
-        let vitals = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten();
-        let replaced = vitals.map(|vitals| self.replacement(&vitals)).transpose()?.flatten();
-        Ok(replaced.map(|(new, at)| Ahead { old, new, at }))
+        let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
+            return Ok(None);
+        };
+        if vitals.times.superseded.is_none() || !vitals.times.visible_live(self.now()) {
+            return Ok(None);
+        }
+        let mut ahead = Ahead { old, steps: Vec::new() };
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        let mut at = old;
+        while seen.insert(at)
+            && let Some((step, next)) = self.step_from(at, &vitals)?
+        {
+            ahead.steps.push(step);
+            (at, vitals) = (step.new, next);
+        }
+        Ok(Some(ahead))
     }
 
     /// Whether another memory takes the place of this one at an instant ahead.
@@ -53,36 +86,43 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(self.ahead_of(id)?.is_some())
     }
 
-    /// The memory that replaces a row, and when, as long as the row is seen and that memory is current. A damaged row
-    /// takes nobody's place.
-    fn replacement(&self, vitals: &Vitals) -> Result<Option<(MemoryId, Time)>> {
-        let (times, now) = (&vitals.times, self.now());
+    /// The memory that replaces a row, and its hot part. A damaged row takes nobody's place.
+    fn step_from(&self, old: MemoryId, vitals: &Vitals) -> Result<Option<(Step, Vitals)>> {
+        let times = &vitals.times;
         let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
-        let end = times.valid_to.filter(|_| times.visible_live(now));
-        let Some((superseded, end)) = superseded.zip(end) else { return Ok(None) };
-        let new = sound(self.ledger.whole_vitals(self.ns(), superseded.by))?.flatten();
-        let Some(new) = new.filter(|new| new.times.is_current(now)) else { return Ok(None) };
+        let Some((superseded, end)) = superseded.zip(times.valid_to) else { return Ok(None) };
+        let Some((new, next)) = self.ledger.successor(self.ns(), superseded.by, self.now())? else {
+            return Ok(None);
+        };
         // An end of the row's own may come first. Then the other memory says when it begins.
         let ends_itself = times.valid_to_before.is_some_and(|own| own <= end);
-        let begins = new.times.valid_from.filter(|_| ends_itself);
-        Ok(Some((superseded.by, begins.map_or(end, |from| from.max(end)))))
+        let begins = next.times.valid_from.filter(|_| ends_itself);
+        let at = begins.map_or(end, |from| from.max(end));
+        Ok(Some((Step { old, new, at }, next)))
     }
 
     /// Makes the memory that is true now one that can be changed: its keys come back to it.
-    pub(super) fn bring_back(&mut self, ahead: Ahead) -> Result<()> {
-        self.apply(RuleId::RESTORE, Change::Restore { id: ahead.old, asked: true }).map(|_| ())
+    pub(super) fn bring_back(&mut self, ahead: &Ahead) -> Result<()> {
+        // From the last on, so that a key goes back the way that it went.
+        let later = ahead.steps.iter().skip(1).rev().map(|step| step.old);
+        for id in later.chain([ahead.old]) {
+            self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write })?;
+        }
+        Ok(())
     }
 
     /// Lets what a change has left of the memory, and the row that the change made, be replaced at the instant ahead.
-    pub(super) fn replace_ahead(&mut self, ahead: Ahead, made: MemoryId) -> Result<()> {
-        let Ahead { old, new, at } = ahead;
-        for id in [Some(old), Some(made).filter(|made| *made != old)].into_iter().flatten() {
-            let (vitals, _) = self.ledger.load(self.ns(), id)?;
-            let times = &vitals.times;
-            let is_over = times.superseded.is_some() || times.is_expired(self.now());
-            if id != new && !is_over {
+    pub(super) fn replace_ahead(&mut self, ahead: &Ahead, made: MemoryId) -> Result<()> {
+        let made = Some(made).filter(|made| *made != ahead.old);
+        let first = ahead.steps.first().into_iter();
+        let first = first.flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, ..*step })));
+        for step in first.chain(ahead.steps.iter().skip(1).copied()) {
+            let Step { old, new, at } = step;
+            let (vitals, _) = self.ledger.load(self.ns(), old)?;
+            let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
+            if old != new && !is_over {
                 let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-                self.apply(RuleId::SUPERSEDE, Change::Supersede { old: id, new, mode, at, moves })?;
+                self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves })?;
             }
         }
         Ok(())

@@ -234,9 +234,9 @@ impl NamespaceWriter<'_, '_, '_> {
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let Some(ahead) = self.ahead_of(id)? else { return self.change_current(id, through, edit, mode) };
-        self.bring_back(ahead)?;
+        self.bring_back(&ahead)?;
         let changed = self.change_current(id, through, edit, mode)?;
-        self.replace_ahead(ahead, changed.0)?;
+        self.replace_ahead(&ahead, changed.0)?;
         Ok(changed)
     }
 

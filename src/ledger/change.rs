@@ -60,6 +60,17 @@ pub(crate) enum Moves {
     AllBut(u32),
 }
 
+/// What a superseded memory comes back for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestoreTo {
+    /// To be live: a caller named this memory, so whatever its writers have said since does not matter.
+    Live,
+    /// To be as before a run that is undone, or as far as its writers have said nothing since.
+    Undo,
+    /// To be changed by a write, before the instant at which another memory takes its place.
+    Write,
+}
+
 /// A message, and the new state of its family.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
@@ -128,8 +139,8 @@ pub(crate) enum Change {
     Restore {
         /// The memory.
         id: MemoryId,
-        /// Whether a caller named this memory. Then it is live, whatever its writers have said since.
-        asked: bool,
+        /// What the memory comes back for.
+        to: RestoreTo,
     },
     /// The superseder of a memory is gone. The memory is now superseded by what had superseded that
     /// superseder.

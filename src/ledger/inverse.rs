@@ -1,6 +1,6 @@
 //! The inverse of each change, if it has one.
 
-use crate::ledger::change::Change;
+use crate::ledger::change::{Change, RestoreTo};
 use crate::model::{MemoryId, Op};
 
 /// The change that undoes a change of the journal; none if nothing can. An erased row has left nothing to put back,
@@ -20,7 +20,7 @@ use crate::model::{MemoryId, Op};
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
-        Op::Supersede => Some(Change::Restore { id: subject, asked: false }),
+        Op::Supersede => Some(Change::Restore { id: subject, to: RestoreTo::Undo }),
         Op::Retire => Some(Change::Return { id: subject }),
         Op::Insert
         | Op::Hold

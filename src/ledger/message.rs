@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::Applied;
-use crate::ledger::change::Recorded;
+use crate::ledger::change::{Recorded, RestoreTo};
 use crate::ledger::erase::Going;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
@@ -340,7 +340,7 @@ impl Ledger<'_, '_> {
         }
         for first in self.tx.superseded_by(ns, memory)? {
             if self.is_whole(ns, first)? {
-                self.restore(context, first, false, why.clone())?;
+                self.restore(context, first, RestoreTo::Undo, why.clone())?;
             }
         }
         let gone = Going { reason: TombstoneReason::Undone, replaced_by: None };

@@ -56,7 +56,7 @@ use crate::store::control::Clock;
 
 pub(crate) use afresh::Afresh;
 pub(crate) use applied::{Applied, Left, Restored};
-pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded};
+pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, RestoreTo};
 pub(crate) use damage::losses;
 pub(crate) use fold::Folded;
 pub(crate) use insert::tags_fit;
@@ -89,7 +89,7 @@ impl Ledger<'_, '_> {
             Change::Supersede { old, new, mode, at, moves } => {
                 self.supersede(context, Superseding { old, new, mode, at, moves }, why)
             }
-            Change::Restore { id, asked } => self.restore(context, id, asked, why),
+            Change::Restore { id, to } => self.restore(context, id, to, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
             Change::Detach { id, numbers, reason, stone } => {
                 self.detach(context, id, &numbers, Departure::Forgotten(reason, stone), why)

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ledger::applied::{Applied, Onward};
-use crate::ledger::change::{Moves, Superseding};
+use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
@@ -33,7 +33,7 @@ impl Ledger<'_, '_> {
         let by = onward.superseded.by;
         let stands = self.tx.vitals(ns, by)?.is_some() || self.tx.tombstone(ns, by)?.is_some();
         if by == id || !stands {
-            return self.restore(context, id, false, why);
+            return self.restore(context, id, RestoreTo::Undo, why);
         }
         let (before, content) = self.load(ns, id)?;
         let Some(superseded) = before.times.superseded else {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::{Applied, Erased, Restored};
-use crate::ledger::change::{Moves, Superseding};
+use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::raised::{OF_THE_OTHER, raised};
@@ -13,6 +13,7 @@ use crate::model::{
     TombstoneReason, Vitals,
 };
 use crate::store::{NsId, Rows};
+use std::collections::BTreeSet;
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,32 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
+    /// The row that stands for `id` in the world: `id` itself, or what has corrected or merged it. None if that is gone, or
+    /// if its end has come.
+    pub(crate) fn successor(&self, ns: NsId, id: MemoryId, now: Time) -> Result<Option<(MemoryId, Vitals)>> {
+        let mut at = id;
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while seen.insert(at) {
+            let Some(vitals) = sound(self.whole_vitals(ns, at))?.flatten() else { return Ok(None) };
+            match vitals.times.superseded.filter(|by| by.mode != SupersedeMode::Replaced) {
+                Some(by) => at = by.by,
+                None => return Ok(Some((at, vitals)).filter(|(_, vitals)| vitals.times.until() > now)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A row and all that has superseded it, one after the other.
+    fn chain_from(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let (mut chain, mut at) = (Vec::new(), Some(id));
+        while let Some(id) = at.filter(|id| !chain.contains(id)) {
+            chain.push(id);
+            at = sound(self.tx.vitals(ns, id))?.flatten().and_then(|vitals| vitals.times.superseded_by());
+        }
+        Ok(chain)
+    }
+
     /// Whether the chain of superseders that begins at `from` reaches `to`. The chain is walked only if it can: mostly
     /// `from` has no superseder, so the chain ends there, or `to` has superseded no row, so nothing leads to it.
     fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
@@ -82,7 +109,7 @@ impl Ledger<'_, '_> {
         }
         let mut at = Some(from);
         // Damaged rows could lead in a circle, so no row is visited twice.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some(id) = at.filter(|id| seen.insert(*id)) {
             if id == to {
                 return Ok(true);
@@ -178,12 +205,11 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    /// `asked`: a caller named this very memory. It is then live, whatever its writers have said since.
     pub(super) fn restore(
         &mut self,
         context: &Context,
         id: MemoryId,
-        asked: bool,
+        to: RestoreTo,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -196,20 +222,29 @@ impl Ledger<'_, '_> {
             return Err(refuse("it is not superseded"));
         };
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
-        let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced);
+        let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced && to != RestoreTo::Write);
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
             return Err(refuse("what took its place was forgotten"));
         }
-        let erased = self.give_back(context, superseded.by, id, Beyond::Merges, &why)?;
-        let said = match asked {
-            true => SaidSince::default(),
-            false => self.said_since(context, id)?,
+        // Until an instant ahead the key means this row, through whatever has corrected what comes then.
+        let (beyond, superseders) = match to {
+            RestoreTo::Write => (Beyond::All, self.chain_from(ns, superseded.by)?),
+            RestoreTo::Live | RestoreTo::Undo => (Beyond::Merges, vec![superseded.by]),
         };
-        let keys_taken = self.reclaim_keys(context, id, superseded.by, &said)?;
+        let erased = self.give_back(context, superseded.by, id, beyond, &why)?;
+        let said = match to {
+            RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
+            RestoreTo::Undo => self.said_since(context, id)?,
+        };
+        let keys_taken = self.reclaim_keys(context, id, &superseders, &said)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if superseded.mode == SupersedeMode::Replaced {
-            vitals.times.valid_to = vitals.times.valid_to_before.take();
+            let before = vitals.times.valid_to_before.take();
+            // What was said about the end of this row stays true, although nothing comes after it any more.
+            if to != RestoreTo::Write || self.successor(ns, superseded.by, context.now)?.is_some() {
+                vitals.times.valid_to = before;
+            }
         }
         vitals.version += 1;
         let old = content.clone();
@@ -294,14 +329,14 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Gives a restored row its keys again, except for keys that a current row other than `superseder` holds. The
+    /// Gives a restored row its keys again, except for keys that a current row other than `superseders` holds. The
     /// restored row gives these up and names them. A row that all its writers have left keeps them, as a superseded
     /// row does.
     pub(super) fn reclaim_keys(
         &mut self,
         context: &Context,
         id: MemoryId,
-        superseder: MemoryId,
+        superseders: &[MemoryId],
         said: &SaidSince,
     ) -> Result<Vec<String>> {
         let ns = context.ns;
@@ -315,7 +350,7 @@ impl Ledger<'_, '_> {
                 if other == id || !self.is_current(ns, other, context.now)? {
                     continue;
                 }
-                if other == superseder {
+                if superseders.contains(&other) {
                     self.drop_key(ns, other, number)?;
                 } else {
                     self.drop_key(ns, id, holder.number)?;

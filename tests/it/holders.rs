@@ -372,6 +372,76 @@ fn life_6_a_key_means_what_is_true_until_a_supersession_ahead() {
     }
 }
 
+/// LIFE-6: what is to come is corrected, replaced or forgotten before it comes. The key means the old text until the instant,
+/// for every writer, and what comes then comes to the key.
+#[test]
+fn life_6_what_is_ahead_can_change_before_it_comes() {
+    type Change = fn(&World, MemoryId);
+    let ways: [(&str, Change, &[&str]); 4] = [
+        (
+            "corrected",
+            |world, paris| {
+                drop(world.ns.update(paris, oubliette::Patch::new().text("Ann lives in Nice")).unwrap())
+            },
+            &["Ann lives in Nice", "Ann lives in Nice"],
+        ),
+        (
+            "replaced",
+            |world, paris| {
+                let lyon = world.add(text("Ann lives in Lyon")).id;
+                let at = world.ahead("2h").as_millis();
+                world.supersede(paris, lyon, SupersedeMode::Replaced, Some(at)).unwrap();
+            },
+            &["Ann lives in Paris", "Ann lives in Lyon"],
+        ),
+        (
+            "corrected twice and replaced",
+            |world, paris| {
+                let nice =
+                    world.ns.update(paris, oubliette::Patch::new().text("Ann lives in Nizza")).unwrap();
+                let fixed =
+                    world.ns.update(nice.id, oubliette::Patch::new().text("Ann lives in Nice")).unwrap();
+                let lyon = world.add(text("Ann lives in Lyon")).id;
+                let at = world.ahead("2h").as_millis();
+                world.supersede(fixed.id, lyon, SupersedeMode::Replaced, Some(at)).unwrap();
+            },
+            &["Ann lives in Nice", "Ann lives in Lyon"],
+        ),
+        ("forgotten", |world, paris| drop(world.forget_id(paris)), &[]),
+    ];
+    for (name, change, then) in ways {
+        let (world, ghent, paris) = moving();
+        let until = world.ahead("50m");
+        change(&world, paris);
+        world.check();
+        assert_eq!(world.row("home").id, ghent, "{name}");
+        world.ns.pin("home", true).unwrap();
+        let row = world.row("home");
+        assert_eq!((row.id, row.pinned, row.valid_to), (ghent, true, Some(until)), "{name}");
+        world.check();
+        let rome = world.add(text("Ann lives in Rome").key("home")).id;
+        let live: BTreeSet<String> =
+            texts(&world).into_iter().filter(|text| !text.ends_with("Lyon")).collect();
+        assert_eq!(live, said(&["Ann lives in Rome"]), "{name}");
+        assert_eq!((world.row("home").id, world.row("home").valid_to), (rome, Some(until)), "{name}");
+        world.check();
+        world.advance("50m");
+        let hours = then.iter().zip(["0s", "3h"]);
+        for (there, wait) in hours {
+            world.advance(wait);
+            assert_eq!(texts(&world), said(&[*there]), "{name}");
+            assert_eq!(world.row("home").text, *there, "{name}");
+            world.check();
+        }
+        if then.is_empty() {
+            assert!(world.live().is_empty(), "{name}: the old text has ended all the same");
+            let bern = world.add(text("Ann lives in Bern").key("home")).id;
+            assert_eq!((world.row("home").id, world.live()), (bern, vec![bern]));
+            world.check();
+        }
+    }
+}
+
 /// LIFE-6: what changes no text changes the memory that is true now, and it still ends at the instant ahead.
 #[test]
 fn life_6_changes_by_key_before_a_supersession_ahead() {

@@ -22,7 +22,7 @@ use oubliette::{
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
-use reference::{Edit, Model, Told, Write};
+use reference::{Edit, Model, To, Told, Write};
 
 const TEXTS: [&str; 6] = ["tea", "Tea", "the build is green", "coffee", "Ann lives in Bonn", "x"];
 /// World time that belongs to each text, in milliseconds; the clock begins at 1,000.
@@ -225,7 +225,7 @@ impl Machine {
             }
             Op::Restore(at) => {
                 let Some(id) = self.row(ns, at) else { return };
-                let told = self.model(ns).restore(id, now, true);
+                let told = self.model(ns).restore(id, now, To::Live);
                 match (self.world.db.namespace(ns).unwrap().restore(id.to_string()), told) {
                     (Ok(report), Ok(taken)) => assert_eq!(BTreeSet::from_iter(report.keys_taken), taken),
                     (Err(why), Err(_)) => assert_eq!(why.kind(), ErrorKind::Conflict),

@@ -70,6 +70,17 @@ pub(crate) enum Told {
     Invalid,
 }
 
+/// What a row comes back for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum To {
+    /// A caller named the row.
+    Live,
+    /// A row whose writers have all said something else is superseded by that.
+    Undo,
+    /// A write that comes before another row takes its place.
+    Write,
+}
+
 /// A namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
@@ -133,14 +144,36 @@ impl Model {
         first
     }
 
-    /// The row that takes the place of one that is seen now, and when.
-    fn ahead(&self, id: MemoryId, now: Time) -> Option<(MemoryId, Time)> {
+    /// What is to take the place of a row that is seen now: each row, with its own successor and the instant.
+    fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
+        self.rows[&id].superseded.filter(|_| self.rows[&id].visible(now))?;
+        let (mut steps, mut at) = (Vec::new(), id);
+        while let Some(step) = self.step(at, now) {
+            steps.push(step);
+            at = step.1;
+        }
+        Some(steps)
+    }
+
+    fn step(&self, id: MemoryId, now: Time) -> Option<(MemoryId, MemoryId, Time)> {
         let row = &self.rows[&id];
         let (by, mode) = row.superseded?;
-        let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced && row.visible(now))?;
-        let new = self.rows.get(&by).filter(|new| new.current(now))?;
+        let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced)?;
+        let new = self.successor(by, now)?;
         let itself = row.valid_to_before.is_some_and(|own| own <= end);
-        Some((by, new.valid_from.filter(|_| itself).map_or(end, |from| from.max(end))))
+        let from = self.rows[&new].valid_from.filter(|_| itself);
+        Some((id, new, from.map_or(end, |from| from.max(end))))
+    }
+
+    /// What stands for a row in the world, as long as it has not ended.
+    fn successor(&self, mut id: MemoryId, now: Time) -> Option<MemoryId> {
+        loop {
+            let row = self.rows.get(&id)?;
+            match row.superseded {
+                Some((by, mode)) if mode != SupersedeMode::Replaced => id = by,
+                _ => return Some(id).filter(|_| now < row.until()),
+            }
+        }
     }
 
     /// The row that a key means to a writer: what is true until another takes its place, or else the current one.
@@ -181,8 +214,9 @@ impl Model {
                 text: Some(write.text.clone()).filter(|_| !same),
                 vector: write.vector.filter(|_| !same || vector),
                 tags: write.tags.clone(),
-                expiry: write.expiry.filter(|_| fields),
-                valid: if fields { write.valid } else { (None, None) },
+                // New content comes with all that its write gives.
+                expiry: write.expiry.filter(|_| fields || !same),
+                valid: if fields || !same { write.valid } else { (None, None) },
                 run: write.run,
                 says: same,
             };
@@ -256,20 +290,24 @@ impl Model {
         new: MemoryId,
         now: Time,
     ) -> Told {
-        let Some((by, at)) = self.ahead(id, now).filter(|_| through.is_some()) else {
+        let Some(steps) = self.ahead(id, now).filter(|_| through.is_some()) else {
             return self.edit_current(id, through, edit, new, now);
         };
         let before = self.clone();
-        self.restore(id, now, true).unwrap();
+        for (later, ..) in steps.iter().skip(1).rev() {
+            self.restore(*later, now, To::Write).unwrap();
+        }
+        self.restore(id, now, To::Write).unwrap();
         let told = self.edit_current(id, through, edit, new, now);
         if matches!(told, Told::Conflict | Told::Invalid) {
             *self = before;
             return told;
         }
-        for id in [id, new] {
+        let made = steps.first().map(|(_, by, at)| (new, *by, *at));
+        for (old, by, at) in steps.iter().take(1).copied().chain(made).chain(steps.iter().skip(1).copied()) {
             let lives = |row: &Row| row.superseded.is_none() && row.expires.is_none_or(|end| end > now);
-            if id != by && self.rows.get(&id).is_some_and(lives) {
-                self.replace((id, by), SupersedeMode::Replaced, Some(None), [now, at]);
+            if old != by && self.rows.get(&old).is_some_and(lives) {
+                self.replace((old, by), SupersedeMode::Replaced, Some(None), [now, at]);
             }
         }
         told
@@ -419,22 +457,27 @@ impl Model {
         }
     }
 
-    /// `asked`: by its own id; otherwise a row whose writers have all said something else is superseded by that.
-    pub(crate) fn restore(&mut self, id: MemoryId, now: Time, asked: bool) -> Result<BTreeSet<String>, Told> {
+    pub(crate) fn restore(&mut self, id: MemoryId, now: Time, to: To) -> Result<BTreeSet<String>, Told> {
         let Some((by, mode)) = self.rows[&id].superseded else { return Err(Told::Conflict) };
         if mode != SupersedeMode::Duplicate
             && mode != SupersedeMode::Aggregate
+            && to != To::Write
             && self.forgotten.contains(&by)
         {
             return Err(Told::Conflict);
         }
-        self.give_back(id, by);
+        let mut chain = vec![by];
+        while let Some(row) = self.rows.get(&chain[chain.len() - 1]).filter(|_| to == To::Write) {
+            let Some((next, _)) = row.superseded else { break };
+            chain.push(next);
+        }
+        self.give_back(id, by, to);
         let mut lost = BTreeSet::new();
         let elsewhere = |hold: &Hold| {
             let holder = hold.key.as_deref().and_then(|key| self.holder_of(key, now));
-            holder.map(|(other, _)| other).filter(|other| *other != by)
+            holder.map(|(other, _)| other).filter(|other| !chain.contains(other))
         };
-        let writers = self.rows[&id].holders.iter().filter(|hold| !asked && !hold.follows);
+        let writers = self.rows[&id].holders.iter().filter(|hold| to == To::Undo && !hold.follows);
         let said: Vec<_> = writers.map(|hold| (hold.number, elsewhere(hold))).collect();
         let later = said.iter().filter_map(|(_, later)| *later).max();
         if let Some(later) = later.filter(|_| said.iter().all(|(_, later)| later.is_some())) {
@@ -457,24 +500,27 @@ impl Model {
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let Some((other, place)) = self.holder_of(&key, now) else { continue };
-            if other == by {
-                self.rows.get_mut(&by).unwrap().holders[place].key = None;
+            if chain.contains(&other) {
+                self.rows.get_mut(&other).unwrap().holders[place].key = None;
             } else {
                 self.rows.get_mut(&id).unwrap().holders[at].key = None;
                 lost.insert(key);
             }
         }
+        let gone = to == To::Write && self.successor(by, now).is_none();
         let row = self.rows.get_mut(&id).unwrap();
         row.superseded = None;
         if mode == SupersedeMode::Replaced {
-            row.valid_to = row.valid_to_before.take();
+            let before = row.valid_to_before.take();
+            // The end stays, although nothing comes then any more.
+            row.valid_to = if gone { row.valid_to } else { before };
         }
         Ok(lost)
     }
 
     /// What came from a row goes back, and its copies off the rows to which they went on: those that a merge has handed
     /// on, and those without a key.
-    fn give_back(&mut self, id: MemoryId, by: MemoryId) {
+    fn give_back(&mut self, id: MemoryId, by: MemoryId, to: To) {
         let (mut from, mut next, mut moved) = (id, Some(by), None::<Vec<Hold>>);
         while let Some(at) = next.filter(|at| self.rows.contains_key(at)) {
             let row = self.rows.get_mut(&at).unwrap();
@@ -505,7 +551,7 @@ impl Model {
             if !copies.is_empty() && row.holders.iter().all(|hold| hold.follows) {
                 self.erase(at);
             }
-            if superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate) {
+            if to != To::Write && superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate) {
                 copies.retain(|hold| hold.key.is_none());
             }
             if copies.is_empty() {
@@ -620,7 +666,7 @@ impl Model {
                 for (old, _) in self.superseded_by(id) {
                     match before.as_ref().and_then(|row| row.superseded) {
                         Some(onward) => self.lead_on(old, id, before.as_ref().unwrap(), onward),
-                        None => drop(self.restore(old, now, false).unwrap()),
+                        None => drop(self.restore(old, now, To::Undo).unwrap()),
                     }
                 }
             }
