@@ -138,8 +138,8 @@ pub(super) struct Chunk {
     ids: Vec<MemoryId>,
     from: Vec<i64>,
     until: Vec<i64>,
-    scales: Vec<f32>,
-    pub(super) residuals: Vec<f32>,
+    pub(super) scales: Vec<f32>,
+    residuals: Vec<f32>,
     /// The reciprocals of the lengths of the codes.
     pub(super) units: Vec<f32>,
     pub(super) codes: Vec<i8>,

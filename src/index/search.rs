@@ -398,7 +398,7 @@ impl<'p> Search<'p> {
                 return;
             }
             walked.candidates.extend(scratch.found().iter().map(|near| {
-                let upper = self.code.likely_upper(near.score(), view.residual(near.slot()));
+                let upper = self.code.likely_upper(near.score(), view.step(near.slot()));
                 Candidate { slot: source.base + near.slot(), upper }
             }));
         });

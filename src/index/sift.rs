@@ -79,8 +79,9 @@ impl Search<'_> {
         sifted.iter().for_each(|of| self.promising(of, &mut all, &mut few));
         let counts = all.iter().map(|chunk| chunk.visible).chain(few.iter().map(|few| few.visible));
         let scanned = counts.map(|visible| u64::from(visible.count_ones())).sum();
-        candidates
-            .push_rows(few.into_iter().flat_map(|Few { first, visible, codes }| codes.rows(first, visible)));
+        candidates.push_likely(
+            few.into_iter().flat_map(|Few { first, visible, codes }| codes.rows(first, visible)),
+        );
         let mut all = BinaryHeap::from(all);
         let mut read = Chunk::with_room(slots_per_block(self.dim), self.dim);
         // The most promising chunk comes first, so all chunks behind the first one below the floor are below it too.
@@ -135,7 +136,7 @@ impl Search<'_> {
                     return Ok(());
                 };
                 let likely = of.query.likely_above(block, visible, candidates.floor());
-                candidates.push_rows(chunk.codes(self.dim).rows(of.source.base + first, likely));
+                candidates.push_likely(chunk.codes(self.dim).rows(of.source.base + first, likely));
             }
             Held::Sketch(sketch) => {
                 let likely = sketch.likely_above(&of.query, number, visible, candidates.floor());
@@ -182,7 +183,7 @@ impl Search<'_> {
                 let wanted = group.iter().filter(|slot| ((*slot - start) as usize) < read.len());
                 let wanted = wanted.fold(0_u64, |bits, slot| bits | 1 << (slot - start - at));
                 let codes = read.codes_from(at as usize, self.dim);
-                candidates.push_rows(codes.rows(source.base + start + at, wanted));
+                candidates.push_likely(codes.rows(source.base + start + at, wanted));
             }
         }
         Ok(())

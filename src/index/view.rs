@@ -307,11 +307,11 @@ impl View {
         self.sight(window).seen() as f64 / f64::from(self.len.max(1))
     }
 
-    /// The norm of the rounding residual of the code of a slot.
-    pub(super) fn residual(&self, slot: u32) -> f32 {
+    /// The step of the code of a slot.
+    pub(super) fn step(&self, slot: u32) -> f32 {
         let (chunk, at) = place(slot as usize);
-        let residual = self.chunks.get(chunk).and_then(|chunk| chunk.residuals.get(at));
-        residual.copied().unwrap_or_default()
+        let step = self.chunks.get(chunk).and_then(|chunk| chunk.scales.get(at));
+        step.copied().unwrap_or_default()
     }
 
     /// The chunks, each with the number of its first slot.

@@ -96,9 +96,27 @@ impl<'q> Candidates<'q> {
     /// Reads the codes of single slots, of one chunk or of many.
     pub fn push_rows<'c>(&mut self, rows: impl IntoIterator<Item = Row<'c>>) {
         let query = self.query;
-        query.read(rows, |slot, bound| {
+        query.read(rows, |row, dot| {
+            let bound = query.bound(dot, row.scale, row.residual);
             if bound.upper() >= self.floor() {
-                self.push(slot, bound);
+                self.push(row.slot, bound);
+            }
+        });
+        self.prune_if_long();
+    }
+
+    /// As [`Candidates::push_rows`], for a search that may miss a neighbour: a slot counts with the interval that its score
+    /// leaves only by a small chance ([`QueryCode::likely_upper`]).
+    pub fn push_likely<'c>(&mut self, rows: impl IntoIterator<Item = Row<'c>>) {
+        let query = self.query;
+        query.read(rows, |row, dot| {
+            // The certain interval costs less, and is mostly enough to say that the slot is out.
+            if query.bound(dot, row.scale, row.residual).upper() < self.floor() {
+                return;
+            }
+            let bound = query.likely_of(row, dot);
+            if bound.upper() >= self.floor() {
+                self.push(row.slot, bound);
             }
         });
         self.prune_if_long();

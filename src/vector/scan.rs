@@ -29,8 +29,8 @@ use crate::limits::DIM_MAX;
 
 /// Half the distance of 1.0 to the next f32: the relative error of one rounding.
 const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
-/// The number of deviations that [`QueryCode::likely_upper`] allows for.
-const LIKELY_DEVIATIONS: f32 = 6.0;
+/// The error that [`QueryCode::likely_upper`] allows for, in steps of a code: six deviations of 1/√12.
+const LIKELY_STEPS: f32 = 1.732_051;
 /// The number of slots scanned at a time: those of one word of the bitmap.
 const BLOCK: usize = u64::BITS as usize;
 /// The number of single slots whose codes are read at a time. A block with a likely slot mostly has one or two.
@@ -41,10 +41,13 @@ const READ_AT_ONCE: usize = 8;
 pub struct QueryCode {
     code: Box<[i8]>,
     scale: f32,
+    unit_scale: f32,
     /// The length of `scale · code`, rounded up.
     reach: f32,
     /// The half width of a bound beyond `reach · residual`, rounded up.
     slack: f32,
+    /// The half width of a likely interval beyond what the step of the slot's code adds.
+    likely_slack: f32,
 }
 
 impl QueryCode {
@@ -53,10 +56,12 @@ impl QueryCode {
         let mut code = vec![0; query.dim()].into_boxed_slice();
         let CodeParams { scale, residual } = encode(query, &mut code);
         let roundings = (query.dim().div_ceil(16) + 5) as f64 * UNIT_ROUNDOFF;
-        let score_error = roundings / (1.0 - roundings) * LENGTH_MAX * LENGTH_MAX;
-        let slack = f64::from(residual) * LENGTH_MAX + score_error + 16.0 * UNIT_ROUNDOFF;
+        let score_error = roundings / (1.0 - roundings) * LENGTH_MAX * LENGTH_MAX + 16.0 * UNIT_ROUNDOFF;
+        let slack = f64::from(residual) * LENGTH_MAX + score_error;
+        let likely_slack = LIKELY_STEPS * scale + score_error as f32;
         let reach = f64::from(scale) * f64::from(dot_i8(&code, &code)).sqrt();
-        QueryCode { code, scale, reach: round_up(reach * (1.0 + 1e-12)), slack: round_up(slack) }
+        let (reach, slack) = (round_up(reach * (1.0 + 1e-12)), round_up(slack));
+        QueryCode { unit_scale: unit_scale(&code), code, scale, reach, slack, likely_slack }
     }
 
     /// The code itself.
@@ -66,7 +71,7 @@ impl QueryCode {
 
     /// Reciprocal of the length of the code.
     pub fn unit_scale(&self) -> f32 {
-        unit_scale(&self.code)
+        self.unit_scale
     }
 
     /// Dimensions of the query.
@@ -74,42 +79,47 @@ impl QueryCode {
         self.code.len()
     }
 
-    /// A score that the f32 vectors of a slot exceed only by a chance of one in a billion. It follows from the cosine
-    /// of the slot's code and the query's code, and from the residual of the slot.
+    /// A score that the f32 vectors of a slot exceed only by a chance of some in a hundred million. `cosine` is that of the
+    /// slot's code and the query's code, `scale` is the step of the slot's code.
     ///
-    /// A cosine does not contain the rounding error along the vectors. The rounding error across them has no preferred
-    /// direction. So its product with the query is spread around 0, with a deviation of its length divided by √dim,
-    /// and exceeds six deviations once in a billion times. For a search that may miss a neighbour anyway that is
-    /// enough, and it ranks a fraction of what the certain bound demands.
-    pub fn likely_upper(&self, score: f32, residual: f32) -> f32 {
-        let certain = self.reach * residual + self.slack;
-        let part = LIKELY_DEVIATIONS / (self.dim() as f32).sqrt();
-        score + certain * part.min(1.0)
+    /// A cosine does not contain the rounding error along the vectors. Each dimension of the error across them is spread
+    /// evenly over one step of the code, with a variance of step²/12. So its product with a vector of length 1 has a
+    /// deviation of step/√12, whether that vector has many dimensions or few that are not 0, and a sum of such errors
+    /// exceeds *t* deviations with a chance of at most exp(−*t*²/2): an even spread is strictly sub-Gaussian (Arbel,
+    /// Marchal, Nguyen, *On strict sub-Gaussianity, optimal proxy variance and symmetry for bounded random variables*,
+    /// 2020). For a search that may miss a neighbour anyway six deviations are enough, and it ranks a fraction of what the
+    /// certain bound demands.
+    pub fn likely_upper(&self, cosine: f32, scale: f32) -> f32 {
+        self.likely(cosine, scale).upper()
     }
 
-    /// Calls `visit` with the number and the bound of every row. The rows of several chunks are fetched from memory at once.
+    fn likely(&self, cosine: f32, scale: f32) -> Bound {
+        Bound { estimate: cosine, half_width: LIKELY_STEPS * scale * self.reach + self.likely_slack }
+    }
+
+    /// The likely interval of a row, in the place of the certain one.
+    pub(super) fn likely_of(&self, row: &Row<'_>, dot: i32) -> Bound {
+        self.likely(dot as f32 * unit_scale(row.code) * self.unit_scale, row.scale)
+    }
+
+    /// Calls `visit` with every row and its dot product. The rows of several chunks are fetched from memory at once.
     pub(super) fn read<'c>(
         &self,
         rows: impl IntoIterator<Item = Row<'c>>,
-        mut visit: impl FnMut(u32, Bound),
+        mut visit: impl FnMut(&Row<'c>, i32),
     ) {
         let mut rows = rows.into_iter();
         loop {
-            let (mut codes, mut params, mut dots) =
-                ([&[][..]; READ_AT_ONCE], [(0_u32, 0.0, 0.0); READ_AT_ONCE], [0; READ_AT_ONCE]);
+            let (mut read, mut codes, mut dots) = (EMPTY_ROWS, [&[][..]; READ_AT_ONCE], [0; READ_AT_ONCE]);
             let mut count = 0;
-            for ((code, params), row) in
-                codes.iter_mut().zip(&mut params).zip(rows.by_ref().take(READ_AT_ONCE))
+            for ((place, code), row) in read.iter_mut().zip(&mut codes).zip(rows.by_ref().take(READ_AT_ONCE))
             {
-                *code = row.code;
-                *params = (row.slot, row.scale, row.residual);
+                (*place, *code) = (row, row.code);
                 count += 1;
             }
             let ((codes, _), (dots, _)) = (codes.split_at(count), dots.split_at_mut(count));
             dot_i8_gather(&self.code, codes, dots);
-            for ((slot, scale, residual), dot) in params.into_iter().zip(dots.iter()) {
-                visit(slot, self.bound(*dot, scale, residual));
-            }
+            read.iter().zip(dots.iter()).for_each(|(row, dot)| visit(row, *dot));
             if count < READ_AT_ONCE {
                 break;
             }
@@ -117,7 +127,7 @@ impl QueryCode {
     }
 
     #[inline]
-    fn bound(&self, dot: i32, scale: f32, residual: f32) -> Bound {
+    pub(super) fn bound(&self, dot: i32, scale: f32, residual: f32) -> Bound {
         let &QueryCode { scale: query_scale, reach, slack, .. } = self;
         Bound { estimate: dot as f32 * (query_scale * scale), half_width: reach * residual + slack }
     }
@@ -220,11 +230,15 @@ impl<'a> Codes<'a> {
 /// The code of one slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    slot: u32,
+    pub(super) slot: u32,
     code: &'a [i8],
-    scale: f32,
-    residual: f32,
+    pub(super) scale: f32,
+    pub(super) residual: f32,
 }
+
+/// Places for the rows that are read at once.
+const EMPTY_ROWS: [Row<'_>; READ_AT_ONCE] =
+    [Row { slot: 0, code: &[], scale: 0.0, residual: 0.0 }; READ_AT_ONCE];
 
 /// The interval of a score: within `half_width` of `estimate`.
 #[derive(Debug, Clone, Copy)]

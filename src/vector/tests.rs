@@ -395,6 +395,50 @@ proptest! {
     }
 }
 
+/// The likely interval holds for dense and sparse vectors, and for vectors of a few values, whose rounding errors are alike.
+/// It leaves fewer candidates than the certain interval.
+#[test]
+fn likely_candidates_hold_the_true_top_k() {
+    type Shape = fn(f32, usize) -> f32;
+    let shapes: [(&str, Shape); 5] = [
+        ("dense", |value, _| value),
+        ("sparse", |value, at| if value.abs() > 0.97 || at == 0 { value } else { 0.0 }),
+        ("two values", |value, _| if value > 0.0 { 1.0 } else { 0.3 }),
+        ("three values", |value, _| [0.3, 1.0, -0.71][(value.abs() * 2.99) as usize]),
+        ("one large dimension", |value, at| if at == 0 { 10.0 } else { value }),
+    ];
+    for (name, shape) in shapes {
+        let row = |seed: u64| {
+            let uniform = values_of(seed, 384).into_iter().map(|value| value.clamp(-1.0, 1.0));
+            unit(&uniform.enumerate().map(|(at, value)| shape(value, at)).collect::<Vec<f32>>())
+        };
+        let store = Store::new((100..1_600).map(row).collect());
+        let (mut likely, mut certain) = (0, 0);
+        for query in (0..40).map(row) {
+            let code = QueryCode::new(&query);
+            let rows = |first: usize| {
+                let to = store.rows.len().min(first + 64);
+                let wanted = u64::MAX >> (64 - (to - first));
+                store.codes(first, to).rows(first as u32, wanted)
+            };
+            let (mut some, mut all) = (Candidates::new(&code, 10), Candidates::new(&code, 10));
+            some.push_likely((0..store.rows.len()).step_by(64).flat_map(rows));
+            all.push_rows((0..store.rows.len()).step_by(64).flat_map(rows));
+            let (some, all) = (some.finish(), all.finish());
+            for (score, slot) in store.top_with_ties(&query, 10, |_| true) {
+                let found = some.iter().find(|candidate| candidate.slot == slot);
+                assert!(
+                    found.is_some_and(|found| found.upper >= score),
+                    "{name}: slot {slot} of score {score}"
+                );
+            }
+            (likely, certain) = (likely + some.len(), certain + all.len());
+        }
+        let found = 40 * 10;
+        assert!(name != "dense" || 2 * (likely - found) < certain - found, "{likely} of {certain} candidates");
+    }
+}
+
 #[test]
 fn candidates_that_fall_behind_are_dropped() {
     // Ascending scores: each row is better than all before it, so each one is kept at first.
