@@ -50,8 +50,16 @@ pub struct StaticMini {
 #[derive(Debug)]
 struct Model {
     id: String,
-    pieces: WordPiece,
     table: Table,
+    /// Made for the first text: a program that opens a database and embeds nothing has no use for the vocabulary, which
+    /// takes longer to read than the rest of an opening.
+    words: OnceLock<Words>,
+}
+
+/// The vocabulary of a table.
+#[derive(Debug)]
+struct Words {
+    pieces: WordPiece,
     /// The row of the unknown token.
     unknown: u32,
 }
@@ -69,8 +77,7 @@ impl StaticMini {
     pub fn new() -> Self {
         static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
         let model = MODEL.get_or_init(|| {
-            let table = Table::trusted(SHIPPED).expect("the shipped table is whole");
-            Arc::new(Model::new(table).expect("the shipped vocabulary is whole"))
+            Arc::new(Model::new(Table::trusted(SHIPPED).expect("the shipped table is whole")))
         });
         Self { model: Arc::clone(model) }
     }
@@ -112,14 +119,16 @@ impl StaticMini {
     /// version; when they exceed 256 MiB, 2^20 rows or 4,096 dimensions; or when a token stands twice in the
     /// vocabulary, or `[UNK]` is missing or has no vector.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
-        Ok(Self { model: Arc::new(Model::new(Table::checked(bytes.into())?)?) })
+        let model = Model::new(Table::checked(bytes.into())?);
+        let words = Words::of(&model.table)?;
+        Ok(Self { model: Arc::new(Model { words: words.into(), ..model }) })
     }
 
     /// Only the tokens of a text, for the bench that compares the two steps.
     #[cfg(feature = "faults")]
     #[doc(hidden)]
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<u32>) {
-        self.model.pieces.tokenize(text, usize::MAX, tokens);
+        self.model.words().pieces.tokenize(text, usize::MAX, tokens);
     }
 }
 
@@ -144,8 +153,8 @@ impl Embedder for StaticMini {
     }
 }
 
-impl Model {
-    fn new(table: Table) -> Result<Self> {
+impl Words {
+    fn of(table: &Table) -> Result<Self> {
         let pieces = WordPiece::from_vocabulary(table.vocabulary())?;
         if pieces.len() != table.rows() {
             let why = format!("must have a token for each of its {} rows", table.rows());
@@ -155,17 +164,32 @@ impl Model {
         let Some(unknown) = unknown else {
             return Err(Error::invalid("table", "the vector of [UNK] must not be zero", "zero"));
         };
-        Ok(Self { id: format!("static-mini-1@{}", table.digest()), pieces, table, unknown })
+        Ok(Self { pieces, unknown })
+    }
+}
+
+impl Model {
+    fn new(table: Table) -> Self {
+        Self { id: format!("static-mini-1@{}", table.digest()), table, words: OnceLock::new() }
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "a test reads the shipped vocabulary; that of another table is read with the table"
+    )]
+    fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.table).expect("the shipped vocabulary is whole"))
     }
 
     /// The unit vector of a text.
     fn vector(&self, text: &str, scratch: &mut Scratch) -> Vec<f32> {
+        let Words { pieces, unknown } = self.words();
         scratch.tokens.clear();
-        self.pieces.tokenize(text, usize::MAX, &mut scratch.tokens);
+        pieces.tokenize(text, usize::MAX, &mut scratch.tokens);
         self.sum(scratch);
         if scratch.total.iter().all(|sum| *sum == 0.0) {
             scratch.tokens.clear();
-            scratch.tokens.push(self.unknown);
+            scratch.tokens.push(*unknown);
             self.sum(scratch);
         }
         if scratch.tokens.capacity() > CONTENT_BYTES_MAX {

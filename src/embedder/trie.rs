@@ -17,8 +17,12 @@ pub(super) struct Trie {
 }
 
 impl Trie {
-    pub(super) fn new() -> Self {
-        Self { edges: vec![(0, NONE); 1024], ids: vec![NONE] }
+    /// An empty trie with room for so many nodes. It grows past them.
+    pub(super) fn with_room(nodes: usize) -> Self {
+        let places = (nodes / 3 * 4 + 1).next_power_of_two().max(1024);
+        let mut ids = Vec::with_capacity(nodes + 1);
+        ids.push(NONE);
+        Self { edges: vec![(0, NONE); places], ids }
     }
 
     /// Gives `key` an id, and returns its earlier id if it had one. All keys together have fewer than 2^24

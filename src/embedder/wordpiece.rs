@@ -43,12 +43,16 @@ impl WordPiece {
     /// `Invalid` when the tokens have more than 16 MiB, when a token is empty or stands twice, or when `[UNK]` is
     /// missing.
     pub(crate) fn from_vocabulary(text: &str) -> Result<Self> {
-        Self::from_tokens(text.lines().zip(0..))
+        Self::from_tokens(text.lines().zip(0..), text.len())
     }
 
-    /// A vocabulary of tokens and their ids, within the bounds of [`WordPiece::from_vocabulary`].
-    pub(super) fn from_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>) -> Result<Self> {
-        let (mut begins, mut continues, mut bytes, mut len) = (Trie::new(), Trie::new(), 0, 0);
+    /// A vocabulary of tokens and their ids, within the bounds of [`WordPiece::from_vocabulary`]. There is room at once for
+    /// tokens of so many bytes.
+    pub(super) fn from_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>, room: usize) -> Result<Self> {
+        // As in the vocabularies of BERT: three of four bytes stand in another token as well, and few tokens continue a word.
+        let room = room.min(VOCABULARY_BYTES_MAX);
+        let (mut begins, mut continues, mut bytes, mut len) =
+            (Trie::with_room(room / 4), Trie::with_room(room / 24), 0, 0);
         for (token, id) in tokens {
             bytes += token.len();
             if bytes > VOCABULARY_BYTES_MAX || id as usize >= VOCABULARY_BYTES_MAX {

@@ -435,7 +435,10 @@ fn likely_candidates_hold_the_true_top_k() {
             (likely, certain) = (likely + some.len(), certain + all.len());
         }
         let found = 40 * 10;
-        assert!(name != "dense" || 2 * (likely - found) < certain - found, "{likely} of {certain} candidates");
+        assert!(
+            name != "dense" || 2 * (likely - found) < certain - found,
+            "{likely} of {certain} candidates"
+        );
     }
 }
 

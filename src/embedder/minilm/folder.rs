@@ -104,7 +104,8 @@ impl Folder<'_> {
         }
         match model.r#type.as_deref() {
             None | Some("WordPiece") => {
-                WordPiece::from_tokens(model.vocab.iter().map(|(token, id)| (token.as_str(), *id)))
+                let room = model.vocab.keys().map(String::len).sum();
+                WordPiece::from_tokens(model.vocab.iter().map(|(token, id)| (token.as_str(), *id)), room)
             }
             Some(other) => Err(Error::invalid(TOKENIZER, "must be of type WordPiece", other)),
         }

@@ -231,9 +231,9 @@ proptest! {
         let embedder = StaticMini::new();
         let model = &embedder.model;
         let mut tokens = Vec::new();
-        model.pieces.tokenize(&text, usize::MAX, &mut tokens);
+        model.words().pieces.tokenize(&text, usize::MAX, &mut tokens);
         if tokens.is_empty() {
-            tokens.push(model.unknown);
+            tokens.push(model.words().unknown);
         }
         let mut sums = vec![0.0_f64; 256];
         for token in tokens {
