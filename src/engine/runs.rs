@@ -70,7 +70,8 @@ impl Namespace {
         Ok(at_work)
     }
 
-    /// Marks an import as whole. One that is being taken back, or was, stays so.
+    /// Marks an import as whole. One that is being taken back, or was, stays so. What the import has left to do for a search
+    /// by words is done now.
     ///
     /// ```
     /// use oubliette::maintain::RunId;
@@ -86,14 +87,15 @@ impl Namespace {
     /// `NotFound` for a run that was never started.
     pub fn finish_run(&self, run: RunId) -> Result<()> {
         let namespace = self.name.clone();
-        self.db.submit(ONE, move |session| {
+        let ns = self.db.submit(ONE, move |session| {
             let writer = session.known_writer(&namespace)?;
             let (ns, now) = (writer.context.ns, writer.context.now);
             let is_known = writer.ledger.end_run(ns, run, now)?;
             session.forget_nothing();
-            if is_known { Ok(()) } else { Err(unknown(run)) }
+            if is_known { Ok(ns) } else { Err(unknown(run)) }
         })?;
         self.db.inner.leaves(run);
+        self.db.post_tails(ns);
         Ok(())
     }
 

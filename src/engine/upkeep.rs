@@ -15,7 +15,8 @@ use crate::index::upkeep::{self, Counts, Need, Regimes};
 use crate::ledger::Afresh;
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{NamespaceName, Pass, RuleId, RunId, RunSort};
-use crate::store::{IndexId, NsId, Read, Rows, TextId};
+use crate::store::control::TextHead;
+use crate::store::{IndexId, NsId, Read, Rows, TextId, TextRows};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
 const HELP_ROWS: usize = 128;
@@ -131,7 +132,7 @@ impl Database {
     fn help(&self, index: IndexId, rows: usize) -> Result<()> {
         if let Some(text) = TextId::at(index) {
             let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-            return self.help_text(text, run);
+            return self.post_tail(text, run, text_upkeep::is_pressed);
         }
         let published = self.inner.state()?;
         let counts = Counts::read(&**published.snapshot(), index)?;
@@ -156,8 +157,26 @@ impl Database {
         Ok(())
     }
 
-    /// Posts the tail of an index that is past its bound, on behalf of a writer.
-    fn help_text(&self, text: TextId, run: RunId) -> Result<()> {
+    /// Writes the postings of what an import has left in the tails of a namespace: the next program that searches would read
+    /// all these texts first. The import itself is whole already: what goes wrong here is no error of it.
+    pub(super) fn post_tails(&self, ns: NsId) {
+        // Maintenance is at work, and does more than this.
+        let Some(_one) = self.inner.upkeep.try_lock() else { return };
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let settled = self.inner.state().and_then(|current| current.snapshot().text_heads(Some(ns)));
+        let settled = settled.and_then(|heads| {
+            heads
+                .into_iter()
+                .filter(|(_, head)| text_upkeep::is_worth_posting(head))
+                .try_for_each(|(text, _)| self.post_tail(text, run, text_upkeep::is_worth_posting))
+        });
+        if let Err(why) = settled {
+            tracing::warn!(%why, "the postings of an import could not be written at its end");
+        }
+    }
+
+    /// Posts the tail of an index as long as it is `long`.
+    fn post_tail(&self, text: TextId, run: RunId, is_long: fn(&TextHead) -> bool) -> Result<()> {
         loop {
             let published = self.inner.state()?;
             let Some(edit) = text_upkeep::post(&published, text, text_upkeep::POST_MAX)? else {
@@ -165,7 +184,7 @@ impl Database {
             };
             let applied = self.apply(text.ns, Some(run), None, write_text(edit))?;
             let head = self.inner.state()?.snapshot().text_head(text)?.unwrap_or_default();
-            if applied.is_stale || !text_upkeep::is_pressed(&head) {
+            if applied.is_stale || !is_long(&head) {
                 return Ok(());
             }
         }

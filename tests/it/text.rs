@@ -8,7 +8,7 @@ use oubliette::maintain::{IndexReport, MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::SupersedeMode;
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, ErrorKind, Hit, Kind, MemoryId, Mode, Patch, Query, Scope};
+use oubliette::{Database, Draft, ErrorKind, Hit, Kind, MemoryId, Mode, Patch, Query, Scope, WriteOptions};
 
 const WORDS: [&str; 12] = [
     "lamp",
@@ -374,6 +374,22 @@ fn a_session_in_the_metadata_counts_as_one() {
     assert_eq!(found(&world, "kitchen"), [first]);
 }
 
+/// The next program that searches reads no text of an import, because the end of the import has written their postings. A
+/// short import leaves its few texts to the search.
+#[test]
+fn the_end_of_an_import_posts_its_tail() {
+    for (count, left) in [(300, 0), (20, 20)] {
+        let world = World::new();
+        let how = WriteOptions { run: Some(world.ns.start_import().unwrap()), ..WriteOptions::default() };
+        let drafts = (0..count).map(|at| text(&format!("line {at} of the log"))).collect::<Vec<_>>();
+        world.ns.add_all(drafts, &how).unwrap();
+        world.ns.finish_run(how.run.unwrap()).unwrap();
+        let plan = world.db.maintain_with(&MaintainOptions::default().passes([Pass::Index])).unwrap();
+        assert_eq!(plan.passes[0].report.get::<IndexReport>().unwrap().unposted, left);
+        world.check();
+    }
+}
+
 /// A tail is bounded by its bytes as well as by its documents: writers post what is past that.
 #[test]
 fn a_tail_of_large_texts_is_posted_by_writers() {
@@ -382,7 +398,7 @@ fn a_tail_of_large_texts_is_posted_by_writers() {
         |at: usize| (0..14_000).map(|word| format!("word{} ", (word * 7 + at) % 500)).collect::<String>();
     for part in 0..6 {
         let drafts = (part * 10..part * 10 + 10).map(|at| text(&format!("{at} {}", long(at)))).collect();
-        let how = oubliette::WriteOptions { no_dedup: true, ..oubliette::WriteOptions::default() };
+        let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
         world.ns.add_all(drafts, &how).unwrap();
     }
     let plan = world.db.maintain_with(&MaintainOptions::default().passes([Pass::Index])).unwrap();

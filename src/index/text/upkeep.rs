@@ -36,6 +36,8 @@ pub(crate) struct TextEdit {
 
 /// The number of documents that any tail may have.
 const TAIL_MIN: u32 = 4_096;
+/// The number of documents of which the tail is posted at the end of an import.
+const TAIL_WORTH_POSTING: u32 = 256;
 /// One part in this many of an index may lie in its tail.
 const TAIL_SHARE: u32 = 16;
 
@@ -45,6 +47,12 @@ const TAIL_BYTES: u64 = 2 << 20;
 /// Whether a tail is so long that writers must help.
 pub(crate) fn is_pressed(head: &TextHead) -> bool {
     waiting(head) > TAIL_MIN.max(head.posted / TAIL_SHARE) || head.waiting_bytes > TAIL_BYTES
+}
+
+/// Whether a tail is so long that the end of an import is the time to post it. A shorter one costs a search less than a
+/// commit costs.
+pub(crate) fn is_worth_posting(head: &TextHead) -> bool {
+    waiting(head) >= TAIL_WORTH_POSTING
 }
 
 /// The number of documents in a tail.
