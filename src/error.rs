@@ -35,6 +35,18 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
+    /// A run of summaries failed, and its plan could not be given up either. The plan holds its sources until it is given up or
+    /// expires.
+    #[error("{source}; plan {plan} stays open: {abort}")]
+    PlanOpen {
+        /// The plan.
+        plan: String,
+        /// Why the run failed.
+        #[source]
+        source: Box<Error>,
+        /// Why the plan could not be given up.
+        abort: Box<Error>,
+    },
     /// No memory, namespace, run or plan has this name.
     #[error("{what} not found: {name}")]
     NotFound {
@@ -290,7 +302,8 @@ impl Error {
         Error::Line { line, source: Box::new(self) }
     }
 
-    /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line.
+    /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line, and a [`Error::PlanOpen`] that of
+    /// the failure of its run.
     ///
     /// ```
     /// use oubliette::{ErrorKind, Patch};
@@ -303,7 +316,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Invalid { .. } => ErrorKind::Invalid,
-            Error::Line { source, .. } => source.kind(),
+            Error::Line { source, .. } | Error::PlanOpen { source, .. } => source.kind(),
             Error::NotFound { .. } => ErrorKind::NotFound,
             Error::KeyInOtherPartition { .. } => ErrorKind::KeyInOtherPartition,
             Error::NoEmbedder => ErrorKind::NoEmbedder,

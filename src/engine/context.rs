@@ -68,7 +68,8 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.contexts_of(name.as_str(), cursor, limit))
     }
 
-    /// The inclusion log, the earliest contexts first, at most `limit`: 1 to 10,000.
+    /// The inclusion log, the earliest contexts first, at most `limit`: 1 to 10,000. A context that is damaged is left out;
+    /// `check` tells it.
     ///
     /// ```
     /// use oubliette::memory::{ContextDraft, Inclusion};
@@ -84,6 +85,15 @@ impl<Of> Namespace<Of> {
     /// # Errors
     /// `Invalid` for a limit out of bounds or a cursor of another listing; `Corrupted`.
     pub fn contexts(&self, cursor: Option<&str>, limit: usize) -> Result<Page<ContextLog>> {
+        Ok(self.contexts_left(cursor, limit)?.0)
+    }
+
+    /// A page of the inclusion log, and the ids of its contexts that are damaged.
+    pub(crate) fn contexts_left(
+        &self,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<(Page<ContextLog>, Vec<String>)> {
         self.ask(|reader| reader.contexts(cursor, limit))
     }
 }

@@ -64,6 +64,16 @@ pub struct GcRunReport {
     pub failures: Vec<String>,
 }
 
+/// How far a run is.
+#[derive(Default)]
+struct UnderWay {
+    report: GcRunReport,
+    /// The plans that it made.
+    unfinished: Vec<RunId>,
+    /// Groups without a summary, with their plans and the reasons.
+    given_up: Vec<(RunId, String, String)>,
+}
+
 /// A summary, and what it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expanded {
@@ -98,7 +108,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Namespace::gc_plan`]; those of a write that are not about one group.
+    /// Those of [`Namespace::gc_plan`]; those of a write that are not about one group. What was planned is given up before the
+    /// call ends; `PlanOpen` where that fails too.
     pub fn gc_run(
         &self,
         summarizer: &dyn Summarizer,
@@ -124,12 +135,46 @@ impl Namespace {
         if options.dry_run {
             return self.gc_dry_run(summarizer, options);
         }
-        let mut report = GcRunReport::default();
-        let (mut unfinished, mut given_up) = (Vec::new(), Vec::new());
+        let mut under_way = UnderWay::default();
+        let ended = self.gc_rounds(summarizer, options, goes_on, &mut under_way);
+        let UnderWay { report, unfinished, given_up } = under_way;
+        // Groups that failed hold their sources until here: freed before, the next plan would take them again, and a
+        // summarizer that always fails would be asked for ever.
+        let freed = ended.and_then(|()| {
+            for (plan, group, reason) in given_up {
+                self.gc_abort(plan, Some(&group), &reason)?;
+            }
+            let over = "the run that made it is over";
+            unfinished.iter().try_for_each(|plan| self.gc_abort(*plan, None, over).map(drop))
+        });
+        let Err(source) = freed else { return Ok(report) };
+        let reason: String =
+            format!("the run that made it failed: {source}").chars().take(REASON_CHARS).collect();
+        let mut left_open = None;
+        for plan in unfinished {
+            let abort = self.gc_abort(plan, None, &reason).err();
+            left_open = left_open.or(abort.map(|abort| (plan, abort)));
+        }
+        Err(match left_open {
+            Some((plan, abort)) => {
+                Error::PlanOpen { plan: plan.to_string(), source: Box::new(source), abort: Box::new(abort) }
+            }
+            None => source,
+        })
+    }
+
+    /// Plans and commits until nothing is left to do, or `goes_on` says so.
+    fn gc_rounds(
+        &self,
+        summarizer: &dyn Summarizer,
+        options: &GcRunOptions,
+        goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
+        UnderWay { report, unfinished, given_up }: &mut UnderWay,
+    ) -> Result<()> {
         let is_full = |report: &GcRunReport| {
             options.max_groups.is_some_and(|most| report.groups >= most) || report.plans >= PLANS_MAX
         };
-        let mut is_over = is_full(&report);
+        let mut is_over = is_full(report);
         while !is_over {
             let plan = self.gc_plan(&options.plan)?;
             if plan.groups.is_empty() {
@@ -142,20 +187,12 @@ impl Namespace {
                     break;
                 }
                 report.groups += 1;
-                self.gc_one(summarizer, &plan, group, &mut report, &mut given_up)?;
-                is_over = !goes_on(&report) || is_full(&report);
+                self.gc_one(summarizer, &plan, group, report, given_up)?;
+                is_over = !goes_on(report) || is_full(report);
             }
-            is_over |= is_full(&report);
+            is_over |= is_full(report);
         }
-        // Groups that failed hold their sources until here: freed before, the next plan would take them again, and a
-        // summarizer that always fails would be asked for ever.
-        for (plan, group, reason) in given_up {
-            self.gc_abort(plan, Some(&group), &reason)?;
-        }
-        for plan in unfinished {
-            self.gc_abort(plan, None, "the run that made it is over")?;
-        }
-        Ok(report)
+        Ok(())
     }
 
     /// Commits a summary for each group of a plan that waits for one. A group without a summary is given up, and the

@@ -81,6 +81,8 @@ pub struct ExportReport {
     pub damaged: Vec<(NamespaceName, MemoryId)>,
     /// Goals that are damaged and were left out, with their namespaces.
     pub damaged_goals: Vec<(NamespaceName, GoalId)>,
+    /// Contexts of a language model that are damaged and were left out, with their namespaces.
+    pub damaged_contexts: Vec<(NamespaceName, String)>,
 }
 
 impl Export {
@@ -425,7 +427,9 @@ impl<W: Write + Seek> Lines<'_, W> {
     fn contexts(&mut self, namespace: &Of) -> Result<()> {
         let mut cursor = None;
         loop {
-            let page = namespace.contexts(cursor.as_deref(), PAGE_ROWS)?;
+            let (page, damaged) = namespace.contexts_left(cursor.as_deref(), PAGE_ROWS)?;
+            let named = damaged.into_iter().map(|context| (namespace.name().clone(), context));
+            self.report.damaged_contexts.extend(named);
             for context in page.items {
                 self.report.contexts += 1;
                 write_context(namespace.name(), &context, &mut self.line);

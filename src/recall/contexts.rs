@@ -49,11 +49,17 @@ impl Reader<'_> {
         Ok(page)
     }
 
+    /// A page of the inclusion log, and the ids of the contexts of the page that are damaged and left out.
+    ///
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing; `Corrupted`.
-    pub(crate) fn contexts(&self, cursor: Option<&str>, limit: usize) -> Result<Page<ContextLog>> {
+    pub(crate) fn contexts(
+        &self,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<(Page<ContextLog>, Vec<String>)> {
         PageRequest { limit, ..PageRequest::default() }.check()?;
-        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let Some(ns) = self.ns else { return Ok((nothing(), Vec::new())) };
         let prefix = keys::ns(ns);
         let mut walk = Walk::prefix(&prefix);
         if let Some(cursor) = cursor {
@@ -61,13 +67,16 @@ impl Reader<'_> {
         }
         let mut places = self.rows().context_places(&walk, limit + 1)?;
         let next = cut(&mut places, limit).map(|(at, context)| hex(&keys::context_time(ns, *at, context)));
-        let mut page = nothing();
+        let (mut page, mut damaged) = (nothing(), Vec::new());
         page.next = next;
         for (_, context) in places {
-            let row = sound(self.rows().context(ns, &context))?.flatten();
-            page.items.extend(row.map(|row| shown(context, row)));
+            // A place without its row is as damaged as a row that can't be read.
+            match sound(self.rows().context(ns, &context))?.flatten() {
+                Some(row) => page.items.push(shown(context, row)),
+                None => damaged.push(context),
+            }
         }
-        Ok(page)
+        Ok((page, damaged))
     }
 }
 

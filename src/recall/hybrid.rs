@@ -113,7 +113,7 @@ impl Reader<'_> {
             hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
         });
         self.leave_out_unseen(ns, &mut lexical, &candidates, weights.window_reach as usize)?;
-        let priors = Priors::of(words, weights, self.instant());
+        let priors = Priors::of(words, weights, self, ns)?;
         let spoken = match &priors {
             None => Vec::new(),
             Some(priors) => {

@@ -1,11 +1,12 @@
-//! What counts for a memory besides its words and its vector: its time, if the query names one, and by the policy its
-//! recency, trust and significance.
+//! What counts for a memory besides its words and its vector: its time, if the query names one, that it stands for
+//! others, and by the policy its recency, trust and significance.
 
 use crate::error::{Result, sound};
-use crate::model::{MemoryId, Significance, Time, Vitals};
+use crate::model::{Kind, MemoryId, Significance, Time, Vitals};
 use crate::policy;
 use crate::recall::Reader;
-use crate::store::NsId;
+use crate::store::control::{CounterSort, TOTAL};
+use crate::store::{Junction, NsId, Rows};
 use crate::text::NamedTimes;
 
 /// Milliseconds of a day.
@@ -20,7 +21,8 @@ const NO_CONFIDENCE: f32 = 0.5;
 pub(super) struct Spoken {
     /// The score of its time, if the query names one.
     pub(super) time: Option<f32>,
-    /// The score of recency, trust and significance, if the policy gives them a weight.
+    /// The score of what the memory stands for, if it is a summary, and of recency, trust and significance, if the policy
+    /// gives them a weight.
     pub(super) prior: Option<f32>,
 }
 
@@ -29,25 +31,48 @@ pub(super) struct Priors<'w> {
     weights: &'w policy::Recall,
     named: NamedTimes,
     now: Time,
+    /// What a summary gains.
+    summary: f32,
 }
 
 impl<'w> Priors<'w> {
     /// None if nothing has a weight. Then no row is read.
-    pub(super) fn of(words: &str, weights: &'w policy::Recall, now: Time) -> Option<Self> {
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(super) fn of(
+        words: &str,
+        weights: &'w policy::Recall,
+        reader: &Reader<'_>,
+        ns: NsId,
+    ) -> Result<Option<Self>> {
         let named = NamedTimes::of(words);
         let by_time = !named.is_none() && (weights.month > 0.0 || weights.day > 0.0);
         let by_row = weights.recency > 0.0 || weights.trust > 0.0 || weights.significance > 0.0;
-        (by_time || by_row).then_some(Priors { weights, named, now })
+        let summary = if has_summaries(reader, ns)? { weights.summary as f32 } else { 0.0 };
+        let counts = by_time || by_row || summary > 0.0;
+        Ok(counts.then_some(Priors { weights, named, now: reader.instant(), summary }))
     }
 
     /// What counts for one memory.
     pub(super) fn speak(&self, reader: &Reader<'_>, ns: NsId, id: MemoryId) -> Result<Spoken> {
+        // A memory that is not stored yet is a summary.
+        if reader.newcomer.is_some_and(|newcomer| newcomer.id == id) {
+            return Ok(Spoken { time: None, prior: self.gained() });
+        }
         let Some(vitals) = sound(reader.vitals(ns, id))? else { return Ok(Spoken::default()) };
         let at = vitals.happened_at.unwrap_or(vitals.created_at);
         let time = (!self.named.is_none()).then(|| self.time(at));
         let weights = [self.weights.recency, self.weights.trust, self.weights.significance];
-        let prior = weights.iter().any(|weight| *weight > 0.0).then(|| self.prior(at, &vitals));
+        let by_row = weights.iter().any(|weight| *weight > 0.0).then(|| self.prior(at, &vitals));
+        let is_summary = vitals.kind_code == Kind::Summary.code() && self.summary > 0.0;
+        let gained = if is_summary && has_sources(reader, ns, id)? { self.gained() } else { None };
+        let prior = by_row.into_iter().chain(gained).reduce(|a, b| a + b);
         Ok(Spoken { time, prior })
+    }
+
+    fn gained(&self) -> Option<f32> {
+        Some(self.summary).filter(|gained| *gained > 0.0)
     }
 
     fn time(&self, at: Time) -> f32 {
@@ -71,4 +96,19 @@ impl<'w> Priors<'w> {
         let significance = self.weights.significance * f64::from(vitals.significance.code()) / most;
         (recency + trust + significance) as f32
     }
+}
+
+/// Whether there is, or would be, a summary among the memories that are ranked.
+fn has_summaries(reader: &Reader<'_>, ns: NsId) -> Result<bool> {
+    // What was visible in the past is counted nowhere.
+    if reader.newcomer.is_some() || reader.past.is_some() {
+        return Ok(true);
+    }
+    let kind = Kind::Summary.to_string();
+    Ok(reader.rows().counter(ns, TOTAL, CounterSort::Kind as u8, &kind)?.rows > 0)
+}
+
+fn has_sources(reader: &Reader<'_>, ns: NsId, id: MemoryId) -> Result<bool> {
+    let junctions = sound(reader.rows().junctions(ns, id))?.unwrap_or_default();
+    Ok(junctions.iter().any(|row| row.sort == Junction::Source))
 }

@@ -3,8 +3,8 @@
 //! Each term of a group has a weight: how rare the term is in the group, more for names and figures. A source is worth the
 //! cube of the weight of its terms, since what answers a question is rather said in a long message than in a short
 //! one. A summary is worth, for each source, the cube of the share of its terms that the summary has, up to the share
-//! by which a source counts as told; a term counts once, so a repetition adds nothing. The sentence that adds most for
-//! each byte is taken until the budget is spent.
+//! by which a source counts as told; a term counts once, so a repetition adds nothing. What adds most for each byte is
+//! taken until the budget is spent: a sentence, or a few of one source, since each of them may be worth little alone.
 //!
 //! Sentences are shown without filler words. Numbers, names and words that deny are none.
 
@@ -38,6 +38,8 @@ const WORTH_POWER: i32 = 3;
 const SHARE_TOLD: f64 = 0.7;
 /// Sentences of a group for which a round takes one sentence more.
 const SENTENCES_A_ROUND: usize = 200;
+/// Sentences of one source that are taken together at most.
+const TOGETHER_MAX: usize = 4;
 /// Tokens of the sources of a summary, about one session of talk. A shorter group has fewer words in common that need to be
 /// said once only, and the summary of a longer one is found worse (`docs/benchmarks.md`).
 const GROUP_TOKENS: u64 = 1_000;
@@ -393,26 +395,28 @@ impl<'a> Group<'a> {
         // sentences. A large group takes several sentences a round.
         let each = 1 + self.sentences.len() / SENTENCES_A_ROUND;
         loop {
-            let mut round: Vec<(f64, usize)> = Vec::with_capacity(open.len());
-            for at in &open {
-                let Some(sentence) = self.sentences.get(*at) else { continue };
-                let bytes = self.bytes(sentence, &told.has_source);
-                if bytes <= left {
-                    round.push((told.gain(sentence) / bytes as f64, *at));
+            let mut round: Vec<(f64, Vec<usize>)> = Vec::with_capacity(open.len());
+            for of in open.chunk_by(|a, b| self.source_of(*a) == self.source_of(*b)) {
+                for some in self.together(of, &told) {
+                    let bytes = self.bytes(&some, &told.has_source);
+                    if bytes <= left {
+                        round.push((told.gain(&self.terms_of(&some)) / bytes as f64, some));
+                    }
                 }
             }
             round.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let before = chosen.len();
-            for (_, at) in round.into_iter().take(each) {
-                let Some(sentence) = self.sentences.get(at) else { continue };
-                let bytes = self.bytes(sentence, &told.has_source);
+            for (_, some) in round.into_iter().take(each) {
+                let bytes = self.bytes(&some, &told.has_source);
+                let is_taken = chosen.iter().skip(before).any(|taken| some.contains(taken));
                 // The first sentence of all may be without content.
-                if bytes > left || (told.gain(sentence) <= 0.0 && !chosen.is_empty()) {
+                let is_empty = !chosen.is_empty() && told.gain(&self.terms_of(&some)) <= 0.0;
+                if bytes > left || is_taken || is_empty {
                     continue;
                 }
                 left -= bytes;
-                told.tell(sentence);
-                chosen.push(at);
+                some.iter().filter_map(|at| self.sentences.get(*at)).for_each(|sentence| told.tell(sentence));
+                chosen.extend(some);
             }
             if chosen.len() == before {
                 chosen.sort_unstable();
@@ -422,16 +426,47 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The bytes that a sentence adds at most: with day and speaker, unless its source stands there already.
-    fn bytes(&self, sentence: &Sentence<'_>, has_source: &[bool]) -> usize {
-        let text = sentence.shown.len() + 1;
-        if has_source.get(sentence.source).copied().unwrap_or(false) {
+    fn source_of(&self, sentence: usize) -> Option<usize> {
+        self.sentences.get(sentence).map(|sentence| sentence.source)
+    }
+
+    /// What may be told next of a source of which these sentences are open: one of them, or a few that tell most that is
+    /// new for their length.
+    fn together(&self, of: &[usize], told: &Told<'_, '_>) -> Vec<Vec<usize>> {
+        let density = |at: &usize| {
+            let sentence = self.sentences.get(*at)?;
+            let is_new = |term: &&u32| !told.covered.get(**term as usize).copied().unwrap_or(true);
+            let new = sentence.terms.iter().filter(is_new).count();
+            Some((new as f64 / (sentence.shown.len() + 1) as f64, *at))
+        };
+        let mut ranked: Vec<(f64, usize)> = of.iter().filter_map(density).collect();
+        ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let most = ranked.len().min(TOGETHER_MAX);
+        let few = (2..=most).map(|count| ranked.iter().take(count).map(|(_, at)| *at).collect());
+        of.iter().map(|at| vec![*at]).chain(few).collect()
+    }
+
+    /// The terms of some sentences, each once.
+    fn terms_of(&self, some: &[usize]) -> Vec<u32> {
+        let sentences = some.iter().filter_map(|at| self.sentences.get(*at));
+        let mut terms: Vec<u32> = sentences.flat_map(|sentence| sentence.terms.iter().copied()).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+
+    /// The bytes that some sentences of one source add at most: with day and speaker, unless the source stands there
+    /// already.
+    fn bytes(&self, some: &[usize], has_source: &[bool]) -> usize {
+        let sentences = some.iter().filter_map(|at| self.sentences.get(*at));
+        let text = sentences.map(|sentence| sentence.shown.len() + 1).sum();
+        let source = some.first().and_then(|at| self.source_of(*at)).unwrap_or_default();
+        if has_source.get(source).copied().unwrap_or(false) {
             return text;
         }
-        let speaker = self.speakers.get(sentence.source).copied().flatten();
-        let begins_day = sentence.source == 0
-            || self.days.get(sentence.source) != self.days.get(sentence.source - 1)
-            || !has_source.contains(&true);
+        let speaker = self.speakers.get(source).copied().flatten();
+        let begins_day =
+            source == 0 || self.days.get(source) != self.days.get(source - 1) || !has_source.contains(&true);
         let day = if begins_day { DAY_BYTES } else { 0 };
         text + day + LINE_BYTES + speaker.map_or(0, |name| name.len() + ": ".len())
     }
@@ -491,10 +526,10 @@ impl<'g, 'a> Told<'g, 'a> {
         }
     }
 
-    /// What a sentence adds to the worth of the summary.
-    fn gain(&mut self, sentence: &Sentence<'_>) -> f64 {
+    /// What these terms, each once, add to the worth of the summary.
+    fn gain(&mut self, terms: &[u32]) -> f64 {
         let mut touched = Vec::new();
-        for term in sentence.terms.iter().map(|term| *term as usize) {
+        for term in terms.iter().map(|term| *term as usize) {
             if self.covered.get(term).copied().unwrap_or(true) {
                 continue;
             }

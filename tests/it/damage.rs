@@ -341,11 +341,11 @@ fn a_damaged_row_is_named_beside_the_others() {
     }
 }
 
-/// An export of everything names the goals and the families of messages that it leaves out, too.
+/// An export of everything names the goals, the families of messages and the contexts that it leaves out, too.
 #[test]
-fn an_export_names_a_damaged_goal_and_a_damaged_family() {
+fn an_export_names_a_damaged_goal_a_damaged_family_and_a_damaged_context() {
     let store = store();
-    for (table, left) in [("goal", [1, 0]), ("aggregate", [0, 1])] {
+    for (table, left) in [("goal", [1, 0, 0]), ("aggregate", [0, 1, 0]), ("context", [0, 0, 1])] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("memory.oub");
         std::fs::copy(&store.file, &path).unwrap();
@@ -358,11 +358,15 @@ fn an_export_names_a_damaged_goal_and_a_damaged_family() {
         let mut out = Vec::new();
         let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
         drop(snapshot);
-        assert_eq!([report.damaged_goals.len(), report.damaged.len()], left, "{table}");
-        let id = rows[0].0[4..20].to_vec();
+        let told = [report.damaged_goals.len(), report.damaged.len(), report.damaged_contexts.len()];
+        assert_eq!(told, left, "{table}");
+        // A context has the name that its caller gave it.
+        let id = if table == "context" { &rows[0].0[4..] } else { &rows[0].0[4..20] };
         let goals = report.damaged_goals.iter().map(|(of, id)| (of, id.as_bytes().to_vec()));
         let others = report.damaged.iter().map(|(of, id)| (of, id.as_bytes().to_vec()));
-        assert_eq!(goals.chain(others).collect::<Vec<_>>(), [(&name, id)], "{table}");
+        let contexts = report.damaged_contexts.iter().map(|(of, id)| (of, id.as_bytes().to_vec()));
+        let named: Vec<_> = goals.chain(others).chain(contexts).collect();
+        assert_eq!(named, [(&name, id.to_vec())], "{table}");
         db.close().unwrap();
     }
 }

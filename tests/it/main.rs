@@ -43,6 +43,8 @@ mod gc_guard;
 mod gc_model;
 #[cfg(feature = "faults")]
 mod gc_report;
+#[cfg(feature = "faults")]
+mod gc_runs;
 mod goals;
 mod graph;
 mod growth;

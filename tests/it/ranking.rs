@@ -4,7 +4,7 @@ use oubliette::clock::ManualClock;
 use oubliette::embed::HashEmbedder;
 use oubliette::memory::Significance;
 use oubliette::policy::Policy;
-use oubliette::{Database, Draft, Filter, MemoryId, Namespace, Query, Scope, Time};
+use oubliette::{Database, Draft, Filter, Kind, MemoryId, Namespace, Query, Scope, Time};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -104,6 +104,31 @@ fn priors_are_off_until_the_policy_weighs_them() {
         if prior {
             assert_eq!(found.hits[0].id, ids[1]);
         }
+    }
+}
+
+/// GC-43: a question whose evidence was compacted is answered by the summary that stands for it.
+#[test]
+fn a_summary_gains_for_standing_for_others() {
+    let mut off = Policy::default();
+    off.recall.summary = 0.0;
+    for (policy, prior) in [(Policy::default(), Some(0.2)), (off, None)] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open(&folder, policy);
+        let summary = |words: &str, sources: Vec<MemoryId>| {
+            let mut draft = Draft::new(words).kind(Kind::Summary);
+            draft.sources = Some(sources);
+            ns(&db).add(draft).unwrap().id
+        };
+        let turn = ns(&db).add("Ben: the deploy key rotates on Monday").unwrap().id;
+        let with = summary("the week: Ben spoke about a deploy key and about lunch", vec![turn]);
+        let without = summary("the month: Ben spoke about a deploy key and about supper", vec![]);
+        let found = ns(&db).search(Query::text("when does the deploy key rotate")).unwrap().hits;
+        let gained = |id| found.iter().find(|hit| hit.id == id).unwrap().signals.prior;
+        assert_eq!([with, turn, without].map(gained), [prior, None, None]);
+        let score = |id| found.iter().find(|hit| hit.id == id).unwrap().score;
+        let more = score(with) - score(without);
+        assert!((more - prior.unwrap_or(0.0)).abs() < 1e-5, "of two that say as much: {found:?}");
     }
 }
 

@@ -221,6 +221,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         "bytes": bytes,
         "replaced": replaced,
         "damaged_goals": report.damaged_goals.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
+        "damaged_contexts": report.damaged_contexts.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
     output.done(&document, |_| {
@@ -244,8 +245,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
 /// What an export has left out, on standard error.
 fn tell_damaged(report: &ExportReport, output: Output<'_>) {
     let goals = report.damaged_goals.iter().map(|(namespace, id)| (namespace, format!("goal {id}")));
+    let contexts = report.damaged_contexts.iter().map(|(namespace, id)| (namespace, format!("context {id}")));
     let others = report.damaged.iter().map(|(namespace, id)| (namespace, id.to_string()));
-    for (namespace, id) in others.chain(goals) {
+    for (namespace, id) in others.chain(goals).chain(contexts) {
         output.aside(&format!("damaged, left out: {namespace} {id}; `check` says what is damaged"));
     }
 }

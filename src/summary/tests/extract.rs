@@ -38,6 +38,18 @@ fn what_is_said_twice_is_kept_once() {
     assert!(found.entities.contains(&"Ann".to_owned()));
 }
 
+/// One sentence of the first source is worth less for its length than the second source, and both are worth more.
+#[test]
+fn a_source_in_two_sentences_is_told_as_a_whole() {
+    let texts = [
+        "Granite lantern harvest pottery compass blanket. Thunder cabinet mustard village sapphire orchard.",
+        "Fox jug elm kite yarn moss clay drum lamp.",
+        &"It was so, and she was there with them. ".repeat(5),
+    ];
+    let found = summary(&pack(&texts), 0.2);
+    assert_eq!(found.summary, [format!("1970-01-01 {}", texts[0])]);
+}
+
 #[test]
 fn a_text_without_a_word_for_a_topic_has_its_day() {
     let found = summary(&pack(&["x".repeat(100).as_str(), "y".repeat(300).as_str()]), 0.5);
