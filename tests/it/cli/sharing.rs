@@ -11,7 +11,7 @@ use super::sandbox::{NOW, Sandbox};
 use serde_json::{Value, json};
 
 /// A process that is spoken to in lines.
-struct Session {
+pub(super) struct Session {
     child: Child,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
@@ -19,7 +19,7 @@ struct Session {
 
 impl Session {
     /// Starts a command on `m.oub`, at the fixed instant.
-    fn begin(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(super) fn begin(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut all = vec!["--db", "m.oub", "--json", "--now", NOW];
         all.extend(arguments);
         let mut child = sandbox.spawn(&all);
@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// A process that has the file open, and answers calls of tools.
-    fn owner(sandbox: &Sandbox) -> Self {
+    pub(super) fn owner(sandbox: &Sandbox) -> Self {
         let mut owner = Session::begin(sandbox, &["tool"]);
         owner.ask(r#"{"type":"tool_call","name":"memory.gc_report","args":{}}"#);
         assert!(sandbox.path("m.oub.sock").exists());
@@ -37,19 +37,19 @@ impl Session {
     }
 
     /// Sends a line.
-    fn send(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Sends a line, and gives the line that answers it.
     #[track_caller]
-    fn ask(&mut self, line: &str) -> Value {
+    pub(super) fn ask(&mut self, line: &str) -> Value {
         self.send(line);
         self.hear()
     }
 
     #[track_caller]
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         let mut answer = String::new();
         self.out.read_line(&mut answer).unwrap();
         serde_json::from_str(&answer).unwrap_or_else(|why| panic!("{why}: {answer:?}, {}", self.complaint()))
@@ -64,13 +64,13 @@ impl Session {
 
     /// Hangs up and waits for the end.
     #[track_caller]
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         self.input = None;
         assert!(self.child.wait().unwrap().success());
     }
 
     /// SIGKILL.
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -78,13 +78,13 @@ impl Session {
 
 /// The file is whole, and has this many memories.
 #[track_caller]
-fn has_whole(sandbox: &Sandbox, live: u64) {
+pub(super) fn has_whole(sandbox: &Sandbox, live: u64) {
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
     assert_eq!(sandbox.document(&["stats"])["memories"]["live"], live);
 }
 
 /// A store with three memories, of which one carries bytes.
-fn filled() -> Sandbox {
+pub(super) fn filled() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.fill();
     sandbox.write("payload.bin", b"\x00\xff");

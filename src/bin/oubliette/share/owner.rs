@@ -1,7 +1,7 @@
 //! The owner: answers other processes while it has the file open.
 
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,13 +28,32 @@ const UNREAD: Duration = Duration::from_secs(60);
 /// A listener beside the file.
 pub(super) struct Owner {
     answering: Arc<Answering>,
-    socket: PathBuf,
+    socket: Socket,
+}
+
+/// The name of a listener, and which file it stood for then.
+struct Socket {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Socket {
+    /// Takes the name away, unless another owner has put its own socket there.
+    fn remove(&self) -> std::io::Result<()> {
+        let found = std::fs::symlink_metadata(&self.path)?;
+        match (found.dev(), found.ino()) == (self.device, self.inode) {
+            true => std::fs::remove_file(&self.path),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What the threads of guests share.
 struct Answering {
     host: Mutex<Option<Arc<Host>>>,
     work: Work,
+    /// Nobody more is answered: the process ends, or another file has the name.
     ending: AtomicBool,
     guests: Mutex<usize>,
     gone: Condvar,
@@ -50,7 +69,8 @@ impl Owner {
             return Err("with --durability batch an answer may be lost, and others would not know".to_owned());
         }
         let socket = socket_of(database.path()).ok_or("the file has no place")?;
-        let listener = bind(&socket).map_err(|why| format!("{}: {why}", socket.display()))?;
+        let bound = bind(&socket).map_err(|why| format!("{}: {why}", socket.display()));
+        let (listener, socket) = bound?;
         let answering = Arc::new(Answering {
             host: Mutex::new(Some(Arc::new(Host::new(database.clone(), terms)))),
             work,
@@ -69,12 +89,12 @@ impl Owner {
         }
     }
 
-    /// Takes nobody more, answers whom it has begun with, and takes the socket away. The lock of the file is still held, so the socket is
-    /// this process's own.
+    /// Takes nobody more, answers whom it has begun with, and takes the socket away. The lock of the file is still held, so nobody puts a
+    /// socket there meanwhile unless another file has the name.
     pub(super) fn end(self) {
         let mut guests = self.answering.guests();
         self.answering.ending.store(true, Ordering::SeqCst);
-        if let Err(why) = std::fs::remove_file(&self.socket) {
+        if let Err(why) = self.socket.remove() {
             tracing::debug!(%why, "the socket is left behind; the next owner replaces it");
         }
         while *guests > 0 {
@@ -86,7 +106,7 @@ impl Owner {
 
 /// A listener with this name, for this user alone. It is made in a folder that nobody else can look into, so that there is no instant at
 /// which another user could reach it.
-fn bind(socket: &Path) -> std::io::Result<UnixListener> {
+fn bind(socket: &Path) -> std::io::Result<(UnixListener, Socket)> {
     match std::fs::symlink_metadata(socket) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(std::io::Error::new(ErrorKind::AlreadyExists, "another sort of file has its name"));
@@ -101,8 +121,9 @@ fn bind(socket: &Path) -> std::io::Result<UnixListener> {
     std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o600))?;
     // A name that is too long for a guest to connect to is found here.
     std::os::unix::net::SocketAddr::from_pathname(socket)?;
+    let made = std::fs::symlink_metadata(&draft)?;
     std::fs::rename(&draft, socket)?;
-    Ok(listener)
+    Ok((listener, Socket { path: socket.to_owned(), device: made.dev(), inode: made.ino() }))
 }
 
 impl Answering {
@@ -110,8 +131,20 @@ impl Answering {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn host(&self) -> Option<Arc<Host>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn is_ending(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Whether nobody more is answered. Guests look for the file by its name, so they are sent on once that leads to another one.
+    fn looks_to_end(&self) -> bool {
+        if !self.is_ending() && self.host().is_some_and(|host| host.is_replaced()) {
+            self.ending.store(true, Ordering::SeqCst);
+        }
+        self.is_ending()
     }
 
     fn accept(self: &Arc<Self>, listener: &UnixListener) {
@@ -121,6 +154,10 @@ impl Answering {
                 std::thread::sleep(LOOK);
                 continue;
             };
+            // Without the listener nobody reaches the socket, whoever's name it has.
+            if self.looks_to_end() {
+                return;
+            }
             let mut guests = self.guests();
             if self.is_ending() {
                 return;
@@ -173,7 +210,7 @@ impl Guest {
         far.send(Sort::Greeting, &Greeting::ours().bytes())?;
         let order = far.expect(Sort::Order)?;
         let order: Order = postcard::from_bytes(&order).map_err(std::io::Error::other)?;
-        let host = self.0.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let host = self.0.host().filter(|_| !self.0.looks_to_end());
         let caller = Caller::far(order.surroundings, Box::new(Arc::clone(&far)));
         let ended = match host {
             Some(host) => (self.0.work)(order.words, caller, host),
@@ -279,13 +316,14 @@ impl Streams for Arc<Far> {
                 self.wait(Sort::Input, waited_for)
             }
             Portion::Line => {
+                let ending = || self.answering.looks_to_end();
                 if ending() {
                     return Err(hand_over());
                 }
                 self.send(Sort::MoreOfLine, &[])?;
                 self.wait(
                     Sort::Input,
-                    |_, nothing| if ending() && nothing { Err(hand_over()) } else { Ok(()) },
+                    |_, nothing| if nothing && ending() { Err(hand_over()) } else { Ok(()) },
                 )
             }
         }
