@@ -73,6 +73,16 @@ impl Store {
     /// # Errors
     /// `Io` when the name can't be looked at.
     pub(crate) fn is_replaced(&self) -> Result<bool> {
+        if !self.is_replaced_now()? {
+            return Ok(false);
+        }
+        // A compaction gives the name to its copy before it has that open in the place of the file.
+        let _one = self.writer.lock();
+        self.is_replaced_now()
+    }
+
+    /// [`Store::is_replaced`] for whoever holds the writer's lock.
+    fn is_replaced_now(&self) -> Result<bool> {
         match self.is_in_place() {
             Ok(in_place) => Ok(!in_place),
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -85,7 +95,7 @@ impl Store {
     /// # Errors
     /// `Unavailable`; `Io` when the name can't be looked at.
     pub(super) fn refuse_replaced(&self) -> Result<()> {
-        if !self.is_replaced()? {
+        if !self.is_replaced_now()? {
             return Ok(());
         }
         let path = self.path().display();

@@ -83,7 +83,10 @@ fn nothing_is_written_to_a_file_that_has_lost_its_name() {
     assert!(!db.is_replaced().unwrap());
     add(&db, "moved").unwrap();
     db.close().unwrap();
-    assert!(has(&open(&folder.path().join("elsewhere.oub"), WAYS[0], &SeamDisk::default()).unwrap(), "moved"));
+    assert!(has(
+        &open(&folder.path().join("elsewhere.oub"), WAYS[0], &SeamDisk::default()).unwrap(),
+        "moved"
+    ));
 }
 
 /// A1: one opens the file, another compacts before the first has its lock: the first must not write to the file that has
