@@ -41,6 +41,13 @@ impl Session {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// Sends the same bytes again and again, and says how often they were taken.
+    #[cfg(target_os = "linux")]
+    pub(super) fn flood(&mut self, bytes: &[u8], most: usize) -> usize {
+        let input = self.input.as_mut().unwrap();
+        (0..most).take_while(|_| input.write_all(bytes).is_ok()).count()
+    }
+
     /// Sends a line, and gives the line that answers it.
     #[track_caller]
     pub(super) fn ask(&mut self, line: &str) -> Value {
@@ -60,6 +67,19 @@ impl Session {
         self.input = None;
         self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
         told
+    }
+
+    /// The most memory that it has had, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    /// Ends its input.
+    pub(super) fn hang_up(&mut self) {
+        self.input = None;
     }
 
     /// Hangs up and waits for the end.
@@ -410,7 +430,7 @@ fn whisper(sandbox: &Sandbox, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A frame as it is sent.
-fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
     let mut frame = vec![sort];
     frame.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
     frame.extend(bytes);
@@ -421,7 +441,7 @@ fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
 fn garbage_is_refused_and_harms_nobody() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
-    let greeting = json!({ "protocol": 1, "program": env!("CARGO_PKG_VERSION") }).to_string();
+    let greeting = json!({ "protocol": 2, "program": env!("CARGO_PKG_VERSION") }).to_string();
     let greeting = frame(1, greeting.as_bytes());
     // No frames, a frame of 4 GiB, a frame that another sort is due for, and an order that is none.
     assert_eq!(whisper(&sandbox, b"GET / HTTP/1.1\r\n\r\n"), b"");
@@ -434,7 +454,7 @@ fn garbage_is_refused_and_harms_nobody() {
     let flood = vec![2; 8 << 20];
     assert_eq!(whisper(&sandbox, &[greeting.clone(), flood].concat()), greeting);
     // Another version is told which it met.
-    let other = json!({ "protocol": 1, "program": "9.9.9" }).to_string();
+    let other = json!({ "protocol": 2, "program": "9.9.9" }).to_string();
     let heard = String::from_utf8_lossy(&whisper(&sandbox, &frame(1, other.as_bytes()))).into_owned();
     assert!(heard.contains("9.9.9") && heard.contains(env!("CARGO_PKG_VERSION")), "{heard}");
     // Somebody who says nothing is not waited for when the owner ends.
