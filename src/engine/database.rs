@@ -62,6 +62,30 @@ impl Database {
         self.inner.store.path()
     }
 
+    /// Whether another file has taken the name of the one that is open. Writes are refused then as `Unavailable`; a handle that is opened now
+    /// finds the other file. False while the name is free, and where the system does not tell files apart.
+    ///
+    /// ```
+    /// use oubliette::{Database, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let [path, copy] = ["m.oub", "copy.oub"].map(|name| folder.path().join(name));
+    /// let db = Database::open(&path)?;
+    /// db.backup(&copy)?;
+    /// assert!(!db.is_replaced()?);
+    /// # #[cfg(unix)] {
+    /// std::fs::rename(&copy, &path)?;
+    /// assert!(db.is_replaced()?);
+    /// assert_eq!(db.namespace("team")?.add("It rains").unwrap_err().kind(), ErrorKind::Unavailable);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io` when the name can't be looked at.
+    pub fn is_replaced(&self) -> Result<bool> {
+        self.inner.store.is_replaced()
+    }
+
     /// Version of the file format.
     ///
     /// ```

@@ -5,18 +5,29 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
+/// Links that lead from one name to the next, as many as Linux follows.
+const LINKS_FOLLOWED_MAX: usize = 40;
+/// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
+const NAMES_TRIED_MAX: usize = 1 << 10;
+/// Numbers the files of this process.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
 /// A file under construction. Dropped without [`Target::finish`] it leaves nothing.
 ///
-/// What is there and is no regular file, such as a pipe, is written to directly.
+/// A link stays, and the file that it leads to is made or replaced. What is there and is no regular file, such as a pipe, and
+/// an open file of a process, such as `/dev/stdout`, is written to directly, behind what is in it.
 #[derive(Debug)]
 pub struct Target {
     writer: Option<BufWriter<File>>,
     path: PathBuf,
-    /// The name it has until it is whole; none for what is no regular file.
-    temporary: Option<PathBuf>,
+    /// The name it has until it is whole, and the name that it gets; none for what is written to directly.
+    names: Option<(PathBuf, PathBuf)>,
+    /// Whether all bytes go to the end of a file.
+    appends: bool,
 }
 
 impl Target {
@@ -39,20 +50,15 @@ impl Target {
     /// `Io`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let special = std::fs::metadata(&path).is_ok_and(|found| !found.is_file());
-        if special {
-            let file = OpenOptions::new().write(true).open(&path);
+        let Some(meant) = followed(&path).map_err(|source| io("find", &path, source))? else {
+            let file = OpenOptions::new().append(true).open(&path);
             let file = file.map_err(|source| io("open", &path, source))?;
-            return Ok(Target { writer: Some(BufWriter::new(file)), path, temporary: None });
-        }
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&temporary).map_err(|source| io("create", &temporary, source))?;
-        Ok(Target { writer: Some(BufWriter::new(file)), path, temporary: Some(temporary) })
+            let appends = file.metadata().map_err(|source| io("look at", &path, source))?.is_file();
+            return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
+        };
+        let (file, temporary) = create_beside(&meant)?;
+        let names = Some((temporary, meant));
+        Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
 
     /// Where it will lie.
@@ -87,14 +93,14 @@ impl Target {
     pub fn finish(mut self) -> Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.flush().map_err(|source| io("write", &self.path, source))?;
-        let Some(temporary) = &self.temporary else { return Ok(()) };
-        writer.get_ref().sync_all().map_err(|source| io("sync", temporary, source))?;
+        let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
+        writer.get_ref().sync_all().map_err(|source| io("sync", &temporary, source))?;
         drop(writer);
-        std::fs::rename(temporary, &self.path).map_err(|source| io("rename", &self.path, source))?;
-        self.temporary = None;
+        std::fs::rename(&temporary, &meant).map_err(|source| io("rename", &meant, source))?;
+        self.names = None;
         #[cfg(unix)]
-        if let Some(folder) = self.path.parent() {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        {
+            let folder = folder_of(&meant);
             let synced = File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|source| io("sync", folder, source))?;
         }
@@ -118,13 +124,17 @@ impl Write for Target {
 
 impl Seek for Target {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        if self.appends {
+            let why = "what is written behind other bytes can't be gone back in";
+            return Err(std::io::Error::new(std::io::ErrorKind::NotSeekable, why));
+        }
         self.writer()?.seek(to)
     }
 }
 
 impl Drop for Target {
     fn drop(&mut self) {
-        if let Some(temporary) = self.temporary.take() {
+        if let Some((temporary, _)) = self.names.take() {
             self.writer = None;
             // Nothing more can be done where even this is refused.
             let _ = std::fs::remove_file(temporary);
@@ -132,6 +142,132 @@ impl Drop for Target {
     }
 }
 
+/// The file that a name means, behind every link; none for what is written to directly. An open file of a process has no name that could
+/// be given to another: its place among the open files looks like a link.
+fn followed(path: &Path) -> std::io::Result<Option<PathBuf>> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_FOLLOWED_MAX {
+        // The folder is there, or whoever makes the file says that it is not.
+        if std::fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
+            return Ok(None);
+        }
+        match std::fs::read_link(&path) {
+            Ok(target) => path = folder_of(&path).join(target),
+            Err(_) if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) => return Ok(None),
+            Err(_) => return Ok(Some(path)),
+        }
+    }
+    Err(std::io::Error::other("too many links on the way to the file"))
+}
+
+/// An empty file with a name of its own, which only its owner can read.
+fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut tried = 0;
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        tried += 1;
+        match options.open(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES_TRIED_MAX => {}
+            Err(why) => return Err(io("create", &temporary, why)),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn io(action: &'static str, path: &Path, source: std::io::Error) -> Error {
     Error::Io { action, path: path.to_owned(), source }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::Target;
+    use std::io::{Read, Seek, SeekFrom, Write};
+    use std::os::fd::AsRawFd;
+    use std::path::Path;
+
+    fn written(path: &Path, bytes: &[u8]) {
+        let mut target = Target::create(path).unwrap();
+        target.write_all(bytes).unwrap();
+        target.finish().unwrap();
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_link_stays_and_the_file_behind_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("below")).unwrap();
+        std::fs::write(at("below/file"), "old").unwrap();
+        std::os::unix::fs::symlink("below/next", at("link")).unwrap();
+        std::os::unix::fs::symlink("file", at("below/next")).unwrap();
+        written(&at("link"), b"new");
+        assert!(at("link").is_symlink() && at("below/next").is_symlink());
+        assert_eq!(std::fs::read(at("below/file")).unwrap(), b"new");
+        // A link to a file that is yet to be made.
+        std::os::unix::fs::symlink("below/made", at("dangling")).unwrap();
+        written(&at("dangling"), b"made");
+        assert_eq!(std::fs::read(at("below/made")).unwrap(), b"made");
+        std::os::unix::fs::symlink("round", at("round")).unwrap();
+        assert!(Target::create(at("round")).unwrap_err().to_string().contains("too many links"));
+        assert_eq!(names(folder.path()), ["below", "dangling", "link", "round"]);
+        assert_eq!(names(&at("below")), ["file", "made", "next"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_open_file_is_written_to_behind_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut out = std::fs::File::create(&path).unwrap();
+        out.write_all(b"before ").unwrap();
+        for name in [format!("/dev/fd/{}", out.as_raw_fd()), format!("/proc/self/fd/{}", out.as_raw_fd())] {
+            written(name.as_ref(), b"written ");
+        }
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(format!("/dev/fd/{}", out.as_raw_fd()), &link).unwrap();
+        written(&link, b"linked");
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&path).unwrap(), b"before written written linked");
+        let mut target = Target::create(&link).unwrap();
+        assert!(target.seek(SeekFrom::Start(0)).is_err(), "it would overwrite what was there");
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        written(format!("/dev/fd/{}", writer.as_raw_fd()).as_ref(), b"piped");
+        drop(writer);
+        let mut piped = String::new();
+        reader.read_to_string(&mut piped).unwrap();
+        assert_eq!(piped, "piped");
+        assert_eq!(names(folder.path()), ["link", "out"]);
+    }
+
+    #[test]
+    fn several_files_of_one_name_are_made_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut first = Target::create(&path).unwrap();
+        let mut second = Target::create(&path).unwrap();
+        first.write_all(b"first").unwrap();
+        second.write_all(b"second").unwrap();
+        first.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+        second.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"second");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
 }

@@ -12,7 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of `unit`; `Retry` when the storage failed and the handle has recovered; `Unavailable` when it could
-    /// not; `ReadOnly`, `Closed`.
+    /// not, and when another file has the name; `ReadOnly`, `Closed`.
     pub(crate) fn write<R>(
         &self,
         durability: Durability,
@@ -30,6 +30,7 @@ impl Store {
     ) -> Result<Written<R>> {
         // A lost file is opened first: the name that is synced next is that of the file to which the commit goes.
         self.recover_locked()?;
+        self.refuse_replaced()?;
         self.sync_name()?;
         let nonce = self.next_nonce();
         // A commit without a sync is no commit for the processes that read beside this one.

@@ -63,9 +63,10 @@ impl Store {
     /// snapshot.
     ///
     /// # Errors
-    /// `Io` when the disk is full or refuses; the database is then as it was.
+    /// `Io` when the disk is full or refuses, `Unavailable` when another file has the name; the database is then as it was.
     pub(crate) fn compact(&self, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
         let _one = self.writer.lock();
+        self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
         let bytes_before = self.file_bytes()?;
@@ -76,6 +77,8 @@ impl Store {
                 // The copy is opened, and so locked, before it takes the name: no other process can come between.
                 let database = start(file.backend, &self.options, &draft)?;
                 let nonce = Snapshot::new(fenced("file", &[], || database.begin_read())?, 0).clock()?.nonce;
+                // Copying takes time, and the name is not to be taken from whoever got it meanwhile.
+                self.refuse_replaced()?;
                 self.disk.rename(&draft, &path).map_err(|why| Error::io("replace", &path, why))?;
                 Ok((database, file.id, nonce))
             });

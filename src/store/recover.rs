@@ -67,6 +67,42 @@ impl Store {
         Ok(named == *self.id.lock())
     }
 
+    /// Whether another file has the name of the one that is open. A file whose name is free is still found by whoever has it open, and one
+    /// that was moved by whoever knows its new name.
+    ///
+    /// # Errors
+    /// `Io` when the name can't be looked at.
+    pub(crate) fn is_replaced(&self) -> Result<bool> {
+        if !self.is_replaced_now()? {
+            return Ok(false);
+        }
+        // A compaction gives the name to its copy before it has that open in the place of the file.
+        let _one = self.writer.lock();
+        self.is_replaced_now()
+    }
+
+    /// [`Store::is_replaced`] for whoever holds the writer's lock.
+    fn is_replaced_now(&self) -> Result<bool> {
+        match self.is_in_place() {
+            Ok(in_place) => Ok(!in_place),
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Refuses to write to a file whose name another one has: whoever reads by the name would never find what was acknowledged.
+    ///
+    /// # Errors
+    /// `Unavailable`; `Io` when the name can't be looked at.
+    pub(super) fn refuse_replaced(&self) -> Result<()> {
+        if !self.is_replaced_now()? {
+            return Ok(());
+        }
+        let path = self.path().display();
+        let why = format!("another file has taken the name {path} since this one was opened; open it again");
+        Err(Error::Unavailable { why })
+    }
+
     /// The mark of the next commit.
     pub(super) fn next_nonce(&self) -> Nonce {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);

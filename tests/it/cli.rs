@@ -7,6 +7,8 @@ mod flags;
 mod fsck;
 mod gc;
 mod goal;
+#[cfg(unix)]
+mod guests;
 #[cfg(all(unix, feature = "mcp-http"))]
 mod http;
 mod index;

@@ -246,6 +246,35 @@ fn whoever_hangs_up_or_reads_nothing_harms_nobody() {
 }
 
 #[test]
+fn whoever_begins_and_says_no_more_is_let_go() {
+    let world = World::new();
+    let served = Served::new(&world);
+    let client = Client::new(&served);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let whole = head(served.address, "POST", &[("Mcp-Session-Id", &client.1)], Some(list.len()));
+    let half = &whole[..whole.len() / 2];
+    // Nothing, half a line, half a head, and half a message: each keeps one of the few places.
+    let begun = Instant::now();
+    let silent: Vec<_> = ["", "POST", half, &format!("{whole}{}", &list[..10])]
+        .into_iter()
+        .map(|said| {
+            let mut stream = served.connect();
+            stream.write_all(said.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for (stream, said) in silent.into_iter().zip(["nothing", "half a line", "half a head", "half a message"])
+    {
+        let status = hear(stream).status;
+        let waited = begun.elapsed();
+        assert!([0, 408].contains(&status), "{said}: {status}");
+        let due = Duration::from_secs(25)..Duration::from_secs(50);
+        assert!(due.contains(&waited), "{said}: {waited:?}");
+    }
+    client.done("memory_stats", json!({}));
+}
+
+#[test]
 fn connections_are_bounded_and_one_more_is_told() {
     let world = World::new();
     let served = Served::new(&world);

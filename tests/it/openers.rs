@@ -52,6 +52,43 @@ fn clean(db: &Database) {
     assert!(report.ok, "{:#?}", report.findings);
 }
 
+/// A backup that is moved over the file of an open handle: nothing is acknowledged that the name does not lead to, and the
+/// backup is not overwritten.
+#[test]
+fn nothing_is_written_to_a_file_that_has_lost_its_name() {
+    for way in WAYS {
+        let (folder, path) = fresh();
+        let copy = folder.path().join("copy.oub");
+        let db = open(&path, way, &SeamDisk::default()).unwrap();
+        add(&db, "before").unwrap();
+        db.backup(&copy).unwrap();
+        std::fs::rename(&copy, &path).unwrap();
+        let moved = std::fs::read(&path).unwrap();
+        assert!(db.is_replaced().unwrap());
+        assert_eq!(add(&db, "lost").unwrap_err().kind(), ErrorKind::Unavailable, "{way:?}");
+        let refused = db.compact().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+        assert!(std::fs::read(&path).unwrap() == moved, "the file that was moved here is as it was");
+        assert!(has(&db, "before") && !has(&db, "lost"));
+        drop(db);
+        assert_eq!(names(folder.path()), ["m.oub"]);
+        let db = open(&path, way, &SeamDisk::default()).unwrap();
+        add(&db, "after").unwrap();
+        assert!(has(&db, "before") && has(&db, "after"));
+    }
+    // A name that is free, and one that was moved, are no reason to refuse.
+    let (folder, path) = fresh();
+    let db = open(&path, WAYS[0], &SeamDisk::default()).unwrap();
+    std::fs::rename(&path, folder.path().join("elsewhere.oub")).unwrap();
+    assert!(!db.is_replaced().unwrap());
+    add(&db, "moved").unwrap();
+    db.close().unwrap();
+    assert!(has(
+        &open(&folder.path().join("elsewhere.oub"), WAYS[0], &SeamDisk::default()).unwrap(),
+        "moved"
+    ));
+}
+
 /// A1: one opens the file, another compacts before the first has its lock: the first must not write to the file that has
 /// lost its name.
 #[test]

@@ -3,6 +3,8 @@
 //! A command is typed at this process, or at another one that has handed it over (`share`). What a command reads of its surroundings and
 //! what it shows goes through this file, so that both give the same answers.
 
+mod process;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, IsTerminal, Read, Write};
@@ -11,6 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comfy_table::Table;
+use jiff::tz::TimeZone;
+use oubliette::Result;
+
+use self::process::Process;
 
 /// Bytes that are asked of another process at once.
 const CHUNK: usize = 64 << 10;
@@ -81,6 +87,9 @@ pub(crate) struct Surroundings {
     /// The folder that its relative paths start from.
     pub(crate) folder: PathBuf,
     pub(crate) variables: HashMap<OsString, OsString>,
+    process: Process,
+    /// The name of its time zone, or the rules of one as `TZ` says them; none where it can't tell.
+    zone: Option<String>,
     /// Whether its standard input is a terminal.
     pub(crate) asks: bool,
     /// Whether its standard error is one.
@@ -96,11 +105,19 @@ impl Surroundings {
         Ok(Surroundings {
             folder: folder()?,
             variables: std::env::vars_os().collect(),
+            process: Process::here(),
+            zone: zone(),
             asks: std::io::stdin().is_terminal(),
             tells: caller.has_terminal(),
             columns: caller.columns(),
         })
     }
+}
+
+/// The time zone of this process, for another one.
+fn zone() -> Option<String> {
+    let named = TimeZone::system().iana_name().map(str::to_owned);
+    named.or_else(|| std::env::var("TZ").ok())
 }
 
 /// The folder of this process. One that was removed has no name, and nothing lies in it; so it is told as a place where
@@ -162,6 +179,17 @@ impl Caller {
         self.far_side().map_or(Path::new(""), |far| &far.surroundings.folder)
     }
 
+    /// A path as it is meant where it was typed, for this process.
+    ///
+    /// # Errors
+    /// `Invalid` for an open file of another process that can't be reached from here.
+    pub(crate) fn meant(&self, path: &Path) -> Result<PathBuf> {
+        match self.far_side().map(|far| &far.surroundings) {
+            Some(theirs) => theirs.process.meant(theirs.folder.join(path)),
+            None => Ok(path.to_owned()),
+        }
+    }
+
     /// A path as it was typed.
     pub(crate) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
         self.far_side().and_then(|far| path.strip_prefix(&far.surroundings.folder).ok()).unwrap_or(path)
@@ -173,6 +201,13 @@ impl Caller {
             Some(far) => far.surroundings.variables.get(OsStr::new(name)).cloned(),
             None => std::env::var_os(name),
         }
+    }
+
+    /// The time zone that instants are told in.
+    pub(crate) fn zone(&self) -> TimeZone {
+        let theirs = self.far_side().and_then(|far| far.surroundings.zone.as_deref());
+        let known = |zone: &str| TimeZone::get(zone).or_else(|_| TimeZone::posix(zone));
+        theirs.map_or_else(TimeZone::system, |zone| known(zone).unwrap_or(TimeZone::UTC))
     }
 
     /// Standard input.

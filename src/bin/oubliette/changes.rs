@@ -28,7 +28,7 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -
     let rows = page.changes.iter().map(|change| {
         vec![
             change.seq.to_string(),
-            story::when(change.at, place.now()),
+            story::when(change.at, &place.present()),
             change.op.to_string(),
             change.id.map(|id| id.to_string()).unwrap_or_default(),
             change.fields.join(" "),

@@ -49,7 +49,7 @@ pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     lines.extend(runs.iter().map(|run| {
         let undo =
             if run.can_be_undone { format!("; `undo {}` takes it back", run.id) } else { String::new() };
-        format!("  {} {}, {}{undo}", run.sort, story::when(run.started_at, place.now()), run.status)
+        format!("  {} {}, {}{undo}", run.sort, story::when(run.started_at, &place.present()), run.status)
     }));
     lines.extend(try_these(&[
         ("search \"what was decided\"", "finds memories by words and meaning"),

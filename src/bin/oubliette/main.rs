@@ -184,10 +184,10 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
                 return Ended::Exit(output::report(&failure, wants_json(&words), &caller));
             }
         };
-        arguments.start_from(caller.folder());
+        let meant = arguments.mean(|path| caller.meant(path)).map_err(Failure::from);
         let Global { json, quiet, verbose, .. } = arguments.global;
         let output = Output { json, quiet, verbose, caller: &caller };
-        let place = Place::of_guest(&arguments.global, Arc::clone(&caller), host);
+        let place = meant.and_then(|()| Place::of_guest(&arguments.global, Arc::clone(&caller), host));
         let done = place.and_then(|place| run(arguments.command.as_ref(), &Arc::new(place), output));
         ended(done.map(|()| 0), output)
     })

@@ -14,6 +14,7 @@ use crate::caller::Caller;
 use crate::embedder;
 use crate::output::Failure;
 use crate::share::{Extra, Host, Sharing, Terms, Work};
+use crate::story::Present;
 
 /// Name of the config file.
 const CONFIG: &str = "oubliette.toml";
@@ -164,6 +165,11 @@ impl Place {
             _ => None,
         };
         self.terms.now.or_else(of_host).unwrap_or_else(|| SystemClock.now())
+    }
+
+    /// The present instant, for whoever typed the command to read of.
+    pub(crate) fn present(&self) -> Present {
+        Present { at: self.now(), zone: self.caller.zone() }
     }
 
     /// The file, if one was named.

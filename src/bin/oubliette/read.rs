@@ -4,7 +4,7 @@ use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions};
 use oubliette::tools::explanation_json;
-use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State, Time};
+use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -46,7 +46,7 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
-    raw(output, &text, carries, place.now())
+    raw(output, &text, carries, &place.present())
 }
 
 /// The visible memory that stands in the end in the place of one that is not live.
@@ -63,7 +63,7 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
-fn raw(output: Output<'_>, text: &str, carries: bool, now: Time) -> Done {
+fn raw(output: Output<'_>, text: &str, carries: bool, now: &story::Present) -> Done {
     if output.json {
         return output.line(text);
     }
@@ -204,7 +204,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     let row = |event: &Event| {
         vec![
             event.id.to_string(),
-            story::when(event.ts, place.now()),
+            story::when(event.ts, &place.present()),
             event.channel.clone().unwrap_or_default(),
             event.author_kind.to_string(),
             event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
@@ -235,8 +235,8 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
             aggregate.id.to_string(),
             aggregate.scope.clone().unwrap_or_default(),
             aggregate.dup_count.to_string(),
-            story::when(aggregate.ts_first, place.now()),
-            story::when(aggregate.ts_last, place.now()),
+            story::when(aggregate.ts_first, &place.present()),
+            story::when(aggregate.ts_last, &place.present()),
             aggregate.example_snippets.first().map(|text| short(text, 60)).unwrap_or_default(),
         ]
     };
@@ -265,7 +265,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
         vec![
             tombstone.id.to_string(),
             tombstone.reason.as_str().to_owned(),
-            story::when(tombstone.deleted_at, place.now()),
+            story::when(tombstone.deleted_at, &place.present()),
         ]
     });
     output.table(&["id", "reason", "deleted at"], rows)?;
@@ -283,7 +283,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     }
     let table = |columns: &[(&str, &str)], rows: &[Value]| {
         let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
-        output.table(&heads, rows.iter().map(|row| cells(row, columns, place.now())))
+        output.table(&heads, rows.iter().map(|row| cells(row, columns, &place.present())))
     };
     let columns = [
         ("recorded_at", "stored"),
@@ -301,7 +301,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
 }
 
 /// The members of a document that stand in the columns of a table, instants as local dates.
-fn cells(document: &Value, columns: &[(&str, &str)], now: Time) -> Vec<String> {
+fn cells(document: &Value, columns: &[(&str, &str)], now: &story::Present) -> Vec<String> {
     let shown = |value: &Value| value.as_str().map_or_else(|| plain(value), |text| story::date(text, now));
     columns.iter().map(|(name, _)| document.get(name).map(shown).unwrap_or_default()).collect()
 }
@@ -326,7 +326,7 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
             None
         }
     };
-    output.text(&story::explanation(name, &document, text.as_deref(), place.now()))
+    output.text(&story::explanation(name, &document, text.as_deref(), &place.present()))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
@@ -379,11 +379,13 @@ pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
     let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
     output.table(&["what", "name", "memories"], rows)?;
     if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
-        let (oldest, newest) = (story::date(oldest, place.now()), story::date(newest, place.now()));
+        let (oldest, newest) = (story::date(oldest, &place.present()), story::date(newest, &place.present()));
         output.line(&format!("The shared memories were created from {oldest} to {newest}."))?;
     }
     match &health.last_prune {
-        Some(at) => output.line(&format!("Snapshots were last pruned {}.", story::date(at, place.now()))),
+        Some(at) => {
+            output.line(&format!("Snapshots were last pruned {}.", story::date(at, &place.present())))
+        }
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! `runs`: operations of many parts, and what became of them.
 
 use oubliette::maintain::{RunId, RunReport};
-use oubliette::{Error, Result, Time};
+use oubliette::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::RunsOptions;
@@ -31,14 +31,14 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
     }
     let heads = ["id", "what", "by", "started", "state", "counts", "undo until"];
     let none = "No run; an import or `maintain` makes one";
-    output.list(&heads, page.items.iter().map(|run| row(run, place.now())).collect(), none)?;
+    output.list(&heads, page.items.iter().map(|run| row(run, &place.present())).collect(), none)?;
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
-fn row(run: &RunReport, now: Time) -> Vec<String> {
+fn row(run: &RunReport, now: &story::Present) -> Vec<String> {
     let until = match (run.can_be_undone, run.undoable_until) {
         (false, _) => String::new(),
         (true, None) => "any time".to_owned(),

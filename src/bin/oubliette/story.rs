@@ -21,15 +21,22 @@ const EVENTS: usize = 12;
 /// Ids that a sentence names.
 const NAMED: usize = 3;
 
+/// The present instant, and the zone of whoever reads of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Present {
+    pub(crate) at: Time,
+    pub(crate) zone: TimeZone,
+}
+
 /// A local date with its distance from the present, such as `2026-03-01 10:00 (3 days ago)`.
-pub(crate) fn when(at: Time, now: Time) -> String {
+pub(crate) fn when(at: Time, now: &Present) -> String {
     let stamp = Timestamp::from_millisecond(at.as_millis()).ok();
-    let local = stamp.map(|stamp| stamp.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string());
-    format!("{} ({})", local.unwrap_or_else(|| at.to_string()), distance(at, now))
+    let local = stamp.map(|stamp| stamp.to_zoned(now.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string());
+    format!("{} ({})", local.unwrap_or_else(|| at.to_string()), distance(at, now.at))
 }
 
 /// The same of an instant that is text; another text stays as it is.
-pub(crate) fn date(text: &str, now: Time) -> String {
+pub(crate) fn date(text: &str, now: &Present) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |at| when(at, now))
 }
 
@@ -47,7 +54,7 @@ fn distance(at: Time, now: Time) -> String {
 #[derive(Clone, Copy)]
 struct Subject<'d> {
     members: &'d Value,
-    now: Time,
+    now: &'d Present,
 }
 
 impl<'d> Subject<'d> {
@@ -78,7 +85,7 @@ impl<'d> Subject<'d> {
 }
 
 /// `get`: a memory, or the tombstone of one, as lines.
-pub(crate) fn memory(document: &Value, now: Time) -> Vec<String> {
+pub(crate) fn memory(document: &Value, now: &Present) -> Vec<String> {
     let of = Subject { members: document, now };
     if let Some(stone) = of.within("tombstone") {
         return tombstone(of, stone);
@@ -155,7 +162,7 @@ fn end(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("True {}.", valid.join(" ")));
     }
     if let (Some(at), Some(when)) = (of.at("expires_at"), of.when("expires_at")) {
-        lines.push(format!("{} {when}.", if at <= of.now { "Ended" } else { "Ends" }));
+        lines.push(format!("{} {when}.", if at <= of.now.at { "Ended" } else { "Ends" }));
     }
     if let Some(by) = of.text("superseded_by") {
         let since = of.when("superseded_at").unwrap_or_default();
@@ -231,7 +238,7 @@ fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
 }
 
 /// `explain`: the story of a memory whose text, where it still has one, is `text`.
-pub(crate) fn explanation(name: &str, document: &Value, text: Option<&str>, now: Time) -> Vec<String> {
+pub(crate) fn explanation(name: &str, document: &Value, text: Option<&str>, now: &Present) -> Vec<String> {
     let of = Subject { members: document, now };
     let mut lines: Vec<String> = text.map(|text| vec![text.to_owned(), String::new()]).unwrap_or_default();
     lines.push(format!(

@@ -29,6 +29,9 @@ use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::told;
 
+/// After how many lines an import looks whether somebody still waits for it.
+const LOOKED_EVERY: u64 = 256;
+
 /// `add`.
 pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Done {
     let AddOptions { no_dedup, skip_instructions, verbatim, .. } = *options;
@@ -162,6 +165,10 @@ impl Observer for Watch<'_> {
     }
 
     fn decided(&mut self, line: u64, namespace: &NamespaceName, outcome: &Outcome) -> Result<()> {
+        if line.is_multiple_of(LOOKED_EVERY) && self.output.caller.is_gone() {
+            let source = std::io::ErrorKind::BrokenPipe.into();
+            return Err(Error::Io { action: "answer", path: "the process that asked".into(), source });
+        }
         let Some(file) = &mut self.decisions else { return Ok(()) };
         let mut document = answers::outcome(namespace, outcome);
         if let Value::Object(members) = &mut document {

@@ -11,7 +11,7 @@ use super::sandbox::{NOW, Sandbox};
 use serde_json::{Value, json};
 
 /// A process that is spoken to in lines.
-struct Session {
+pub(super) struct Session {
     child: Child,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
@@ -19,7 +19,7 @@ struct Session {
 
 impl Session {
     /// Starts a command on `m.oub`, at the fixed instant.
-    fn begin(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub(super) fn begin(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut all = vec!["--db", "m.oub", "--json", "--now", NOW];
         all.extend(arguments);
         let mut child = sandbox.spawn(&all);
@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// A process that has the file open, and answers calls of tools.
-    fn owner(sandbox: &Sandbox) -> Self {
+    pub(super) fn owner(sandbox: &Sandbox) -> Self {
         let mut owner = Session::begin(sandbox, &["tool"]);
         owner.ask(r#"{"type":"tool_call","name":"memory.gc_report","args":{}}"#);
         assert!(sandbox.path("m.oub.sock").exists());
@@ -37,19 +37,26 @@ impl Session {
     }
 
     /// Sends a line.
-    fn send(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Sends the same bytes again and again, and says how often they were taken.
+    #[cfg(target_os = "linux")]
+    pub(super) fn flood(&mut self, bytes: &[u8], most: usize) -> usize {
+        let input = self.input.as_mut().unwrap();
+        (0..most).take_while(|_| input.write_all(bytes).is_ok()).count()
     }
 
     /// Sends a line, and gives the line that answers it.
     #[track_caller]
-    fn ask(&mut self, line: &str) -> Value {
+    pub(super) fn ask(&mut self, line: &str) -> Value {
         self.send(line);
         self.hear()
     }
 
     #[track_caller]
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         let mut answer = String::new();
         self.out.read_line(&mut answer).unwrap();
         serde_json::from_str(&answer).unwrap_or_else(|why| panic!("{why}: {answer:?}, {}", self.complaint()))
@@ -62,15 +69,28 @@ impl Session {
         told
     }
 
+    /// The most memory that it has had, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    /// Ends its input.
+    pub(super) fn hang_up(&mut self) {
+        self.input = None;
+    }
+
     /// Hangs up and waits for the end.
     #[track_caller]
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         self.input = None;
         assert!(self.child.wait().unwrap().success());
     }
 
     /// SIGKILL.
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -78,13 +98,13 @@ impl Session {
 
 /// The file is whole, and has this many memories.
 #[track_caller]
-fn has_whole(sandbox: &Sandbox, live: u64) {
+pub(super) fn has_whole(sandbox: &Sandbox, live: u64) {
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
     assert_eq!(sandbox.document(&["stats"])["memories"]["live"], live);
 }
 
 /// A store with three memories, of which one carries bytes.
-fn filled() -> Sandbox {
+pub(super) fn filled() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.fill();
     sandbox.write("payload.bin", b"\x00\xff");
@@ -410,7 +430,7 @@ fn whisper(sandbox: &Sandbox, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A frame as it is sent.
-fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
     let mut frame = vec![sort];
     frame.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
     frame.extend(bytes);
@@ -421,7 +441,7 @@ fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
 fn garbage_is_refused_and_harms_nobody() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
-    let greeting = json!({ "protocol": 1, "program": env!("CARGO_PKG_VERSION") }).to_string();
+    let greeting = json!({ "protocol": 2, "program": env!("CARGO_PKG_VERSION") }).to_string();
     let greeting = frame(1, greeting.as_bytes());
     // No frames, a frame of 4 GiB, a frame that another sort is due for, and an order that is none.
     assert_eq!(whisper(&sandbox, b"GET / HTTP/1.1\r\n\r\n"), b"");
@@ -434,7 +454,7 @@ fn garbage_is_refused_and_harms_nobody() {
     let flood = vec![2; 8 << 20];
     assert_eq!(whisper(&sandbox, &[greeting.clone(), flood].concat()), greeting);
     // Another version is told which it met.
-    let other = json!({ "protocol": 1, "program": "9.9.9" }).to_string();
+    let other = json!({ "protocol": 2, "program": "9.9.9" }).to_string();
     let heard = String::from_utf8_lossy(&whisper(&sandbox, &frame(1, other.as_bytes()))).into_owned();
     assert!(heard.contains("9.9.9") && heard.contains(env!("CARGO_PKG_VERSION")), "{heard}");
     // Somebody who says nothing is not waited for when the owner ends.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use oubliette::Result;
+
 use crate::arguments::{
     AccessCommand, Arguments, Command, ExportOptions, FieldOptions, GoalCommand, ImportOptions,
     MaintainOptions, PolicyCommand,
@@ -12,16 +14,17 @@ use crate::gc_arguments::GcCommand;
 const STREAM: &str = "-";
 
 impl Arguments {
-    /// Lets relative paths start from a folder; an empty one leaves them as they are.
-    pub(crate) fn start_from(&mut self, folder: &Path) {
-        if folder.as_os_str().is_empty() {
-            return;
-        }
+    /// Gives every path the meaning that it had where it was typed.
+    ///
+    /// # Errors
+    /// Those of `meant`.
+    pub(crate) fn mean(&mut self, meant: impl Fn(&Path) -> Result<PathBuf>) -> Result<()> {
         for path in self.paths() {
             if path.as_path() != Path::new(STREAM) {
-                *path = folder.join(&*path);
+                *path = meant(path)?;
             }
         }
+        Ok(())
     }
 
     /// Every path that was named.
@@ -120,7 +123,8 @@ fn with<'p, const N: usize>(
 mod tests {
     use super::Arguments;
     use clap::{CommandFactory, Parser};
-    use std::path::Path;
+    use oubliette::Result;
+    use std::path::{Path, PathBuf};
 
     /// The options of a command and of those below it that take a path.
     fn count(command: &clap::Command) -> usize {
@@ -132,8 +136,12 @@ mod tests {
         own + command.get_subcommands().map(count).sum::<usize>()
     }
 
+    fn in_folder(path: &Path) -> Result<PathBuf> {
+        Ok(Path::new("/folder").join(path))
+    }
+
     #[test]
-    fn every_path_starts_from_the_folder() {
+    fn every_path_is_given_its_meaning() {
         let all: &[&[&str]] = &[
             &["--db", "p", "--policy", "p", "--instructions", "p", "list"],
             &["add", "x", "--payload", "p"],
@@ -162,7 +170,7 @@ mod tests {
         for words in all {
             let words = || std::iter::once("oubliette").chain(words.iter().copied());
             let mut arguments = Arguments::try_parse_from(words()).unwrap();
-            arguments.start_from(Path::new("/folder"));
+            arguments.mean(in_folder).unwrap();
             let paths = arguments.paths();
             assert!(paths.iter().all(|path| path.as_path() == Path::new("/folder/p")), "{paths:?}");
             assert_eq!(paths.len(), words().filter(|word| *word == "p").count());
@@ -170,7 +178,7 @@ mod tests {
         }
         assert_eq!(seen, count(&Arguments::command()), "an option that takes a path is missing above");
         let mut stream = Arguments::try_parse_from(["oubliette", "import", "-"]).unwrap();
-        stream.start_from(Path::new("/folder"));
+        stream.mean(in_folder).unwrap();
         assert_eq!(stream.paths()[0].as_path(), Path::new("-"));
     }
 }

@@ -13,8 +13,6 @@ use crate::share::frames::{Frame, Sort};
 use crate::share::guest::Connection;
 use crate::share::order::Told;
 
-/// Connections that are kept for the next question.
-const IDLE_MAX: usize = 8;
 /// Bytes of a question that are sent at once.
 const CHUNK: usize = 64 << 10;
 
@@ -34,7 +32,8 @@ pub(crate) enum Unanswered {
 pub(crate) struct FarDesk {
     file: PathBuf,
     words: Vec<OsString>,
-    idle: Mutex<Vec<Connection>>,
+    /// A connection that is kept for the next question. One takes a place of the few that the owner has.
+    idle: Mutex<Option<Connection>>,
 }
 
 impl FarDesk {
@@ -51,15 +50,12 @@ impl FarDesk {
     ) -> Result<Result<Value, ToolError>, Unanswered> {
         let line = format!("{}\n", json!(question));
         loop {
-            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let is_kept = kept.is_some();
             let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
             match converse(&mut connection, line.as_bytes(), question.is_read(), caller) {
                 Ok(answer) => {
-                    let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-                    if idle.len() < IDLE_MAX {
-                        idle.push(connection);
-                    }
+                    *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
                     return Ok(answer);
                 }
                 // One that was kept may be of an owner that has gone since.

@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use serde::{Deserialize, Serialize};
 
 /// Version of what follows.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// Most bytes of a frame: an order has the words and the variables of a process.
 pub(super) const FRAME_BYTES_MAX: usize = 4 << 20;
 /// Bytes of sort and length.
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn another_version_is_told() {
         assert_eq!(Greeting::check(&Greeting::ours().bytes()), Ok(()));
-        let why = Greeting::check(br#"{"protocol":1,"program":"9.9.9"}"#).unwrap_err();
-        assert!(why.contains("oubliette 9.9.9 (protocol 1)"), "{why}");
+        let why = Greeting::check(br#"{"protocol":2,"program":"9.9.9"}"#).unwrap_err();
+        assert!(why.contains("oubliette 9.9.9 (protocol 2)"), "{why}");
         assert!(Greeting::check(b"tea").is_err());
     }
 }

@@ -54,7 +54,13 @@ impl Connection {
         let socket = socket_of(file).ok_or(Silence::Nobody)?;
         // Whatever fails here, no order was given, and the lock of the file says more than a socket.
         let nobody = |_: std::io::Error| Silence::Nobody;
-        let mut stream = UnixStream::connect(&socket).map_err(nobody)?;
+        let mut stream = UnixStream::connect(&socket).map_err(|why| match why.kind() {
+            ErrorKind::PermissionDenied => Silence::Refused(format!(
+                "the process that has the file open was not asked: its socket {} is not for this user",
+                socket.display()
+            )),
+            _ => Silence::Nobody,
+        })?;
         if !is_ours(&socket, &stream).map_err(nobody)? {
             let why = "its socket belongs to another user".to_owned();
             return Err(Silence::Refused(format!("the process that has the file open was not asked: {why}")));

@@ -49,6 +49,11 @@ impl Host {
         Host { database, terms: terms.clone() }
     }
 
+    /// Whether another file has the name of the one that is open here. Where that can't be found out, the file refuses writes itself.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.database.is_replaced().unwrap_or(false)
+    }
+
     /// The present instant, if it was named.
     pub(crate) fn now(&self) -> Option<Time> {
         self.terms.now

@@ -5,8 +5,8 @@
 //! streams the answer back.
 //!
 //! Invariants. The lock of the file says who owns it; a socket says nothing, and whoever has the lock puts its own in the place of one
-//! that was left behind. The owner ends in this order: it accepts nobody more, answers whom it has begun with, takes the socket away, and closes
-//! the file. A command that may have written is never run twice. What another process sends is bounded, and costs the owner a thread at most.
+//! that was left behind. The owner ends in this order: it answers whoever comes as long as a long command holds the file, accepts nobody more, answers
+//! whom it has begun with, takes the socket away, and closes the file. A command that may have written is never run twice. What another process sends is bounded, and costs the owner a thread at most.
 
 #[cfg(unix)]
 mod address;

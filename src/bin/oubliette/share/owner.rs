@@ -1,11 +1,12 @@
 //! The owner: answers other processes while it has the file open.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oubliette::{Database, Durability};
@@ -20,24 +21,59 @@ use crate::share::order::{Ended, Order, Work};
 const GUESTS_MAX: usize = 64;
 /// How often one who waits looks whether the process ends.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a guest may take to say what it wants, and how long one that is slow is waited for when the process ends.
+/// How long a guest may take to say what it wants, and how long one may read nothing of what it is sent when the process wants to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a guest may read nothing of what it is sent.
+/// How long a guest may read nothing of what it is sent when another one wants its place.
 const UNREAD: Duration = Duration::from_secs(60);
+/// How long commands may take to end while nobody more is answered. It is shorter than others wait for the file.
+const LAST: Duration = Duration::from_secs(1);
 
 /// A listener beside the file.
 pub(super) struct Owner {
     answering: Arc<Answering>,
-    socket: PathBuf,
+    socket: Socket,
+}
+
+/// The name of a listener, and which file it stood for then.
+struct Socket {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Socket {
+    /// Takes the name away, unless another owner has put its own socket there.
+    fn remove(&self) -> std::io::Result<()> {
+        let found = std::fs::symlink_metadata(&self.path)?;
+        match (found.dev(), found.ino()) == (self.device, self.inode) {
+            true => std::fs::remove_file(&self.path),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What the threads of guests share.
 struct Answering {
     host: Mutex<Option<Arc<Host>>>,
     work: Work,
+    /// The process wants to end.
+    leaving: AtomicBool,
+    /// Nobody more is answered: the process ends, or another file has the name.
     ending: AtomicBool,
-    guests: Mutex<usize>,
-    gone: Condvar,
+    /// Somebody was refused who found no place.
+    wanted: AtomicBool,
+    guests: Mutex<Guests>,
+    changed: Condvar,
+}
+
+/// Who is there.
+#[derive(Default)]
+struct Guests {
+    count: usize,
+    /// How many there have been.
+    last: u64,
+    /// Those whose command is at work, and does not wait for its next line.
+    at_work: BTreeSet<u64>,
 }
 
 impl Owner {
@@ -50,13 +86,16 @@ impl Owner {
             return Err("with --durability batch an answer may be lost, and others would not know".to_owned());
         }
         let socket = socket_of(database.path()).ok_or("the file has no place")?;
-        let listener = bind(&socket).map_err(|why| format!("{}: {why}", socket.display()))?;
+        let bound = bind(&socket).map_err(|why| format!("{}: {why}", socket.display()));
+        let (listener, socket) = bound?;
         let answering = Arc::new(Answering {
             host: Mutex::new(Some(Arc::new(Host::new(database.clone(), terms)))),
             work,
+            leaving: AtomicBool::new(false),
             ending: AtomicBool::new(false),
-            guests: Mutex::new(0),
-            gone: Condvar::new(),
+            wanted: AtomicBool::new(false),
+            guests: Mutex::default(),
+            changed: Condvar::new(),
         });
         let owner = Owner { answering: Arc::clone(&answering), socket };
         let accept = move || answering.accept(&listener);
@@ -69,16 +108,12 @@ impl Owner {
         }
     }
 
-    /// Takes nobody more, answers whom it has begun with, and takes the socket away. The lock of the file is still held, so the socket is
-    /// this process's own.
+    /// Answers whom it has begun with, and whoever else comes as long as that lasts; then takes the socket away. The lock of the file is still
+    /// held, so nobody puts a socket there meanwhile unless another file has the name.
     pub(super) fn end(self) {
-        let mut guests = self.answering.guests();
-        self.answering.ending.store(true, Ordering::SeqCst);
-        if let Err(why) = std::fs::remove_file(&self.socket) {
+        self.answering.leave();
+        if let Err(why) = self.socket.remove() {
             tracing::debug!(%why, "the socket is left behind; the next owner replaces it");
-        }
-        while *guests > 0 {
-            guests = self.answering.gone.wait(guests).unwrap_or_else(PoisonError::into_inner);
         }
         self.answering.host.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -86,7 +121,7 @@ impl Owner {
 
 /// A listener with this name, for this user alone. It is made in a folder that nobody else can look into, so that there is no instant at
 /// which another user could reach it.
-fn bind(socket: &Path) -> std::io::Result<UnixListener> {
+fn bind(socket: &Path) -> std::io::Result<(UnixListener, Socket)> {
     match std::fs::symlink_metadata(socket) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(std::io::Error::new(ErrorKind::AlreadyExists, "another sort of file has its name"));
@@ -101,17 +136,53 @@ fn bind(socket: &Path) -> std::io::Result<UnixListener> {
     std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o600))?;
     // A name that is too long for a guest to connect to is found here.
     std::os::unix::net::SocketAddr::from_pathname(socket)?;
+    let made = std::fs::symlink_metadata(&draft)?;
     std::fs::rename(&draft, socket)?;
-    Ok(listener)
+    Ok((listener, Socket { path: socket.to_owned(), device: made.dev(), inode: made.ino() }))
 }
 
 impl Answering {
-    fn guests(&self) -> std::sync::MutexGuard<'_, usize> {
+    fn guests(&self) -> MutexGuard<'_, Guests> {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn host(&self) -> Option<Arc<Host>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::SeqCst)
     }
 
     fn is_ending(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Whether nobody more is answered. Guests look for the file by its name, so they are sent on once that leads to another one.
+    fn looks_to_end(&self) -> bool {
+        if !self.is_ending() && self.host().is_some_and(|host| host.is_replaced()) {
+            self.ending.store(true, Ordering::SeqCst);
+        }
+        self.is_ending()
+    }
+
+    /// Waits until nobody is there. A long command keeps the file from every other process, so whoever comes is answered until it is done;
+    /// then nobody more is answered, as long as the short ones take to end.
+    fn leave(&self) {
+        self.leaving.store(true, Ordering::SeqCst);
+        let mut guests = self.guests();
+        loop {
+            self.ending.store(true, Ordering::SeqCst);
+            let waited = self.changed.wait_timeout_while(guests, LAST, |guests| guests.count > 0);
+            guests = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if guests.count == 0 {
+                return;
+            }
+            let long = guests.at_work.clone();
+            self.ending.store(false, Ordering::SeqCst);
+            let waited = self.changed.wait_while(guests, |guests| !guests.at_work.is_disjoint(&long));
+            guests = waited.unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn accept(self: &Arc<Self>, listener: &UnixListener) {
@@ -121,19 +192,26 @@ impl Answering {
                 std::thread::sleep(LOOK);
                 continue;
             };
-            let mut guests = self.guests();
-            if self.is_ending() {
+            // Without the listener nobody reaches the socket, whoever's name it has.
+            if self.host().is_none_or(|host| host.is_replaced()) {
+                self.ending.store(true, Ordering::SeqCst);
                 return;
             }
-            let answering = Arc::clone(self);
-            if *guests >= GUESTS_MAX {
+            let mut guests = self.guests();
+            // Whoever is hung up on before a greeting has asked for nothing, and tries again.
+            if self.is_ending() {
+                continue;
+            }
+            if guests.count >= GUESTS_MAX {
                 drop(guests);
+                self.wanted.store(true, Ordering::SeqCst);
                 refuse(&stream, "");
                 continue;
             }
-            *guests += 1;
+            guests.count += 1;
+            guests.last += 1;
+            let guest = Guest { number: guests.last, answering: Arc::clone(self) };
             drop(guests);
-            let guest = Guest(answering);
             // Where there is no thread the guest is dropped, and asks again.
             let _ = std::thread::Builder::new().name("guest".to_owned()).spawn(move || guest.answer(stream));
         }
@@ -141,12 +219,17 @@ impl Answering {
 }
 
 /// One of the guests; counted until it is dropped.
-struct Guest(Arc<Answering>);
+struct Guest {
+    number: u64,
+    answering: Arc<Answering>,
+}
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        *self.0.guests() -= 1;
-        self.0.gone.notify_all();
+        let mut guests = self.answering.guests();
+        guests.count -= 1;
+        guests.at_work.remove(&self.number);
+        self.answering.changed.notify_all();
     }
 }
 
@@ -163,7 +246,8 @@ impl Guest {
             stream,
             arriving: Mutex::default(),
             is_gone: AtomicBool::new(false),
-            answering: Arc::clone(&self.0),
+            number: self.number,
+            answering: Arc::clone(&self.answering),
         });
         let greeting = far.expect(Sort::Greeting)?;
         if let Err(why) = Greeting::check(&greeting) {
@@ -173,10 +257,11 @@ impl Guest {
         far.send(Sort::Greeting, &Greeting::ours().bytes())?;
         let order = far.expect(Sort::Order)?;
         let order: Order = postcard::from_bytes(&order).map_err(std::io::Error::other)?;
-        let host = self.0.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        far.set_at_work(true);
+        let host = self.answering.host().filter(|host| !host.is_replaced());
         let caller = Caller::far(order.surroundings, Box::new(Arc::clone(&far)));
         let ended = match host {
-            Some(host) => (self.0.work)(order.words, caller, host),
+            Some(host) => (self.answering.work)(order.words, caller, host),
             None => Ended::HandOver,
         };
         match ended {
@@ -197,6 +282,7 @@ struct Far {
     stream: UnixStream,
     arriving: Mutex<Arriving>,
     is_gone: AtomicBool,
+    number: u64,
     answering: Arc<Answering>,
 }
 
@@ -205,6 +291,15 @@ fn is_late(why: &std::io::Error) -> bool {
 }
 
 impl Far {
+    fn set_at_work(&self, is_at_work: bool) {
+        let mut guests = self.answering.guests();
+        match is_at_work {
+            true => guests.at_work.insert(self.number),
+            false => guests.at_work.remove(&self.number),
+        };
+        self.answering.changed.notify_all();
+    }
+
     /// The next frame, which must be of this sort and come soon.
     fn expect(&self, wanted: Sort) -> std::io::Result<Vec<u8>> {
         self.wait(
@@ -232,6 +327,12 @@ impl Far {
         }
     }
 
+    /// Whether a command between two lines is to go on elsewhere, or here once it has something to say: one of them is enough where somebody
+    /// wants a place.
+    fn is_to_make_room(&self) -> bool {
+        self.answering.looks_to_end() || self.answering.wanted.swap(false, Ordering::SeqCst)
+    }
+
     /// Nobody is there any more, or somebody who speaks another language.
     fn lost(&self) -> std::io::Error {
         self.is_gone.store(true, Ordering::SeqCst);
@@ -253,7 +354,12 @@ impl Far {
                 }
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(why) if is_late(&why) => {
-                    let most = if self.answering.is_ending() { PATIENCE } else { UNREAD };
+                    // A reader that pauses, such as a pager, is waited for as long as that harms nobody.
+                    let most = match self.answering.is_leaving() {
+                        true => PATIENCE,
+                        false if self.answering.guests().count >= GUESTS_MAX => UNREAD,
+                        false => Duration::MAX,
+                    };
                     if moved.elapsed() > most {
                         return Err(self.lost());
                     }
@@ -267,26 +373,25 @@ impl Far {
 
 impl Streams for Arc<Far> {
     fn read(&self, portion: Portion) -> std::io::Result<Vec<u8>> {
-        let ending = || self.answering.is_ending();
         match portion {
+            // A command that waits for the middle of its input can't go on elsewhere, however long that takes to come.
             Portion::Any | Portion::RestOfLine => {
                 let wanted = if portion == Portion::Any { Sort::More } else { Sort::MoreOfLine };
                 self.send(wanted, &[])?;
-                let waited_for = |waited, _| match ending() && waited > PATIENCE {
-                    true => Err(self.lost()),
-                    false => Ok(()),
-                };
-                self.wait(Sort::Input, waited_for)
+                self.wait(Sort::Input, |_, _| Ok(()))
             }
             Portion::Line => {
-                if ending() {
+                if self.answering.looks_to_end() {
                     return Err(hand_over());
                 }
                 self.send(Sort::MoreOfLine, &[])?;
-                self.wait(
-                    Sort::Input,
-                    |_, nothing| if ending() && nothing { Err(hand_over()) } else { Ok(()) },
-                )
+                self.set_at_work(false);
+                let line = self.wait(Sort::Input, |_, nothing| match nothing && self.is_to_make_room() {
+                    true => Err(hand_over()),
+                    false => Ok(()),
+                });
+                self.set_at_work(true);
+                line
             }
         }
     }

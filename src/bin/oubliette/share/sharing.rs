@@ -10,7 +10,7 @@ use crate::output::Failure;
 use crate::share::host::Terms;
 use crate::share::order::{Asked, Work};
 #[cfg(unix)]
-use crate::share::{guest, owner};
+use crate::share::{address, guest, owner};
 
 /// The owner's side, once the file is open here, and what was seen of other owners before.
 pub(crate) struct Sharing {
@@ -89,7 +89,13 @@ impl Sharing {
     pub(crate) fn look_around(&self, file: &Path) -> bool {
         let found = match guest::Connection::open(file) {
             Ok(_) => true,
-            Err(guest::Silence::Nobody | guest::Silence::Busy) => false,
+            Err(guest::Silence::Busy) => false,
+            Err(guest::Silence::Nobody) => {
+                if address::has_other_names(file) {
+                    self.note("the file has several names: use the one that it was opened by".to_owned());
+                }
+                false
+            }
             Err(guest::Silence::Refused(why)) => {
                 self.note(why);
                 false
