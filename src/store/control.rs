@@ -53,10 +53,11 @@ pub(crate) struct SizeRow {
     /// Bytes of the keys and values of every row of every table, this row among them.
     #[serde(with = "postcard::fixint::le")]
     pub(crate) live: u64,
-    /// What `live` was, but for this row, when the file was written as a copy; 0 in a file that is none.
+    /// What `live` was, but for this row, when the pages of the file were counted: as it was written as a copy, or as it was closed
+    /// and much of it seemed free. 0 as long as they were not.
     #[serde(with = "postcard::fixint::le")]
     pub(crate) copied: u64,
-    /// Bytes of pages that the file took beyond `copied` then.
+    /// Bytes of pages in use that the file had beyond `copied` then.
     #[serde(with = "postcard::fixint::le")]
     pub(crate) overhead: u64,
 }

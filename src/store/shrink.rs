@@ -9,9 +9,12 @@
 use redb::Database;
 
 use crate::error::{Error, Result};
+use crate::store::Durability;
+use crate::store::control::SizeRow;
 use crate::store::handle::{FILE, Handle, closing, open_handle};
 use crate::store::open::Store;
 use crate::store::rows::Rows;
+use crate::store::transact::transact;
 use crate::store::tx::fenced;
 
 /// Bytes of a file below which no space is given back: what could be won is not worth the syncs.
@@ -28,13 +31,10 @@ impl Store {
     /// As [`Store::close`].
     pub(crate) fn close_and_shrink(&self, most_free: f64) -> Result<()> {
         let worth = !self.options.read_only && !self.options.shared && most_free < 1.0;
-        let live = match worth {
-            true => self.snapshot().and_then(|rows| rows.size()).map(|size| size.map(|size| size.live)),
-            false => Ok(None),
-        };
+        let size = if worth { self.snapshot().and_then(|rows| rows.size()) } else { Ok(None) };
         self.close()?;
-        let shrunk = live.and_then(|live| match live {
-            Some(live) => self.shrink(live, most_free),
+        let shrunk = size.and_then(|size| match size {
+            Some(size) => self.shrink(&size, most_free),
             None => Ok(0),
         });
         match shrunk {
@@ -45,12 +45,14 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the closed file shorter if it is worth it, and returns the bytes that it lost. Rows of `live` bytes are in it.
-    fn shrink(&self, live: u64, most_free: f64) -> Result<u64> {
+    /// Makes the closed file shorter if it is worth it, and returns the bytes that it lost.
+    fn shrink(&self, size: &SizeRow, most_free: f64) -> Result<u64> {
         let before = self.file_bytes()?;
-        // Rows take at least their bytes, so no more than this can be free. To count what is free takes a walk.
         let is_free = |free: u64| free as f64 > most_free * before as f64;
-        if before < SHRUNK_MIN || !is_free(before.saturating_sub(live)) {
+        // To count what is free takes a walk through the file, which no process that writes a line should pay for. Rows take at
+        // least their bytes; what their pages take beyond is known once they have been counted.
+        let used = size.live.saturating_add(if size.is_counted() { size.overhead() } else { 0 });
+        if before < SHRUNK_MIN || !is_free(before.saturating_sub(used)) {
             return Ok(0);
         }
         let _one = self.writer.lock();
@@ -59,19 +61,24 @@ impl Store {
             Ok(_) | Err(Error::Locked { .. }) => return Ok(0),
             Err(why) => return Err(why),
         };
-        let moved = move_forward(&mut database, |used| is_free(before.saturating_sub(used)));
+        let moved = move_forward(&mut database, size.live, |used| is_free(before.saturating_sub(used)));
         let closed = fenced(FILE, &[], || database.close().map_err(closing));
         moved.and(closed)?;
         Ok(before.saturating_sub(self.file_bytes()?))
     }
 }
 
-/// Moves the last pages in use forward, if `is_worth_it` for the bytes of pages in use.
-fn move_forward(database: &mut Database, is_worth_it: impl FnOnce(u64) -> bool) -> Result<()> {
+/// Counts the pages under rows of `live` bytes, notes what they take, and moves the last ones in use forward, if `is_worth_it` for
+/// the bytes of pages in use.
+fn move_forward(database: &mut Database, live: u64, is_worth_it: impl FnOnce(u64) -> bool) -> Result<()> {
     let tx = fenced(FILE, &[], || database.begin_write())?;
     let used = fenced(FILE, &[], || tx.stats()).map(|of| of.allocated_pages() * of.page_size() as u64);
     fenced(FILE, &[], || tx.abort())?;
-    if is_worth_it(used?) {
+    let used = used?;
+    let counted = SizeRow { live, copied: live, overhead: used.saturating_sub(live) };
+    // The next commit of a process makes this row durable as well, and without it the pages are counted once more.
+    transact(database, Durability::Fast, |tx| tx.put_size(&counted))?;
+    if is_worth_it(used) {
         fenced(FILE, &[], || database.compact())?;
     }
     Ok(())

@@ -26,11 +26,16 @@ impl SizeRow {
         SizeRow { live: 0, copied: 0, overhead: OVERHEAD_NEW }
     }
 
-    /// Bytes of pages beyond the rows: an estimate, which grows and shrinks with the rows by the share that the last copy had.
+    /// Whether the pages of the file have been counted, and were enough for their share to be believed.
+    pub(super) fn is_counted(&self) -> bool {
+        self.copied >= COPIED_MIN
+    }
+
+    /// Bytes of pages beyond the rows: an estimate, which grows and shrinks with the rows by the share that was counted last.
     pub(crate) fn overhead(&self) -> u64 {
-        let (part, whole) = match self.copied {
-            ..COPIED_MIN => (OVERHEAD_PERCENT, 100),
-            copied => (self.overhead, copied),
+        let (part, whole) = match self.is_counted() {
+            false => (OVERHEAD_PERCENT, 100),
+            true => (self.overhead, self.copied),
         };
         // `whole` is 100 or at least `COPIED_MIN`, so it is never 0. The product needs 128 bits.
         let of = |rows: u64| {

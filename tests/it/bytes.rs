@@ -5,7 +5,7 @@ use oubliette::memory::Expiry;
 use oubliette::memory::SupersedeMode;
 use oubliette::policy::Syntax;
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Durability, Forget};
+use oubliette::{Database, Draft, Durability, Forget, WriteOptions};
 
 /// The sum that commits keep is that of a recount, by table and as a whole, and the parts are the file. Gives live bytes and
 /// free ones in percent of the file, by the estimate and exactly.
@@ -116,6 +116,38 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
         (state >> 32) as u8
     };
     (0..len).map(|_| next()).collect()
+}
+
+/// To see whether space can be given back takes a walk through the file. The walk notes what the pages take, so that the next
+/// process, which may have a line to write, need not walk again.
+#[test]
+fn the_pages_of_a_file_are_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.oub");
+    let open = || Database::builder().durability(Durability::Fast).open(&path).unwrap();
+    let db = open();
+    db.set_policy("storage.shrink = 0.1", Syntax::Toml).unwrap();
+    let ns = db.namespace("default").unwrap();
+    let note = |at: usize| {
+        text(&format!("note {at} of the log")).key(format!("k{at}")).payload(noise(at as u64, 300))
+    };
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    for at in 0..12 {
+        ns.add_all((at * 1_000..(at + 1) * 1_000).map(note).collect(), &how).unwrap();
+    }
+    drop(ns);
+    let (live, _) = parts(&db);
+    db.close().unwrap();
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length > 4 << 20 && length - live > length / 10, "{live} bytes of rows in {length}");
+    let db = open();
+    let (_, [told, exact]) = parts(&db);
+    assert!(told.abs_diff(exact) <= 1, "{told} % and {exact} % are free");
+    let commits = db.stats().unwrap().commit;
+    db.close().unwrap();
+    let db = open();
+    assert_eq!(db.stats().unwrap().commit, commits, "the pages were counted again");
+    db.close().unwrap();
 }
 
 #[test]
