@@ -190,6 +190,8 @@ fn io(action: &'static str, path: &Path, source: std::io::Error) -> Error {
 
 #[cfg(all(test, unix))]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
     use super::Target;
     use std::io::{Read, Seek, SeekFrom, Write};
     use std::os::fd::AsRawFd;
