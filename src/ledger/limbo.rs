@@ -171,7 +171,7 @@ impl Ledger<'_, '_> {
             // statement.
             applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
-            keys_taken = self.reclaim_keys(context, id, &[superseded.by], &said)?;
+            keys_taken = self.reclaim_keys(context, id, &[superseded.by].into(), &said)?;
             vitals.times.superseded = None;
         }
         vitals.times.removed_at = None;

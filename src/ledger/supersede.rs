@@ -90,11 +90,10 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// A row and all that has superseded it, one after the other.
-    fn chain_from(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
-        let (mut chain, mut at) = (Vec::new(), Some(id));
-        while let Some(id) = at.filter(|id| !chain.contains(id)) {
-            chain.push(id);
+    /// A row and all that has superseded it. Damaged rows could lead in a circle, so no row is visited twice.
+    fn chain_from(&self, ns: NsId, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
+        let (mut chain, mut at) = (BTreeSet::new(), Some(id));
+        while let Some(id) = at.filter(|id| chain.insert(*id)) {
             at = sound(self.tx.vitals(ns, id))?.flatten().and_then(|vitals| vitals.times.superseded_by());
         }
         Ok(chain)
@@ -107,16 +106,7 @@ impl Ledger<'_, '_> {
         if from != to && (next.is_none() || self.tx.superseded_by(ns, to)?.is_empty()) {
             return Ok(false);
         }
-        let mut at = Some(from);
-        // Damaged rows could lead in a circle, so no row is visited twice.
-        let mut seen = BTreeSet::new();
-        while let Some(id) = at.filter(|id| seen.insert(*id)) {
-            if id == to {
-                return Ok(true);
-            }
-            at = sound(self.tx.vitals(ns, id))?.flatten().and_then(|vitals| vitals.times.superseded_by());
-        }
-        Ok(false)
+        Ok(self.chain_from(ns, from)?.contains(&to))
     }
 
     /// The other side of a supersession. World time begins, and holders arrive with share 0. Holders of another
@@ -229,7 +219,7 @@ impl Ledger<'_, '_> {
         // Until an instant ahead the key means this row, through whatever has corrected what comes then.
         let (beyond, superseders) = match to {
             RestoreTo::Write => (Beyond::All, self.chain_from(ns, superseded.by)?),
-            RestoreTo::Live | RestoreTo::Undo => (Beyond::Merges, vec![superseded.by]),
+            RestoreTo::Live | RestoreTo::Undo => (Beyond::Merges, BTreeSet::from([superseded.by])),
         };
         let erased = self.give_back(context, superseded.by, id, beyond, &why)?;
         let said = match to {
@@ -336,7 +326,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        superseders: &[MemoryId],
+        superseders: &BTreeSet<MemoryId>,
         said: &SaidSince,
     ) -> Result<Vec<String>> {
         let ns = context.ns;

@@ -76,7 +76,7 @@ fn move_forward(database: &mut Database, live: u64, is_worth_it: impl FnOnce(u64
     fenced(FILE, &[], || tx.abort())?;
     let used = used?;
     let counted = SizeRow { live, copied: live, overhead: used.saturating_sub(live) };
-    // The next commit of a process makes this row durable as well, and without it the pages are counted once more.
+    // Noted before anything moves: pages in use are as many afterwards.
     transact(database, Durability::Fast, |tx| tx.put_size(&counted))?;
     if is_worth_it(used) {
         fenced(FILE, &[], || database.compact())?;

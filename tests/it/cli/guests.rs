@@ -195,6 +195,8 @@ fn a_gigabyte_is_refused_before_it_is_kept() {
     owner.ask(r#"{"type":"tool_call","name":"get_memory_stats","args":{}}"#);
     let grown = owner.peak() - before;
     assert!(grown < 256 << 20, "{} MiB", grown >> 20);
+    let sender = lines.peak();
+    assert!(sender < 256 << 20, "{} MiB of the guest", sender >> 20);
     // The owner would wait for the end of the line.
     lines.kill();
     owner.end();
