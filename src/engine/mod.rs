@@ -86,3 +86,5 @@ pub use runs::Undone;
 pub use summaries::SweptSummaries;
 pub use sweeper::{FailedPass, SweepReport, Sweeper, SweeperConfig};
 pub use write::{RestoreReport, WriteOptions};
+
+pub(crate) use crate::store::is_database;

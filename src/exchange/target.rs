@@ -7,6 +7,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::is_database;
 use crate::error::{Error, Result};
 
 /// Links that lead from one name to the next, as many as Linux follows.
@@ -47,9 +48,13 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io`, of the kind `AlreadyExists` if there is a database: a slip in a name must not take its memories.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
+        if is_database(&path) {
+            let why = "a database is there, and nothing is written in its place";
+            return Err(io("write", &path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, why)));
+        }
         let Some(meant) = followed(&path).map_err(|source| io("find", &path, source))? else {
             let file = OpenOptions::new().append(true).open(&path);
             let file = file.map_err(|source| io("open", &path, source))?;

@@ -55,7 +55,7 @@ pub(crate) struct Done {
     pub(crate) mended: u64,
     /// Reinforcement that moved.
     pub(crate) transferred: u64,
-    /// Rows that were no longer as the plan saw them, or whose tags the one that stays has no room for.
+    /// Rows that were no longer as the plan saw them, or whose tags or end the one that stays can't take.
     pub(crate) skipped: u64,
 }
 
@@ -246,9 +246,10 @@ impl Slice<'_, '_, '_> {
         if !stays || !self.is_as_planned(old, version)? {
             return Ok(false);
         }
-        let (_, kept) = self.ledger.load(self.context.ns, new)?;
-        let (_, goes) = self.ledger.load(self.context.ns, old)?;
-        if !tags_fit(&kept.tags, &goes.tags) {
+        let (kept, goes) =
+            (self.ledger.whole(self.context.ns, new)?, self.ledger.whole(self.context.ns, old)?);
+        let Some((kept, goes)) = kept.zip(goes) else { return Ok(false) };
+        if !tags_fit(&kept.content.tags, &goes.content.tags) || !kept.end().may_join(goes.end()) {
             return Ok(false);
         }
         let (mode, at) = (SupersedeMode::Duplicate, self.now());

@@ -3,6 +3,7 @@
 //! Clusters are those of the pass `vector-duplicates`, at a lower threshold. Of each the most important memory is the
 //! representative. A member notes its representative in `cluster_id`; a memory that no cluster holds any more loses the note. If the policy
 //! says so, members that add little to their representative go to limbo: those that are neither used much nor of use to a goal.
+//! Then a representative stays one, whatever scores say later, because it stands for members that have gone.
 //! Where a host distils clusters, what it makes of one takes the place of the members
 //! ([`consolidate`](crate::hygiene::consolidate())).
 //!
@@ -56,7 +57,8 @@ pub struct ClusterReport {
     /// Members that stay because they are pinned or locked.
     #[serde(skip_serializing_if = "is_zero")]
     pub protected: u64,
-    /// Members that stay because they are used, or protected by an earlier use, or too young to have been used.
+    /// Members that stay because they are used, or protected by an earlier use, or too young to have been used, or stand for
+    /// members that have gone.
     #[serde(skip_serializing_if = "is_zero")]
     pub in_use: u64,
     /// Members that stay because they matter to a goal, or because a goal of their agent waits for a vector.
@@ -227,6 +229,12 @@ struct Scored {
     is_left_alone: bool,
 }
 
+/// Whether a memory stands for members that may have gone. It goes on to stand for them, however its score changes: its
+/// place would otherwise pass from memory to memory, to one that is not near to the first members any more.
+fn stands_for_others(access: &Access, policy: &Policy) -> bool {
+    policy.cluster.prune && access.is_representative
+}
+
 /// Works out the scores of rows.
 struct Scoring<'s> {
     input: PlanInput<'s>,
@@ -235,8 +243,8 @@ struct Scoring<'s> {
 }
 
 impl Scoring<'_> {
-    /// The rows that have an edge, those of the highest MIS first, then of the highest RetentionScore, then by id. None when
-    /// `stop` ended it.
+    /// The rows that have an edge, those that stand for others first, then of the highest MIS, then of the highest RetentionScore,
+    /// then by id. None when `stop` ended it.
     fn linked(&mut self, rows: &[ClusterRow], edges: &Edges, stop: Stop<'_>) -> Result<Option<Vec<Scored>>> {
         let mut all = Vec::new();
         for at in linked(edges) {
@@ -246,8 +254,9 @@ impl Scoring<'_> {
             let Some(row) = rows.get(at as usize) else { continue };
             all.push(self.of(at, row.id)?);
         }
+        let stands = |row: &Scored| stands_for_others(&row.access, self.input.policy);
         all.sort_unstable_by(|a, b| {
-            let by_score = b.importance.total_cmp(&a.importance);
+            let by_score = stands(b).cmp(&stands(a)).then(b.importance.total_cmp(&a.importance));
             by_score.then(b.retention.total_cmp(&a.retention)).then(a.id.cmp(&b.id))
         });
         Ok(Some(all))
@@ -303,11 +312,13 @@ fn marks(input: PlanInput<'_>, found: &Clustering, stop: Stop<'_>) -> Result<Opt
     for cluster in &found.clusters {
         let Some(first) = cluster.first() else { continue };
         for member in cluster {
-            let to = Membership { cluster: Some(first.id), is_representative: member.id == first.id };
-            mark(member.id, member.version, to);
+            let stands = member.id == first.id || stands_for_others(&member.access, input.policy);
+            let by = if stands { member.id } else { first.id };
+            mark(member.id, member.version, Membership { cluster: Some(by), is_representative: stands });
         }
     }
-    for id in noted.into_keys() {
+    let lost = noted.into_iter().filter(|(_, was)| !(was.is_representative && input.policy.cluster.prune));
+    for (id, _) in lost {
         let vitals = field.sound(rows.vitals(field.ns, id))?.flatten();
         if let Some(vitals) = vitals.filter(|vitals| vitals.times.visible_live(field.now)) {
             let by = Adjustment::Cluster(Membership::NONE);
@@ -350,7 +361,7 @@ impl Redundant<'_> {
         let Relevance { grs, is_stale, .. } = member.relevance;
         let (may_go, count) = if member.protected {
             (false, &mut self.report.protected)
-        } else if member.is_left_alone || is_used {
+        } else if member.is_left_alone || is_used || stands_for_others(&member.access, policy) {
             (false, &mut self.report.in_use)
         } else if is_stale || grs >= policy.prune.protect_goal {
             (false, &mut self.report.for_goals)

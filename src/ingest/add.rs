@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::{expire, given};
-use crate::ingest::likeness::{Likeness, is_verbatim, skips_content};
+use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
@@ -38,6 +38,9 @@ const TAGS_FULL: &str = "equal content, tags full";
 /// Why a row of equal content does not stand for a write: it ends, as its writer was promised, before the write may.
 const ENDS_EARLIER: &str = "equal content, ends earlier";
 
+/// Why a row of equal content does not stand for a write: it lives longer than one of the two writers was promised.
+const ENDS_LATER: &str = "equal content, ends later";
+
 /// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
 pub(super) struct Equals {
@@ -45,8 +48,8 @@ pub(super) struct Equals {
     pub(super) absorber: Option<(Rank, RuleId)>,
     /// Rows that are near.
     pub(super) hints: Vec<Hint>,
-    /// Whether one of the rows would stand for the draft, if it had room for the draft's tags.
-    full: bool,
+    /// Whether one of the rows would stand for the draft, if it had room for the draft's tags or ended as the draft does.
+    parted: bool,
 }
 
 impl NamespaceWriter<'_, '_, '_> {
@@ -155,11 +158,10 @@ impl NamespaceWriter<'_, '_, '_> {
         self.store(prepared, id, part, hints)
     }
 
-    /// Whether a row that would stand for a draft has room for its tags, and lives as long as the draft. If not, a hint
-    /// says so.
+    /// Whether a row can stand for a draft: it has room for its tags, and the end of neither moves. If not, a hint says so.
     fn may_take(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
-        let why = self.why_apart(draft, &vitals, &content);
+        let why = self.why_apart(draft, id, &vitals, &content)?;
         if let Some(why) = why {
             note(hints, id, why);
         }
@@ -167,15 +169,28 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Why a row of equal content can not stand for a draft.
-    fn why_apart(&self, draft: &Draft, vitals: &Vitals, content: &Content) -> Option<&'static str> {
+    fn why_apart(
+        &self,
+        draft: &Draft,
+        id: MemoryId,
+        vitals: &Vitals,
+        content: &Content,
+    ) -> Result<Option<&'static str>> {
         if !tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
-            return Some(TAGS_FULL);
+            return Ok(Some(TAGS_FULL));
         }
-        // Whoever wrote the row was promised its end, and whoever writes the draft named no end: neither may change
-        // what becomes of the other.
         let mut write = self.parts_of(draft).vitals;
         expire(&mut write, draft.expiry.unwrap_or_default(), self.policy);
-        vitals.life().promises_less_than(write.life()).then_some(ENDS_EARLIER)
+        let (kept, given) = (vitals.life(), write.life());
+        if kept.agrees_with(given) {
+            return Ok(None);
+        }
+        // An end that a caller set is a promise. The write of another would move it, and the row would not go back to
+        // it when that other write is forgotten. Only the writer itself moves it, by an end that is named.
+        let repeats = !kept.promises_less_than(given)
+            && is_of_one_writer(&*self.ledger.tx, self.ns(), id, draft, self.context.run)?;
+        let why = if kept.longer(given) == kept { ENDS_LATER } else { ENDS_EARLIER };
+        Ok((!repeats).then_some(why))
     }
 
     /// The current rows of a partition with the fingerprint of a draft.
@@ -195,9 +210,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.weigh(draft, id, &mut equals, &mut left)
             })?;
         }
-        // If these rows have no room for the tags, the last row may have: it was written when the others were
-        // full.
-        if equals.full && equals.absorber.is_none() {
+        // If these rows have no room for the tags, or other ends, one of the last rows may do: it was written when the
+        // others could not stand for its write.
+        if equals.parted && equals.absorber.is_none() {
             let mut left = EQUALS_MAX;
             tx.latest_by_fingerprint(ns, part, tier, &fingerprint, begins(LIKENESS_BYTES), &mut |id| {
                 self.weigh(draft, id, &mut equals, &mut left)
@@ -223,7 +238,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
             }
             Match::Near(why) => {
-                equals.full |= why == TAGS_FULL;
+                equals.parted |= [TAGS_FULL, ENDS_EARLIER, ENDS_LATER].contains(&why);
                 note(&mut equals.hints, id, why);
             }
             // Rows that have ended leave the index in bounded steps, so some may still be met here.
@@ -249,7 +264,9 @@ impl NamespaceWriter<'_, '_, '_> {
             (false, true) if self.absorbs_spacing(&draft.text, &content.text) => RuleId::NORMALIZED,
             (false, _) => return Ok(Match::Near("equal fingerprint")),
         };
-        let apart = self.why_apart(draft, &vitals, &content);
+        let Some(apart) = sound(self.why_apart(draft, id, &vitals, &content))? else {
+            return Ok(Match::Other);
+        };
         Ok(apart.map_or_else(|| Match::Absorbs(rule, vitals.rank(id)), Match::Near))
     }
 

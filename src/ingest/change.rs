@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::fields::{carries_expiry, expire, given, keep_own};
+use crate::ingest::fields::{expire, given, keep_own};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
-    Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Holder, Life, MemoryId, Outcome, PINNED_TAG,
-    Parts, Patch, Payload, RuleId, RunId, SupersedeMode, Vitals, check_patch,
+    Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId, Outcome,
+    PINNED_TAG, Parts, Patch, Payload, RuleId, RunId, SupersedeMode, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -230,14 +230,40 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         id: MemoryId,
         through: Through,
-        edit: Edit,
+        mut edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        let Some(ahead) = self.ahead_of(id)? else { return self.change_current(id, through, edit, mode) };
+        let Some(ahead) = self.ahead_of(id)? else {
+            let Some(at) = self.led_ahead(id, through, &edit)? else {
+                return self.change_current(id, through, edit, mode);
+            };
+            // What the key says is true at once, and until the other begins.
+            for end in [&mut edit.patch.fields.valid_from, &mut edit.patch.fields.valid_to] {
+                if !end.is_given() {
+                    *end = Field::Null;
+                }
+            }
+            let changed = self.change_current(id, through, edit, mode)?;
+            let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
+            self.apply(RuleId::SUPERSEDE, Change::Supersede { old: changed.0, new: id, mode, at, moves })?;
+            return Ok(changed);
+        };
         self.bring_back(&ahead)?;
         let changed = self.change_current(id, through, edit, mode)?;
         self.replace_ahead(&ahead, changed.0)?;
         Ok(changed)
+    }
+
+    /// When a memory begins to which a key leads that says another text now. What the key said before is gone already, by
+    /// its own end or because it was forgotten.
+    fn led_ahead(&self, id: MemoryId, through: Through, edit: &Edit) -> Result<Option<Time>> {
+        let Through::Holder(number) = through else { return Ok(None) };
+        let (vitals, _) = self.ledger.load(self.ns(), id)?;
+        let from = vitals.times.valid_from.filter(|from| *from > self.now());
+        let given = edit.patch.fields.valid_from.value();
+        let begins = from.filter(|from| edit.patch.text.is_some() && given.is_none_or(|given| given < from));
+        let Some(begins) = begins.filter(|_| vitals.times.superseded.is_none()) else { return Ok(None) };
+        Ok(self.holder(id, number)?.follows.then_some(begins))
     }
 
     fn change_current(
@@ -450,7 +476,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let now = self.now();
         // The counts belong to the old row, not to this one.
         parts.access = Access::default();
-        let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
+        let lives_by_tier = edit.patch.expiry.is_none() && !holder.gave_expiry();
         self.patch_parts(&mut parts, &edit)?;
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text, holder.follows, holder.run) = (None, None, false, edit.run);

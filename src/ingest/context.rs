@@ -40,8 +40,12 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 item.counted = rows.iter().any(|folded: &Folded| folded.id == id);
             }
-            let change = Change::LogContext { context: draft.id.clone(), row: Box::new(row.clone()), rows };
-            self.apply_entry(Entry::new(RuleId::FOLD, change))?;
+            // A context of which nothing is there, as by a slip in the names, may be told again under its id.
+            if !rows.is_empty() || row.items.is_empty() {
+                let change =
+                    Change::LogContext { context: draft.id.clone(), row: Box::new(row.clone()), rows };
+                self.apply_entry(Entry::new(RuleId::FOLD, change))?;
+            }
         }
         let stands = already.as_ref().unwrap_or(&row);
         let counted: BTreeSet<MemoryId> =

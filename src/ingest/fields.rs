@@ -60,11 +60,6 @@ pub(super) fn keep_own(parts: &mut Parts, holder: &Holder, secret: &Secret) {
     parts.clear_content(|code| !there.iter().any(|field| field.0 == code && holder.fields.contains(field)));
 }
 
-/// Whether the write of a holder gave an end of life.
-pub(super) fn carries_expiry(holder: &Holder) -> bool {
-    holder.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
-}
-
 fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
     let mut bytes = vec![code];
     canonical(value, &mut bytes);

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::model::{Content, Draft, Kind, Time, Vitals};
+use crate::error::Result;
+use crate::model::{Content, Draft, Holder, Kind, MemoryId, RunId, Time, Vitals};
+use crate::store::{NsId, Rows};
 use crate::text::{LIKENESS_BYTES, likeness};
 
 /// The metadata keys that name the owner of a memory. Rows that differ in one of them are never merged.
@@ -89,6 +91,20 @@ pub(super) fn skips_content(draft: &Draft) -> bool {
     draft.payload.is_some()
         || is_verbatim(draft)
         || stands_apart(&kind, draft.fields.author_kind.value().is_some(), draft.key.is_some())
+}
+
+/// Whether a row stands for the writes of one writer alone, and a draft is one more of them: no key, the same tags and the
+/// same run.
+pub(super) fn is_of_one_writer(
+    rows: &impl Rows,
+    ns: NsId,
+    id: MemoryId,
+    draft: &Draft,
+    run: Option<RunId>,
+) -> Result<bool> {
+    let tags = draft.tags.as_deref().unwrap_or_default();
+    let mut is_other = |holder: &Holder| !holder.takes_keyless(tags, run, holder.text.as_deref());
+    Ok(draft.key.is_none() && !rows.any_holder(ns, id, &mut is_other)?)
 }
 
 /// Whether a row is a record of its own, with which no pass unites another row: it carries a payload, or its writer asked

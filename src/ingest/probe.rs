@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::index::answering_to_key;
-use crate::ingest::likeness::{Likeness, skips_content};
+use crate::ingest::likeness::{Likeness, is_of_one_writer, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{Expiry, MemoryId, Partition, Parts, Patch, Time};
@@ -92,8 +92,11 @@ impl Prepared {
         let Some(vitals) = vitals.filter(|vitals| vitals.times.is_current(now)) else {
             return Ok(false);
         };
-        // A row with an end of a caller's may end before the write would, and is then no home for it.
-        if matches!(draft.expiry, None | Some(Expiry::Tier)) && vitals.life().is_promised_end() {
+        // Where a caller sets an end, a row stands for the writes of one writer. The run of a write is not known here.
+        let gives_end = matches!(draft.expiry, Some(Expiry::At(_) | Expiry::After(_)));
+        let (ends, names) =
+            (vitals.life().is_promised_end(), draft.expiry.is_some_and(|end| end != Expiry::Tier));
+        if (ends && !names) || ((ends || gives_end) && !is_of_one_writer(rows, ns, id, draft, None)?) {
             return Ok(false);
         }
         let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.text == draft.text);

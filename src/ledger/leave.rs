@@ -9,9 +9,12 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::{Going, is_asked_for};
+use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
-use crate::model::{Content, Holder, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals};
+use crate::model::{
+    Content, ExpiresBy, Holder, Life, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
@@ -137,8 +140,11 @@ impl Ledger<'_, '_> {
                 content.tags.retain(|kept| kept != tag);
             }
         }
-        if let Departure::Back(from) = departure {
-            content.consolidated_from.retain(|merged| *merged != from);
+        match departure {
+            Departure::Back(from) => content.consolidated_from.retain(|merged| *merged != from),
+            Departure::Forgotten(..) | Departure::Apart => {
+                self.take_expiry(context, id, &mut vitals, leaving)?;
+            }
         }
         vitals.version += 1;
         let retold = matches!(fate, Fate::Retold(_));
@@ -165,6 +171,23 @@ impl Ledger<'_, '_> {
         };
         let left = Some(Left { text_held, retold });
         Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
+    }
+
+    /// The end that a caller set goes with the last writer that gave one. Then the row lives as long as its tier says.
+    fn take_expiry(
+        &self,
+        context: &Context,
+        id: MemoryId,
+        vitals: &mut Vitals,
+        leaving: &[Holder],
+    ) -> Result<()> {
+        let theirs = vitals.expires_by == ExpiresBy::Caller && leaving.iter().any(Holder::gave_expiry);
+        if theirs && !self.tx.any_holder(context.ns, id, &mut Holder::gave_expiry)? {
+            let used = self.tx.access(context.ns, id)?.last_accessed(vitals);
+            let base = used.max(vitals.times.recorded_at);
+            vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &context.ttl)));
+        }
+        Ok(())
     }
 
     fn fate(&self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Fate> {

@@ -10,13 +10,14 @@ use crate::ledger::change::Merge;
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
 use crate::ledger::raised::raised;
-use crate::ledger::writer::{Context, Ledger, Whole, Why};
+use crate::ledger::writer::{Context, End, Ledger, Whole, Why};
 use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, while it changes.
 struct Canonical {
     id: MemoryId,
     parts: Parts,
+    end: End,
 }
 
 impl Ledger<'_, '_> {
@@ -28,12 +29,14 @@ impl Ledger<'_, '_> {
         // The plan was made on an earlier snapshot, so only rows that still have the planned version are
         // merged.
         let fits = |row: &Vitals| row.version == version && row.times.is_current(context.now);
-        let Some(Whole { vitals: before, content: old, .. }) = before.filter(|row| fits(&row.vitals)) else {
+        let Some(whole) = before.filter(|row| fits(&row.vitals)) else {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
+        let end = whole.end();
+        let Whole { vitals: before, content: old, .. } = whole;
         let parts = Parts { vitals: before.clone(), content: old.clone(), access: Access::default() };
-        let mut canonical = Canonical { id, parts };
+        let mut canonical = Canonical { id, parts, end };
         // A row that is erased at once has a journal row of its own, which names the row that stays and no other
         // loser.
         let mut apart = why.clone();
@@ -42,17 +45,20 @@ impl Ledger<'_, '_> {
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
         for (loser, version) in merge.losers {
-            let row =
-                sound(self.whole(ns, loser))?.flatten().filter(|Whole { vitals: row, content, .. }| {
-                    row.version == version
-                        && row.times.is_current(context.now)
-                        && !row.is_protected()
-                        && tags_fit(&canonical.parts.content.tags, &content.tags)
-                });
-            let Some(Whole { vitals, content, holders }) = row else {
+            let row = sound(self.whole(ns, loser))?.flatten().filter(|whole| {
+                let Whole { vitals: row, content, .. } = whole;
+                row.version == version
+                    && row.times.is_current(context.now)
+                    && !row.is_protected()
+                    && tags_fit(&canonical.parts.content.tags, &content.tags)
+                    && canonical.end.may_join(whole.end())
+            });
+            let Some(whole) = row else {
                 merged.skipped += 1;
                 continue;
             };
+            canonical.end = canonical.end.joined(whole.end());
+            let Whole { vitals, content, holders } = whole;
             let row = Parts { vitals, content, access: Access::default() };
             self.take_in(context, &mut canonical, loser, &row, &holders, merge.latest_happened_at)?;
             let Parts { vitals: row, content, .. } = row;

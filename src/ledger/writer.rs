@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::Staged;
 use crate::ledger::counters::Counters;
 use crate::ledger::derived::Declared;
-use crate::model::{Actor, Content, Evidence, Holder, MemoryId, RuleId, RunId, Time, Vitals};
+use crate::model::{Actor, Content, Evidence, Holder, Life, MemoryId, RuleId, RunId, Time, Vitals};
 use crate::policy::{TombstoneHash, Ttl};
 use crate::store::control::Clock;
 use crate::store::{JunctionRow, Keeper, Lock, NsId, Rows, Truth, WriteTx};
@@ -89,6 +89,35 @@ pub(crate) struct Whole {
     pub(crate) vitals: Vitals,
     pub(crate) content: Content,
     pub(crate) holders: Vec<Holder>,
+}
+
+/// The end of a row's life, and whether a writer reads the row by a key.
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    life: Life,
+    has_key: bool,
+}
+
+impl Whole {
+    /// The end of the row.
+    pub(crate) fn end(&self) -> End {
+        let has_key = self.holders.iter().any(|holder| holder.key.is_some());
+        End { life: self.vitals.life(), has_key }
+    }
+}
+
+impl End {
+    /// Whether a pass may make one row of both. The row lives as long as the longer of the two, and no key is to answer
+    /// past the end that a caller set for it.
+    pub(crate) fn may_join(self, other: End) -> bool {
+        let shorter = if self.life.longer(other.life) == self.life { other } else { self };
+        self.life.agrees_with(other.life) || !(shorter.has_key && shorter.life.is_promised_end())
+    }
+
+    /// The end of the row that both become.
+    pub(super) fn joined(self, other: End) -> End {
+        End { life: self.life.longer(other.life), has_key: self.has_key || other.has_key }
+    }
 }
 
 impl<'a, 't> Ledger<'a, 't> {

@@ -118,6 +118,11 @@ impl Holder {
         self.text.is_none() && !self.follows
     }
 
+    /// Whether the write of the holder gave an end of life.
+    pub(crate) fn gave_expiry(&self) -> bool {
+        self.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
+    }
+
     /// Whether the holder has written a text in its row: that of the row, or one of its own.
     pub(crate) fn has_text(&self) -> bool {
         !self.follows

@@ -180,6 +180,12 @@ impl Life {
         self.is_promised_end() && write.by == ExpiresBy::Tier && self.longer(write) != self
     }
 
+    /// Whether one row can have both lives, and neither writer finds its end moved: no caller set an end, or callers set
+    /// the same end.
+    pub(crate) fn agrees_with(self, other: Life) -> bool {
+        self == other || !(self.is_promised_end() || other.is_promised_end())
+    }
+
     /// Whether a caller set an end.
     pub(crate) fn is_promised_end(self) -> bool {
         self.by == ExpiresBy::Caller && self.end.is_some()

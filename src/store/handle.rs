@@ -1,5 +1,7 @@
 //! The file as redb has it open: locked, looked at before redb trusts it, and let go of without a panic.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
@@ -116,6 +118,14 @@ fn builder(options: &Options) -> redb::Builder {
         ConcurrencyMode::ExclusiveWriter
     });
     builder
+}
+
+/// Whether the file at `path` begins as a database does. A file that is not there, or can't be read, does not.
+pub(crate) fn is_database(path: &Path) -> bool {
+    let mut magic = [0_u8; MAGIC.len()];
+    // A pipe would be waited for, and it gives its bytes only once.
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == MAGIC
 }
 
 /// redb would make a new database of an empty file, and ends in a panic on some that are no database.

@@ -50,7 +50,7 @@ pub(crate) use contexts::{ContextPlace, ContextRows};
 pub(crate) use control::GoalEpochRow;
 pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
 pub(crate) use goals::GoalRows;
-pub(crate) use handle::Options;
+pub(crate) use handle::{Options, is_database};
 pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;
 pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId, TextId};

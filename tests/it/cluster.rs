@@ -185,6 +185,32 @@ fn a_member_stays_whose_representative_is_gone_or_whose_goals_change() {
     }
 }
 
+/// LIFE-43: the place of a representative does not pass from memory to memory, to one that does not say what the first members
+/// said.
+#[test]
+fn life_43_what_went_has_something_near_however_often_the_scores_change() {
+    let world = with("cluster.prune = true");
+    let trees = [("oak", 0.0), ("elm", 15.0), ("ash", 30.0), ("fir", 45.0), ("yew", 60.0), ("box", 75.0)];
+    let mut all = Vec::new();
+    for (name, angle) in trees {
+        let aim = world.ns.set_goal(GoalDraft::new(format!("plant the {name}")).vector(at(angle))).unwrap();
+        for size in ["tall", "small"] {
+            all.push((world.add(near(&format!("a {size} {name}"), angle)).id, angle));
+        }
+        cluster(&world);
+        world.ns.drop_goal(aim.id).unwrap();
+        world.advance("1d");
+        cluster(&world);
+        world.check();
+    }
+    let live: Vec<f64> = all.iter().filter(|(id, _)| world.is_live(*id)).map(|(_, angle)| *angle).collect();
+    assert!(live.len() < all.len(), "some went");
+    for (id, angle) in &all {
+        // The cosine 0.92 is 23 degrees.
+        assert!(live.iter().any(|other| (other - angle).abs() <= 23.0), "{}: {live:?}", world.row(*id).text);
+    }
+}
+
 type Unite = fn(&[Memory]) -> Result<Draft>;
 
 /// Does with a cluster what a function says.

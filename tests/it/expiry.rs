@@ -1,8 +1,8 @@
 //! The end of a memory's life: the pass `expire`, what every write forgets, and what comes back (LIFE-1 to LIFE-5,
-//! LIFE-53, LIFE-54, LIFE-56, LIFE-57).
+//! LIFE-53, LIFE-54, LIFE-56, LIFE-57, LIFE-71).
 
 use crate::damage::store::{overwrite, tables};
-use crate::world::{World, axis, keeping, ms, text};
+use crate::world::{World, axis, keeping, ms, span, text};
 use oubliette::maintain::{ExpireReport, MaintainOptions, Pass, PassReport, RunId};
 use oubliette::memory::{Actor, ExpiresBy, Expiry, SupersedeMode, Tier, TombstoneReason};
 use oubliette::policy::Syntax;
@@ -278,4 +278,97 @@ fn damage_stops_no_forgetting() {
             world.db.reindex().unwrap();
         }
     }
+}
+
+/// LIFE-71: absorbing a write lengthens nobody's promise, in whatever order the writes come and whoever they are.
+#[test]
+fn life_71_a_row_stands_for_writes_of_one_end() {
+    let ends = [Expiry::After(span("1h")), Expiry::After(span("2h")), Expiry::Never, Expiry::Tier];
+    for tier in [Tier::Working, Tier::Semantic] {
+        for (first, second) in ends.into_iter().flat_map(|first| ends.map(|second| (first, second))) {
+            let case = format!("{tier:?}, {first:?}, {second:?}");
+            let world = World::new();
+            let draft = |key: &str, end: Expiry| {
+                let draft = text("omega fact").tier(tier).key(key);
+                if end == Expiry::Tier { draft } else { draft.expiry(end) }
+            };
+            let promised = |end: Expiry| matches!(end, Expiry::After(_));
+            let one = world.add(draft("o1", first)).id;
+            let answer = world.add(draft("o2", second));
+            let shares = first == second || !(promised(first) || promised(second));
+            assert_eq!(answer.id == one, shares, "{case}");
+            assert_eq!(answer.hints.is_empty(), shares, "{case}: {:?}", answer.hints);
+            for (key, end) in [("o1", first), ("o2", second)] {
+                let row = world.row(key);
+                let ahead = |span: &str| Some(world.ahead(span));
+                let wanted = match end {
+                    Expiry::After(after) if after == span("1h") => ahead("1h"),
+                    Expiry::After(_) => ahead("2h"),
+                    _ if first == Expiry::Never || second == Expiry::Never || tier == Tier::Semantic => None,
+                    _ => ahead("72h"),
+                };
+                // Without a promise the two share a row, whose end is the later.
+                let wanted = if shares || end != Expiry::Tier || tier == Tier::Semantic {
+                    wanted
+                } else {
+                    ahead("72h")
+                };
+                assert_eq!(row.expires_at, wanted, "{case}: {key}");
+            }
+            // Nobody's end moves when the other is forgotten.
+            let end = world.row("o2").expires_at;
+            world.forget(&["o1"]);
+            let left = world.row("o2");
+            if second == Expiry::Tier {
+                assert_eq!(left.expires_by, ExpiresBy::Tier, "{case}");
+                assert_eq!(left.expires_at.is_some(), tier == Tier::Working, "{case}");
+            } else {
+                assert_eq!(left.expires_at, end, "{case}");
+            }
+            world.check();
+        }
+    }
+}
+
+/// LIFE-71: an end that a caller set goes with the last writer that set one.
+#[test]
+fn life_71_forgetting_the_longer_write_shortens_the_row() {
+    let world = World::new();
+    let draft = |key: &str| text("omega fact").tier(Tier::Working).key(key);
+    let id = world.add(draft("o1")).id;
+    for key in ["o2", "o3"] {
+        assert_eq!(world.add(draft(key).expiry(Expiry::Never)).id, id);
+    }
+    world.advance("10h");
+    world.forget(&["o2"]);
+    assert_eq!(world.row(id).expires_at, None, "o3 said so too");
+    world.forget(&["o3"]);
+    let row = world.row(id);
+    assert_eq!((row.expires_at, row.expires_by), (Some(world.ahead("62h")), ExpiresBy::Tier));
+    world.check();
+}
+
+/// LIFE-71: the writes of one writer without a key are one row, and the later end holds. A row of another run, or with
+/// other tags, has an end of its own.
+#[test]
+fn life_71_one_writer_without_a_key_moves_its_own_end() {
+    let world = World::new();
+    let draft = |ttl: &str, tag: &str| text("build 7 runs").tag(tag).expiry(Expiry::After(span(ttl)));
+    let first = world.add(draft("1h", "ci")).id;
+    for minutes in 1..20 {
+        world.advance("1m");
+        assert_eq!(world.add(draft("1h", "ci")).id, first, "after {minutes} minutes");
+    }
+    assert_eq!(world.row(first).expires_at, Some(world.ahead("1h")));
+    let other = world.add(draft("2h", "nightly")).id;
+    assert_ne!(other, first);
+    assert_eq!(world.row(first).expires_at, Some(world.ahead("1h")));
+    // Many writers with ends of their own stand between a writer and its row.
+    for n in 0..40 {
+        world.add(draft("3h", "ci").key(&format!("k{n}")));
+        world.advance("1s");
+    }
+    let last = world.add(draft("4h", "last")).id;
+    assert_eq!(world.add(draft("5h", "last")).id, last);
+    world.check();
 }

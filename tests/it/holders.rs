@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::world::{World, axis, text};
 use oubliette::memory::SupersedeMode;
 use oubliette::memory::{AuthorKind, Expiry, TombstoneReason};
-use oubliette::{Decision, ErrorKind, Filter, Forget, Kind, MemoryId, Scope, State};
+use oubliette::{Decision, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
 
 const WAITING: &str = "status: waiting";
 
@@ -221,7 +221,7 @@ fn dedup_55_a_write_without_an_end_outlives_one_that_has_one() {
             long.hints.iter().map(|hint| (hint.id, hint.why)).collect::<Vec<_>>(),
             [(short, "equal content, ends earlier")]
         );
-        // Whoever says it again joins the one that lives on, and a longer end of a caller's is one as well.
+        // Whoever says it again without an end joins the one that lives on.
         assert_eq!(world.add(named(None)).id, long.id);
         world.advance("49m");
         assert_eq!(world.live(), [short, long.id]);
@@ -495,4 +495,48 @@ fn life_6_changes_by_key_before_a_supersession_ahead() {
         assert_eq!((world.row("home").id, world.live()), (there, vec![there]));
     }
     world.check();
+}
+
+/// LIFE-6: where what a key said has gone before something else takes its place, a write through the key is true until then.
+#[test]
+fn life_6_a_write_between_the_end_of_one_and_the_beginning_of_the_next_is_seen() {
+    for gone in ["expired", "purged", "forgotten"] {
+        for update in [false, true] {
+            let world = World::new();
+            let ghent = world
+                .add(text("Ann lives in Ghent").key("k").expiry(Expiry::After("4d".parse().unwrap())))
+                .id;
+            let begins = world.ahead("9d");
+            let bruges = world.ns.replace(
+                ["k"],
+                text("Ann lives in Bruges").key("b"),
+                SupersedeMode::Replaced,
+                Some(begins),
+            );
+            let bruges = bruges.unwrap().id;
+            world.advance(if gone == "forgotten" { "1d" } else { "5d" });
+            match gone {
+                "purged" => drop(world.db.maintain().unwrap()),
+                "forgotten" => drop(world.forget_id(ghent)),
+                _ => {}
+            }
+            assert!(world.live().is_empty(), "{gone}");
+            let ostend = match update {
+                true => world
+                    .ns
+                    .update("k", Patch { text: Some("Ann lives in Ostend".to_owned()), ..Patch::default() }),
+                false => world.ns.add(text("Ann lives in Ostend").key("k")),
+            };
+            let ostend = ostend.unwrap().id;
+            assert_eq!(world.live(), [ostend], "{gone}, {update}");
+            assert_eq!(world.row("k").text, "Ann lives in Ostend", "{gone}");
+            let again = world.add(text("Ann lives in Ostend").key("k"));
+            assert_eq!((again.id, again.decision), (ostend, Decision::Unchanged), "{gone}");
+            world.check();
+            world.set(begins.as_millis());
+            assert_eq!(world.live(), [bruges], "{gone}");
+            assert_eq!(world.row("k").id, bruges, "{gone}");
+            world.check();
+        }
+    }
 }

@@ -635,3 +635,31 @@ fn messages_behind_a_merged_row_go_with_the_row_that_took_it_in() {
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.payload.is_none() && event.normalized.is_none()), "{events:?}");
 }
+
+/// LIFE-71: a pass unites rows only where no key answers past the end that a caller set for it.
+#[test]
+fn life_71_no_pass_lengthens_the_end_of_a_key() {
+    for keyed in [false, true] {
+        for canonical in ["long", "short"] {
+            let world = World::new();
+            let draft = |name: &str, words| {
+                let rank = if name == canonical { Significance::Core } else { Significance::Routine };
+                let mut draft = counted(words, rank, 1);
+                draft.key = keyed.then(|| name.to_owned());
+                draft
+            };
+            let long = world.add(draft("long", "metric 1")).id;
+            let short = world.add(draft("short", "metric 2").expiry(Expiry::After(span("1h")))).id;
+            let report = live(&world, Pass::Collapse);
+            assert_eq!((report.changed, report.skipped), if keyed { (0, 1) } else { (1, 0) }, "{canonical}");
+            world.advance("1h");
+            assert_eq!(world.live().len(), 1);
+            if keyed {
+                assert_eq!(world.row(short).state, State::Expired);
+                assert!(world.ns.get("short").unwrap().is_none_or(|row| row.state == State::Expired));
+                assert_eq!(world.row(long).expires_at, None);
+            }
+            world.check();
+        }
+    }
+}

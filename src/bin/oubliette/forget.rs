@@ -109,8 +109,13 @@ fn names_in(
 fn told(plan: &ForgetPlan) -> String {
     let all = plan.memories();
     let memories = if all == 1 { "memory" } else { "memories" };
+    let detached = match plan.answer.detached {
+        0 => String::new(),
+        1 => "; 1 memory would stay for another write of the same text, without the key".to_owned(),
+        many => format!("; {many} memories would stay for other writes of the same text, without the keys"),
+    };
     format!(
-        "would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo); nothing is forgotten yet",
+        "would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo){detached}; nothing is forgotten yet",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }

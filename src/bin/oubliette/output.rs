@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use oubliette::Error;
 use serde_json::{Map, Value, json};
+use textwrap::core::display_width;
 
 use crate::caller::{Caller, is_hand_over};
 
@@ -14,6 +15,15 @@ const WIDTH: u16 = 100;
 
 /// Columns below which a table becomes blocks of lines.
 const NARROW: u16 = 80;
+
+/// Characters of a text that a table shows on however narrow a terminal.
+const TEXT_CHARS_MIN: usize = 60;
+
+/// Columns of an id.
+const ID_WIDTH: u16 = 36;
+
+/// Columns beside the content of a cell.
+const PADDING: usize = 3;
 
 /// The end of a command.
 pub(crate) type Done = Result<(), Failure>;
@@ -135,9 +145,18 @@ impl Output<'_> {
         if self.json || self.verbose { self.document(document) } else { Ok(()) }
     }
 
-    /// A table for people; where it is empty, what to try.
-    pub(crate) fn list(self, names: &[&str], rows: Vec<Vec<String>>, none: &str) -> Done {
-        if rows.is_empty() { self.line(none) } else { self.table(names, rows) }
+    /// A table for people; where it is empty, what to try. A column `text` is cut to what the others leave of a line.
+    pub(crate) fn list(self, names: &[&str], mut rows: Vec<Vec<String>>, none: &str) -> Done {
+        if rows.is_empty() {
+            return self.line(none);
+        }
+        if let Some(at) = names.iter().position(|name| *name == "text") {
+            let most = usize::from(self.width()).saturating_sub(others(names, &rows, at)).max(TEXT_CHARS_MIN);
+            for text in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+                *text = short(text, most);
+            }
+        }
+        self.table(names, rows)
     }
 
     /// A remark for people.
@@ -195,12 +214,26 @@ impl Output<'_> {
             table.add_row(row.iter().map(|cell| printable(cell)));
         }
         // An id stands whole, or nobody could copy it.
-        if let Some(column) = names.iter().position(|name| *name == "id").and_then(|at| table.column_mut(at))
-        {
-            column.set_constraint(ColumnConstraint::ContentWidth);
+        let widths = table.column_max_content_widths();
+        for (at, _) in names.iter().enumerate().filter(|(_, name)| ["id", "memory"].contains(*name)) {
+            let fits = widths.get(at).is_some_and(|width| *width <= ID_WIDTH);
+            if let Some(column) = table.column_mut(at).filter(|_| fits) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         self.line(&table.to_string())
     }
+}
+
+/// The columns of a line that a table takes beside the column `at`: the widest cells with a space on each side, and the
+/// spaces of the column itself.
+fn others(names: &[&str], rows: &[Vec<String>], at: usize) -> usize {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(String::as_str);
+        cells.chain(names.get(column).copied()).map(display_width).max().unwrap_or_default()
+    };
+    let beside = (0..names.len()).filter(|column| *column != at);
+    beside.map(|column| width(column) + PADDING).sum::<usize>() + PADDING
 }
 
 /// Rows as blocks of lines, for a terminal too narrow for columns. A value stands whole behind its name.
@@ -261,9 +294,10 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// A text that can't move the cursor: stored texts come from anywhere.
+/// A text that can't move the cursor, nor turn the direction of what stands beside it: stored texts come from anywhere.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if (c.is_control() && c != '\n') || turns(c) { ' ' } else { c }).collect()
 }
 
 /// The beginning of a text, on one line.

@@ -117,27 +117,42 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
     if page.horizon.is_some() {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
-    let row = |memory: &Memory| {
-        vec![
-            memory.id.to_string(),
-            memory.keys.join(" "),
-            memory.kind.to_string(),
-            memory.tier.to_string(),
-            memory.state.to_string(),
-            short(&memory.text, 60),
-        ]
+    let (heads, items): (&[&str], Vec<Vec<String>>) = match output.verbose {
+        true => {
+            (&["id", "keys", "kind", "tier", "state", "text"], page.items.iter().map(whole_row).collect())
+        }
+        false if any_state => {
+            (&["memory", "kind", "state", "text"], page.items.iter().map(state_row).collect())
+        }
+        false => (&["memory", "kind", "text"], page.items.iter().map(row).collect()),
     };
     let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
         true => "Nothing to list; try --state any, --any-agent or another --namespace".to_owned(),
         false => told::no_namespace(&namespace, &known),
     };
-    output.list(
-        &["id", "keys", "kind", "tier", "state", "text"],
-        page.items.iter().map(row).collect(),
-        &none,
-    )?;
+    output.list(heads, items, &none)?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
+}
+
+/// A memory in a list: the name by which it can be asked for, and what it says.
+fn row(memory: &Memory) -> Vec<String> {
+    let name = if memory.keys.is_empty() { memory.id.to_string() } else { memory.keys.join(" ") };
+    vec![name, memory.kind.to_string(), memory.text.clone()]
+}
+
+/// The same in a list of every state.
+fn state_row(memory: &Memory) -> Vec<String> {
+    let mut row = row(memory);
+    row.insert(2, memory.state.to_string());
+    row
+}
+
+/// The same with all that tells one memory from another.
+fn whole_row(memory: &Memory) -> Vec<String> {
+    let Memory { id, keys, kind, tier, state, text, .. } = memory;
+    let named = [id.to_string(), keys.join(" "), kind.to_string(), tier.to_string(), state.to_string()];
+    named.into_iter().chain([text.clone()]).collect()
 }
 
 /// `distinct`.

@@ -1,6 +1,6 @@
 //! `runs`: operations of many parts, and what became of them.
 
-use oubliette::maintain::{RunId, RunReport};
+use oubliette::maintain::{RunId, RunReport, RunStatus};
 use oubliette::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -29,16 +29,28 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         }
         return output.document(&Value::Object(document));
     }
-    let heads = ["id", "what", "by", "started", "state", "counts", "undo until"];
     let none = "No run; an import or `maintain` makes one";
-    output.list(&heads, page.items.iter().map(|run| row(run, &place.present())).collect(), none)?;
+    let (heads, row): (&[&str], fn(&RunReport, &story::Present) -> Vec<String>) = match output.verbose {
+        true => (&["id", "what", "by", "started", "state", "counts", "undo until"], whole_row),
+        false => (&["id", "what", "started", "counts"], row),
+    };
+    output.list(heads, page.items.iter().map(|run| row(run, &place.present())).collect(), none)?;
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
+/// A run in a list; of one that is not done, its state.
 fn row(run: &RunReport, now: &story::Present) -> Vec<String> {
+    let counts = plain(&json!(run.counts));
+    let is_done = run.status == RunStatus::Done;
+    let told = if is_done { counts } else { format!("{}; {counts}", run.status) };
+    vec![run.id.to_string(), run.sort.to_string(), story::local(run.started_at, now), told]
+}
+
+/// The same with who made it, and how long it can be taken back.
+fn whole_row(run: &RunReport, now: &story::Present) -> Vec<String> {
     let until = match (run.can_be_undone, run.undoable_until) {
         (false, _) => String::new(),
         (true, None) => "any time".to_owned(),

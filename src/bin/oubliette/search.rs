@@ -17,7 +17,7 @@ use crate::arguments::{EffortOptions, SearchOptions};
 use crate::caller::Caller;
 use crate::fields;
 use crate::latency::micros;
-use crate::output::{Done, Failure, Output, short, unwritable};
+use crate::output::{Done, Failure, Output, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
@@ -135,10 +135,10 @@ fn rows(
     let mut rows = Vec::new();
     for hit in hits {
         let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
-        rows.push(numbers.into_iter().chain([name(hit.key.clone(), hit.id), short(&hit.text, 60)]).collect());
+        rows.push(numbers.into_iter().chain([name(hit.key.clone(), hit.id), hit.text.clone()]).collect());
         for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(team, hit.id, steps))? {
             let who = format!("{:+} {}", neighbour.step, name(neighbour.key, neighbour.id));
-            rows.push(vec![String::new(), String::new(), who, short(&neighbour.text, 60)]);
+            rows.push(vec![String::new(), String::new(), who, neighbour.text]);
         }
     }
     Ok(rows)

@@ -30,9 +30,14 @@ pub(crate) struct Present {
 
 /// A local date with its distance from the present, such as `2026-03-01 10:00 (3 days ago)`.
 pub(crate) fn when(at: Time, now: &Present) -> String {
+    format!("{} ({})", local(at, now), distance(at, now.at))
+}
+
+/// A local date, such as `2026-03-01 10:00`.
+pub(crate) fn local(at: Time, now: &Present) -> String {
     let stamp = Timestamp::from_millisecond(at.as_millis()).ok();
     let local = stamp.map(|stamp| stamp.to_zoned(now.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string());
-    format!("{} ({})", local.unwrap_or_else(|| at.to_string()), distance(at, now.at))
+    local.unwrap_or_else(|| at.to_string())
 }
 
 /// The same of an instant that is text; another text stays as it is.
@@ -165,8 +170,13 @@ fn end(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("{} {when}.", if at <= of.now.at { "Ended" } else { "Ends" }));
     }
     if let Some(by) = of.text("superseded_by") {
-        let since = of.when("superseded_at").unwrap_or_default();
-        lines.push(format!("{by} took its place {since}."));
+        // Until the instant at which another is to take its place, the memory is the one that is true.
+        let ahead =
+            of.at("valid_to").filter(|end| of.text("supersede_mode") == Some("replaced") && *end > of.now.at);
+        lines.push(match ahead.and(of.when("valid_to")) {
+            Some(from) => format!("{by} takes its place {from}."),
+            None => format!("{by} took its place {}.", of.when("superseded_at").unwrap_or_default()),
+        });
     }
     if let Some(end) = of.text("resolves_to").filter(|end| Some(*end) != of.text("superseded_by")) {
         lines.push(format!("What is true now is in {end}."));

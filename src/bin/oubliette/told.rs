@@ -64,8 +64,19 @@ pub(crate) fn import(report: &Value) -> String {
     if !counts.is_empty() {
         told.push_str(&format!(": {counts}"));
     }
-    if let Some(run) = report.get("run").and_then(Value::as_str) {
-        told.push_str(&format!("; `undo {run}` takes it back"));
+    // What changed nothing can't be taken back.
+    let changed = WORDS.iter().any(|name| !["unchanged", "ignored", "bad"].contains(name) && count(name) > 0);
+    let one = report.get("run").into_iter();
+    let each = report.get("runs").and_then(Value::as_array).into_iter().flatten();
+    let mut runs: Vec<&str> = each.filter_map(|run| run.get("run")?.as_str()).collect();
+    if runs.is_empty() {
+        runs.extend(one.filter_map(Value::as_str));
+    }
+    if let (true, Some((last, others))) = (changed, runs.split_last()) {
+        let mut all: String = others.iter().map(|run| format!("`undo {run}`, ")).collect();
+        all.push_str(&format!("`undo {last}`"));
+        let takes = if others.is_empty() { "takes it back" } else { "take it back, each a namespace" };
+        told.push_str(&format!("; {all} {takes}"));
     }
     told
 }
@@ -74,6 +85,10 @@ pub(crate) fn import(report: &Value) -> String {
 pub(crate) fn forgotten(answer: &Value) -> String {
     let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
     let mut told = format!("Forgot {}", of(count("forgotten"), "memory", "memories"));
+    let earlier = count("tombstones").saturating_sub(count("forgotten"));
+    if earlier > 0 {
+        told.push_str(&format!(" and {}", of(earlier, "earlier version", "earlier versions")));
+    }
     let notes = [
         ("detached", "kept for another write of the same text, without the key"),
         ("went_with", "more that went with what was forgotten"),

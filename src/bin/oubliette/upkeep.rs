@@ -205,10 +205,21 @@ fn tell(passes: &[PassReport], run: Option<RunId>, output: Output<'_>) -> Done {
     Ok(())
 }
 
-/// Whether `undo` brings back what a pass did: vectors that were given, erased rows and links of graphs stay as they are.
+/// Whether `undo` brings back what a pass did: vectors that were given, erased rows, counts of use and links of graphs stay as
+/// they are.
 fn is_undoable(pass: &PassReport) -> bool {
     let erased_all = pass.report.get().is_some_and(|report: &ExpireReport| report.limbo == 0);
-    !matches!(pass.pass, Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair) && !erased_all
+    let has_no_inverse = matches!(
+        pass.pass,
+        Pass::Fold
+            | Pass::Embed
+            | Pass::Superseded
+            | Pass::Limbo
+            | Pass::Retention
+            | Pass::Index
+            | Pass::Repair
+    );
+    !has_no_inverse && !erased_all
 }
 
 /// What a pass left alone, and why.

@@ -12,7 +12,7 @@ use oubliette::exchange::{
 use oubliette::maintain::RunId;
 use oubliette::memory::{Expiry, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, Namespace, NamespaceName, Outcome, Result, Time,
+    Database, Decision, Draft, Error, ErrorKind, Namespace, NamespaceName, Outcome, Patch, Result, Time,
     WriteOptions,
 };
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use crate::arguments::{
     AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
     UpdateOptions,
 };
-use crate::caller::Caller;
+use crate::caller::{Caller, must_differ};
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
@@ -215,6 +215,9 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
         format,
         tag,
     };
+    for read in [Some(&options.file), options.vectors.as_ref()].into_iter().flatten() {
+        must_differ("--decisions", options.decisions.as_deref(), read)?;
+    }
     let vectors = options.vectors.as_deref().map(NpyReader::open).transpose()?;
     let total = count(&options.file, place.caller())?;
     if let (Some(vectors), Some(lines)) = (&vectors, total)
@@ -304,6 +307,11 @@ fn count(path: &Path, caller: &Caller) -> Result<Option<u64>> {
 /// `update`.
 pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>) -> Done {
     let (namespace, patch) = (place.namespace()?, fields::patch(options, place.caller())?);
+    if patch == Patch::default() {
+        return Err(
+            Error::invalid("update", "must change something: give a text or an option", "nothing").into()
+        );
+    }
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let answer = written(&team, &team.update(&options.name, patch)?)?;
@@ -415,9 +423,11 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     };
     place.close(database)?;
     let old = told::of(options.old.len() as u64, "memory", "memories");
+    let ahead = at.filter(|at| *at > place.now());
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
-        format!("{new} takes the place of {old}")
+        let from = ahead.map(|at| format!(" from {at} on")).unwrap_or_default();
+        format!("{new} takes the place of {old}{from}")
     })
 }
 

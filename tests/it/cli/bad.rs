@@ -371,3 +371,54 @@ fn a_policy_with_an_unknown_zone_is_not_stored() {
     assert!(error.1.starts_with("policy snapshot.zone: must be an IANA zone"), "{error:?}");
     sandbox.document(&["add", "a snapshot", "--kind", "snapshot"]);
 }
+
+/// A slip in the name of a file to write must not take a database, nor the lines that are read.
+#[test]
+fn no_output_takes_the_place_of_a_database_or_of_another_file_of_the_call() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("in.jsonl", "{\"text\":\"one more line\"}\n");
+    assert_eq!(sandbox.plain(&["--db", "other.oub", "add", "another store"], b"").code, 0);
+    let mut names = vec!["m.oub", "other.oub"];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(sandbox.path("m.oub"), sandbox.path("link.oub")).unwrap();
+        names.push("link.oub");
+    }
+    let before = ["m.oub", "other.oub"].map(|name| std::fs::read(sandbox.path(name)).unwrap());
+    for name in names {
+        for arguments in [
+            &["export", name][..],
+            &["export", name, "--all-states", "--all-namespaces"],
+            &["export", "out.jsonl", "--vectors", name],
+            &["access", "export", name],
+            &["import", "in.jsonl", "--decisions", name],
+            &["maintain", "collapse", "--report", name],
+        ] {
+            let (kind, message) = sandbox.run(arguments).error();
+            assert_eq!(kind, "Io", "{arguments:?}: {message}");
+            assert!(message.contains("a database is there"), "{arguments:?}: {message}");
+        }
+    }
+    let after = ["m.oub", "other.oub"].map(|name| std::fs::read(sandbox.path(name)).unwrap());
+    assert!(before == after, "nothing was written");
+    for (arguments, option) in [
+        (&["import", "in.jsonl", "--decisions", "in.jsonl"][..], "--decisions"),
+        (&["import", "in.jsonl", "--decisions", "./in.jsonl"], "--decisions"),
+        (&["export", "out.jsonl", "--vectors", "out.jsonl"], "--vectors"),
+    ] {
+        let (kind, message) = sandbox.run(arguments).error();
+        assert_eq!((kind.as_str(), message.contains(option)), ("Invalid", true), "{arguments:?}: {message}");
+    }
+    assert_eq!(std::fs::read(sandbox.path("in.jsonl")).unwrap(), b"{\"text\":\"one more line\"}\n");
+    assert!(!sandbox.path("out.jsonl").exists());
+}
+
+#[test]
+fn an_update_that_changes_nothing_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["add", "tea", "--key", "k"]).document();
+    let (kind, message) = sandbox.run(&["update", "k"]).error();
+    assert_eq!((kind.as_str(), message.contains("must change something")), ("Invalid", true), "{message}");
+    assert_eq!(sandbox.document(&["get", "k"])["version"], 1);
+}

@@ -441,3 +441,73 @@ fn changes_without_a_cursor_begin_with_what_is_kept() {
     let refused = later(&["--json", "changes", "--since", "0"]);
     assert!(refused.code == 1 && refused.err.contains("CursorTooOld"), "{refused:?}");
 }
+
+#[test]
+fn undo_is_promised_where_it_takes_something_back_and_for_all_of_it() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"text\":\"a\",\"key\":\"a\",\"namespace\":\"one\"}\n{\"text\":\"b\",\"key\":\"b\",\"namespace\":\"two\"}\n";
+    sandbox.write("in.jsonl", lines);
+    let told = read(&sandbox, &["import", "in.jsonl"]);
+    let runs: Vec<&str> = told.split("`undo ").skip(1).filter_map(|part| part.split('`').next()).collect();
+    assert_eq!(runs.len(), 2, "{told}");
+    let again = read(&sandbox, &["import", "in.jsonl"]);
+    assert!(again.contains("2 unchanged") && !again.contains("undo"), "{again}");
+    for run in runs {
+        read(&sandbox, &["undo", run]);
+    }
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 0);
+    // The end of limbo and of old events has no way back.
+    let later = ["--db", "m.oub", "--now", "2027-06-01T00:00:00Z", "maintain"];
+    let told = sandbox.plain(&later, b"");
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(!(told.out + &told.err).contains("undo"));
+}
+
+#[test]
+fn a_forget_tells_the_same_before_and_after() {
+    let sandbox = Sandbox::new();
+    for text in ["Ghent", "Bruges", "Ypres"] {
+        read(&sandbox, &["add", text, "--key", "home"]);
+    }
+    read(&sandbox, &["add", "shared", "--key", "k1"]);
+    read(&sandbox, &["add", "shared", "--key", "k2"]);
+    let plan = read(&sandbox, &["forget", "home", "--dry-run"]);
+    assert!(plan.contains("would forget 3 memories (1 live, 2 superseded"), "{plan}");
+    let told = read(&sandbox, &["forget", "home", "--yes"]);
+    assert!(told.contains("Forgot 1 memory and 2 earlier versions"), "{told}");
+    let plan = read(&sandbox, &["forget", "k2", "--dry-run"]);
+    assert!(
+        plan.contains("1 memory would stay for another write of the same text, without the key"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn what_takes_a_place_ahead_has_not_taken_it_yet() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "the office is in Ghent", "--key", "office"]);
+    let told = read(
+        &sandbox,
+        &["supersede", "office", "--with-text", "the office is in Bruges", "--at", "2027-01-01"],
+    );
+    assert!(told.contains("takes the place of 1 memory from 2027-01-01"), "{told}");
+    let story = read(&sandbox, &["get", "office"]);
+    assert!(
+        story.contains("the office is in Ghent") && story.contains("takes its place 2027-01-01"),
+        "{story}"
+    );
+    assert!(!story.contains("took its place"), "{story}");
+}
+
+#[test]
+fn a_context_of_which_nothing_is_there_can_be_told_again() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "tea", "--key", "k"]);
+    sandbox.write("slip.jsonl", "{\"memory\":\"kk\",\"tokens\":3}\n");
+    sandbox.write("right.jsonl", "{\"memory\":\"k\",\"tokens\":3}\n");
+    let slip = read(&sandbox, &["context-log", "c1", "slip.jsonl"]);
+    assert!(slip.contains("Counted 0 memories"), "{slip}");
+    let right = read(&sandbox, &["context-log", "c1", "right.jsonl"]);
+    assert!(right.contains("Counted 1 memory"), "{right}");
+    assert_eq!(sandbox.document(&["get", "k"])["included_count_total"], 1);
+}

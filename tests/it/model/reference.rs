@@ -224,9 +224,13 @@ impl Model {
         }
         let equals = self.rows.iter().filter(|(_, row)| {
             let alike = row.text == write.text && row.agent == write.agent;
-            // A write that names no end is not to end with a row that has one.
+            // An end is a promise: only the writer itself moves it, and only by a write that names one.
+            let tags = write.tags.clone().unwrap_or_default();
+            let is_its_own = |hold: &Hold| hold.takes_keyless(&tags, write.run);
+            let repeats = write.key.is_none() && row.holders.iter().all(is_its_own);
             let lasts = row.expires.is_none() || write.expiry.is_some();
-            alike && lasts && row.current(now) && (row.valid_from, row.valid_to) == write.valid
+            let ends = row.expires == write.expiry || (repeats && lasts);
+            alike && ends && row.current(now) && (row.valid_from, row.valid_to) == write.valid
         });
         // The canonical one absorbs (DEDUP-15); ids ascend as rows come to be.
         let equal = equals.max_by_key(|(id, row)| (row.reinforcement, Reverse(**id)));
@@ -249,14 +253,10 @@ impl Model {
             row.vector = row.vector.or(write.vector);
             row.expires = row.expires.zip(write.expiry).map(|(end, other)| end.max(other));
             let number = row.next_number();
-            let shared = row.holders.iter_mut().find(|other| {
-                hold.key.is_none()
-                    && other.key.is_none()
-                    && other.from.is_none()
-                    && !other.follows
-                    && other.run == hold.run
-                    && other.tags == hold.tags
-            });
+            let shared = row
+                .holders
+                .iter_mut()
+                .find(|other| hold.key.is_none() && other.takes_keyless(&hold.tags, hold.run));
             match shared {
                 Some(shared) => (shared.count, shared.share) = (shared.count + 1, shared.share + 1),
                 None => row.holders.push(Hold { number, ..hold }),
@@ -291,14 +291,19 @@ impl Model {
         now: Time,
     ) -> Told {
         let Some(steps) = self.ahead(id, now).filter(|_| through.is_some()) else {
-            return self.edit_current(id, through, edit, new, now);
+            let led = through.and_then(|at| self.led_ahead(id, at, &edit, now));
+            let told = self.edit_current(id, through, edit, new, now, led);
+            if let (Some(begins), Told::Stored) = (led, &told) {
+                self.replace((new, id), SupersedeMode::Replaced, Some(None), [now, begins]);
+            }
+            return told;
         };
         let before = self.clone();
         for (later, ..) in steps.iter().skip(1).rev() {
             self.restore(*later, now, To::Write).unwrap();
         }
         self.restore(id, now, To::Write).unwrap();
-        let told = self.edit_current(id, through, edit, new, now);
+        let told = self.edit_current(id, through, edit, new, now, None);
         if matches!(told, Told::Conflict | Told::Invalid) {
             *self = before;
             return told;
@@ -313,6 +318,15 @@ impl Model {
         told
     }
 
+    /// When a row begins to which a key leads that says another text now.
+    fn led_ahead(&self, id: MemoryId, at: usize, edit: &Edit, now: Time) -> Option<Time> {
+        let row = &self.rows[&id];
+        let says = row.holders[at].follows && edit.text.is_some() && row.superseded.is_none();
+        let begins =
+            row.valid_from.filter(|from| *from > now && edit.valid.0.is_none_or(|given| given < *from));
+        begins.filter(|_| says)
+    }
+
     fn edit_current(
         &mut self,
         id: MemoryId,
@@ -320,11 +334,16 @@ impl Model {
         edit: Edit,
         new: MemoryId,
         now: Time,
+        // When the row begins, if what is written is true until then.
+        led: Option<Time>,
     ) -> Told {
         if self.rows[&id].superseded.is_some() {
             return Told::Conflict;
         }
         let mut given = self.rows[&id].clone();
+        if led.is_some() {
+            (given.valid_from, given.valid_to) = (None, None);
+        }
         given.give(&edit);
         let world = given.valid_from.zip(given.valid_to);
         if edit.valid != (None, None) && world.is_some_and(|(from, to)| from >= to) {
@@ -345,6 +364,9 @@ impl Model {
             let row = self.rows.get_mut(&id).unwrap();
             let mut hold = row.holders.remove(at);
             copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
+            if led.is_some() {
+                (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
+            }
             row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
             hold.patch(&edit);
             copy.renew(hold, edit, vector);
@@ -696,6 +718,12 @@ impl Edit {
 }
 
 impl Hold {
+    /// Whether a keyless write with these tags and this run is a repeat of this one.
+    fn takes_keyless(&self, tags: &BTreeSet<String>, run: Option<RunId>) -> bool {
+        let is_keyless = self.key.is_none() && self.from.is_none() && !self.follows;
+        is_keyless && self.run == run && self.tags == *tags
+    }
+
     /// Tags that take the place of those that are there; they say nothing of a pin, so it stays.
     fn with_tags(&self, tags: &BTreeSet<String>) -> BTreeSet<String> {
         tags.iter().chain(self.tags.get("pinned")).cloned().collect()
