@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::engine::is_database;
 use crate::error::{Error, Result};
@@ -14,10 +15,14 @@ use crate::error::{Error, Result};
 const LINKS_FOLLOWED_MAX: usize = 40;
 /// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
 const NAMES_TRIED_MAX: usize = 1 << 10;
+/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
+/// lock it.
+const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Numbers the files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A file under construction. Dropped without [`Target::finish`] it leaves nothing.
+/// A file under construction. Dropped without [`Target::finish`] it leaves nothing. What a killed process has left of the same
+/// file goes when the file is begun anew: it is full of memories.
 ///
 /// A link stays, and the file that it leads to is made or replaced. What is there and is no regular file, such as a pipe, and
 /// an open file of a process, such as `/dev/stdout`, is written to directly, behind what is in it.
@@ -61,7 +66,10 @@ impl Target {
             let appends = file.metadata().map_err(|source| io("look at", &path, source))?.is_file();
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
+        remove_left(&meant);
         let (file, temporary) = create_beside(&meant)?;
+        // Where the file system knows no locks, what a killed process leaves stays.
+        let _ = file.try_lock();
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
@@ -163,6 +171,29 @@ fn followed(path: &Path) -> std::io::Result<Option<PathBuf>> {
         }
     }
     Err(std::io::Error::other("too many links on the way to the file"))
+}
+
+/// Removes what killed processes have left of the file at `path`: nobody holds their locks.
+fn remove_left(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_left = |found: &str| {
+        let numbers = found.strip_prefix(&format!(".{name}.")).and_then(|rest| rest.strip_suffix(".tmp"));
+        let parts: Vec<&str> = numbers.into_iter().flat_map(|numbers| numbers.split('.')).collect();
+        parts.len() == 2 && parts.iter().all(|part| part.parse::<u64>().is_ok())
+    };
+    for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
+        let old =
+            |found: std::fs::Metadata| found.modified().ok()?.elapsed().ok().filter(|age| *age > LEFT_AFTER);
+        if !is_left(&entry.file_name().to_string_lossy()) || entry.metadata().ok().and_then(old).is_none() {
+            continue;
+        }
+        // What can't be opened, locked or removed is another's.
+        let nobodys =
+            OpenOptions::new().write(true).open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if nobodys {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// An empty file with a name of its own, which only its owner can read.
@@ -276,5 +307,27 @@ mod tests {
         second.finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"second");
         assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        let names = [".x.12.0.tmp", ".x.13.7.tmp", ".x.14.0.tmp", ".x.y.0.tmp", ".xx.12.0.tmp", "x.12.0.tmp"];
+        let files = names.map(|name| {
+            let file = std::fs::File::create(at(name)).unwrap();
+            file.set_modified(long_ago).unwrap();
+            file
+        });
+        files[1].lock().unwrap();
+        files[2].set_modified(std::time::SystemTime::now()).unwrap();
+        let mut under_way = Target::create(at("x")).unwrap();
+        under_way.write_all(b"half").unwrap();
+        let left = names.map(|name| at(name).exists());
+        assert_eq!(left, [false, true, true, true, true, true], "locked, young and other names stay");
+        Target::create(at("x")).unwrap().finish().unwrap();
+        under_way.finish().unwrap();
+        assert_eq!(std::fs::read(at("x")).unwrap(), b"half");
     }
 }

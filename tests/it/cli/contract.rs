@@ -28,8 +28,13 @@ fn add_tells_what_became_of_a_write() {
         (&first["decision"], &first["key"], &first["into"]),
         (&json!("stored"), &json!("a"), &Value::Null)
     );
-    let again = add(&["Ann prefers tea", "--key", "b", "--ttl", "20d"]);
+    let again = add(&["Ann prefers tea", "--key", "b", "--ttl", "30d"]);
     assert_eq!((&again["decision"], &again["into"]), (&json!("reinforced"), &first["id"]));
+    let sooner = add(&["Ann prefers tea", "--key", "e", "--ttl", "20d"]);
+    assert_eq!(
+        (&sooner["decision"], &sooner["hints"][0]["why"]),
+        (&json!("stored"), &json!("equal content, ends later"))
+    );
     let endless = add(&["Ann prefers tea", "--key", "d"]);
     assert_eq!((&endless["decision"], &endless["into"]), (&json!("stored"), &Value::Null));
     assert_eq!(add(&["Ann prefers tea", "--key", "c", "--no-dedup"])["decision"], "stored");
@@ -37,7 +42,7 @@ fn add_tells_what_became_of_a_write() {
     let got = sandbox.document(&["get", "a"]);
     assert_eq!((&got["keys"], &got["tags"]), (&json!(["a", "b"]), &json!(["t"])));
     assert_eq!(got["entities"], json!([{ "name": "Ann", "role": "subject" }]));
-    assert_eq!(got["expires_at"], "2026-03-31T00:00:00Z", "the later of the ends that two callers set");
+    assert_eq!(got["expires_at"], "2026-03-31T00:00:00Z", "nobody else moves the end that a caller set");
     add(&["Bob walks", "--key", "w", "--ttl", "30d"]);
     assert_eq!(sandbox.document(&["get", "w"])["expires_at"], "2026-03-31T00:00:00Z");
 }
