@@ -20,6 +20,13 @@ use crate::store::tx::fenced;
 /// Bytes of a file below which no space is given back: what could be won is not worth the syncs.
 const SHRUNK_MIN: u64 = 4 << 20;
 
+/// A handle that wrote less than this part of a file does not walk through the file for what is free only because the file has
+/// grown.
+const WRITTEN_PART: u64 = 16;
+
+/// How many times as long as its pages in use a file can be that has just grown: redb doubles it, and has some pages of its own.
+const GROWN_TIMES: f64 = 2.1;
+
 impl Store {
     /// Closes the file as [`Store::close`] does. If more than the share `most_free` of it is free, it becomes shorter.
     ///
@@ -45,10 +52,19 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the rows have nearly the bytes that they had at the opening. A file without room would be doubled by such a
+    /// handle, walked through to be made shorter, and doubled by the next.
+    fn wrote_little(&self, live: u64, before: u64) -> bool {
+        self.opened_live.is_some_and(|opened| live.abs_diff(opened) < before / WRITTEN_PART)
+    }
+
     /// Makes the closed file shorter if it is worth it, and returns the bytes that it lost.
     fn shrink(&self, size: &SizeRow, most_free: f64) -> Result<u64> {
         let before = self.file_bytes()?;
-        let is_free = |free: u64| free as f64 > most_free * before as f64;
+        let is_free = |free: u64| {
+            let has_grown = before as f64 <= GROWN_TIMES * before.saturating_sub(free) as f64;
+            free as f64 > most_free * before as f64 && !(has_grown && self.wrote_little(size.live, before))
+        };
         // To count what is free takes a walk through the file, which no process that writes a line should pay for. Rows take at
         // least their bytes; what their pages take beyond is known once they have been counted.
         let used = size.live.saturating_add(if size.is_counted() { size.overhead() } else { 0 });

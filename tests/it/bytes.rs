@@ -189,6 +189,41 @@ fn a_file_that_is_free_for_the_most_part_becomes_shorter_when_it_is_closed() {
     db.close().unwrap();
 }
 
+/// A file without room doubles for one line. To make it shorter again would take a walk through all of it, for each line anew.
+#[test]
+fn the_room_of_a_file_that_has_just_doubled_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.oub");
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let open = || Database::builder().durability(Durability::Fast).open(&path).unwrap();
+    let db = open();
+    db.set_policy("undo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    let ns = db.namespace("default").unwrap();
+    let note = |at: u64| Draft::new(format!("note {at}")).key(format!("k{at}")).payload(noise(at, 3 << 10));
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    for at in 0..4 {
+        ns.add_all((at * 1_000..(at + 1) * 1_000).map(note).collect(), &how).unwrap();
+    }
+    drop(ns);
+    db.compact().unwrap();
+    db.close().unwrap();
+    let packed = length();
+    let lengths = [0, 1, 2].map(|nth| {
+        let db = open();
+        db.namespace("default").unwrap().add(format!("line {nth}")).unwrap();
+        db.close().unwrap();
+        length()
+    });
+    assert!(
+        lengths.iter().all(|length| *length > packed + packed / 2),
+        "{packed} bytes packed, then {lengths:?}"
+    );
+    let db = open();
+    db.namespace("default").unwrap().forget(Forget::names((0..3_700).map(|at| format!("k{at}")))).unwrap();
+    db.close().unwrap();
+    assert!(packed > 3 * length(), "{packed} bytes before, {} after", length());
+}
+
 #[test]
 fn a_handle_that_lets_others_read_or_only_reads_gives_nothing_back() {
     let folder = tempfile::tempdir().unwrap();

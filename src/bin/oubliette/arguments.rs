@@ -414,7 +414,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "F.npy", conflicts_with = "queries")]
     pub(crate) vector_file: Option<PathBuf>,
     /// How many hits, 1 to 1000
-    #[arg(short, default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(short, alias = "limit", short_alias = 'n', default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) k: usize,
     /// How many of the best hits to skip; with -k at most 1000
     #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]

@@ -14,6 +14,9 @@ const HABITS: [(&[&str], &str); 7] = [
     (&["clean", "cleanup", "prune", "sweep", "vacuum", "dedup"], "maintain"),
 ];
 
+/// Commands of the feature `mcp`.
+const OF_MCP: [&str; 2] = ["serve", "setup"];
+
 /// The error, with a tip that leads from a habit to what was meant.
 pub(crate) fn advised(mut error: Error) -> Error {
     let typed = |error: &Error, kind| match error.get(kind) {
@@ -23,6 +26,11 @@ pub(crate) fn advised(mut error: Error) -> Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = typed(&error, ContextKind::InvalidSubcommand);
+            if !cfg!(feature = "mcp") && word.as_ref().is_some_and(|word| OF_MCP.contains(&word.as_str())) {
+                error.remove(ContextKind::SuggestedSubcommand);
+                let tip = "this build was made without the feature mcp, which has this command".into();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            }
             let known = word.and_then(|word| HABITS.iter().find(|(words, _)| words.contains(&&*word)));
             if let Some((_, ours)) = known {
                 let ours = ContextValue::Strings(vec![(*ours).to_owned()]);

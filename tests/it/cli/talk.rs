@@ -267,6 +267,9 @@ fn habits_of_other_programs_lead_to_the_commands_that_are_meant() {
     let answer = sandbox.plain(&["search", "where", "does", "Ann", "live"], b"");
     assert!(answer.err.contains("a text of several words stands in quotes"), "{}", answer.err);
     read(&sandbox, &["add", "Ann prefers tea"]);
+    for count in [&["-k", "1"][..], &["-n", "1"], &["--limit", "1"]] {
+        assert!(read(&sandbox, &[&["search", "tea"], count].concat()).contains("Ann prefers tea"));
+    }
     for (command, list) in [(&["undo", "nosuch"][..], "`runs`"), (&["gc", "show", "99"], "`gc show`")] {
         let answer = sandbox.plain(&[&["--db", "m.oub"], command].concat(), b"");
         assert_eq!(answer.code, 1, "{answer:?}");
