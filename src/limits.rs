@@ -85,6 +85,13 @@ pub const CONTEXT_ITEMS_MAX: usize = 500;
 /// Name of a context, or of the session that it is of.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 128;
 
+/// Characters of a question that a plan of summaries is asked, and of a query that is kept to be one.
+pub const PROBE_CHARS_MAX: usize = 400;
+/// Memories that a query has found which is kept: a search that finds more of them asks for no memory.
+pub const QUERY_HITS_MAX: usize = 100;
+/// Queries that are kept of one partition.
+pub const QUERY_LOG_MAX: u32 = 10_000;
+
 /// Text of one goal.
 pub const GOAL_BYTES_MAX: usize = 8 << 10;
 /// Goals of one namespace: each memory that is scored is compared with all goals of its agent.

@@ -69,6 +69,25 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// Where a question comes from that a plan of summaries is asked.
+    pub ProbeSource "source of a probe" {
+        /// Whoever asked for the plan has named it.
+        Caller = 0, "caller";
+        /// A search has asked it before, and found a source of the group.
+        Query = 1, "query";
+    }
+}
+
+/// A question that finds a source of a group, and must find its summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GcProbe {
+    /// The question.
+    pub text: String,
+    /// Where it comes from.
+    pub from: ProbeSource,
+}
+
 /// How well a summary is found by what had found its sources: each probe is a question that is asked before and after the
 /// summary takes their place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
