@@ -7,7 +7,7 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Entity, Expiry, GoalDraft, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
-    Database, Draft, Filter, Forget, Kind, Memory, Namespace, NamespaceName, Patch, Result, Scope,
+    Database, Draft, Filter, Forget, Kind, Memory, Namespace, NamespaceName, Patch, Query, Result, Scope,
     WriteOptions,
 };
 
@@ -262,6 +262,18 @@ fn old_summaries(w: &mut World) -> Result<()> {
         let draft = Draft::new(format!("chapter {at}")).kind(Kind::ChapterSummary).vector(vector(90 + at));
         ns(w.db()).add(draft.created_at("2020-01-01T00:00:00Z".parse()?))?;
     }
+    Ok(())
+}
+
+/// A library whose questions are kept.
+fn questioned(w: &mut World) -> Result<()> {
+    library(w)?;
+    w.db().set_policy("gc.keep_queries = true", Syntax::Toml).map(drop)
+}
+
+fn ask(w: &World, words: &str) -> Result<()> {
+    let found = ns(w.db()).search(Query { vector: Some(vector(5)), ..Query::text(words).k(3).track(true) })?;
+    assert!(!found.hits.is_empty(), "{words}");
     Ok(())
 }
 
@@ -581,6 +593,24 @@ pub const SCENARIOS: &[Scenario] = &[
                 let goals = ns(w.db()).goals()?;
                 goals.iter().try_for_each(|goal| ns(w.db()).drop_goal(goal.id).map(drop))
             }),
+        ],
+    },
+    Scenario {
+        name: "queries_are_kept_and_go",
+        before: questioned,
+        steps: &[
+            OPEN,
+            step(|w| {
+                ask(w, "memory number 1")?;
+                ask(w, "the second, revised")?;
+                w.db().flush_access()
+            }),
+            step(|w| {
+                ask(w, "memory number 4 or 5")?;
+                ns(w.db()).add(row(9)).map(drop)
+            }),
+            step(|w| ns(w.db()).forget("k2").map(drop)),
+            step(|w| w.db().set_policy("gc.keep_queries = false", Syntax::Toml).map(drop)),
         ],
     },
     Scenario {
