@@ -272,7 +272,8 @@ fn questioned(w: &mut World) -> Result<()> {
 }
 
 fn ask(w: &World, words: &str) -> Result<()> {
-    let found = ns(w.db()).search(Query { vector: Some(vector(5)), ..Query::text(words).k(3).track(true) })?;
+    let found =
+        ns(w.db()).search(Query { vector: Some(vector(5)), ..Query::text(words).k(3).track(true) })?;
     assert!(!found.hits.is_empty(), "{words}");
     Ok(())
 }
