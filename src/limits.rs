@@ -90,7 +90,7 @@ pub const PROBE_CHARS_MAX: usize = 400;
 /// Memories that a query has found which is kept: a search that finds more of them asks for no memory.
 pub const QUERY_HITS_MAX: usize = 100;
 /// Queries that are kept of one partition.
-pub const QUERY_LOG_MAX: u32 = 10_000;
+pub const QUERY_LOG_MAX: u64 = 10_000;
 
 /// Text of one goal.
 pub const GOAL_BYTES_MAX: usize = 8 << 10;

@@ -58,6 +58,7 @@ pub(crate) use field::{
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};
+pub(crate) use gc::Belonging;
 pub use gc::{GcProbe, GroupState, PlanState, ProbeSource, RecallGuard, Refusal};
 pub(crate) use goal::check_goal;
 pub use goal::{Goal, GoalDraft};

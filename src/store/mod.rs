@@ -29,6 +29,7 @@ mod recover;
 mod rows;
 mod shrink;
 mod size;
+mod sorted;
 mod tables;
 #[cfg(feature = "faults")]
 pub mod tally;
@@ -61,6 +62,7 @@ pub(crate) use queries::{QueryPlace, QueryRows};
 pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};
 pub(crate) use size::OWN_BYTES;
 pub use size::TableStats;
+pub(crate) use sorted::SortedRows;
 pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
 pub(crate) use text::{TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;

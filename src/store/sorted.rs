@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::model::{Access, Content, MemoryId, Vitals};
-use crate::record::{At, decode_access, decode_content, decode_vitals};
+use crate::model::{Access, Belonging, MemoryId, Vitals};
+use crate::record::{At, decode_access, decode_belonging, decode_vitals};
 use crate::store::keys;
 use crate::store::part::NsId;
 use crate::store::rows::{Rows, last_id};
@@ -29,8 +29,8 @@ pub(crate) trait SortedRows: Rows {
         self.each_row((Table::Access, ns), ids, decode_access, visit)
     }
 
-    fn each_content(&self, ns: NsId, ids: &[MemoryId], visit: VisitRow<'_, Content>) -> Result<()> {
-        self.each_row((Table::Memory, ns), ids, decode_content, visit)
+    fn each_belonging(&self, ns: NsId, ids: &[MemoryId], visit: VisitRow<'_, Belonging>) -> Result<()> {
+        self.each_row((Table::Memory, ns), ids, decode_belonging, visit)
     }
 
     fn each_row<T>(

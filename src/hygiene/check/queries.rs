@@ -13,7 +13,7 @@ impl Check<'_> {
         let keys::Query { ns, part, number } = keys::Query::read(Table::Query, key)?;
         let ring = self.ring_at.filter(|(of, at, _)| (*of, *at) == (ns, part));
         let (_, _, first) = *self.ring_at.insert(ring.unwrap_or((ns, part, number)));
-        if number - first >= u64::from(QUERY_LOG_MAX) {
+        if number - first >= QUERY_LOG_MAX {
             let what = format!("more than {QUERY_LOG_MAX} queries of a partition, the first {first}");
             self.find(Code::ValueShape, Table::Query, key, what);
         }

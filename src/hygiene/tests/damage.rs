@@ -62,7 +62,7 @@ fn queries() -> Vec<(Code, Fault)> {
         other(Code::ValueShape, 2, |row| row.hits = vec![B]),
         other(Code::ValueShape, 2, |row| row.vector[0] += 1.0),
         other(Code::ValueShape, 2, |row| row.vector.truncate(3)),
-        other(Code::ValueShape, 1 + u64::from(QUERY_LOG_MAX), |_| ()),
+        other(Code::ValueShape, 1 + QUERY_LOG_MAX, |_| ()),
         other(Code::SpaceUnknown, 2, |row| row.space = 9),
         case(Code::IndexMissing, |tx| take(tx, Table::QueryOf, &keys::query_of(NS, A, PartId(0), 1))),
         case(Code::IndexExtra, |tx| tx.put(Table::QueryOf, &keys::query_of(NS, D, PartId(0), 1), &[])),
