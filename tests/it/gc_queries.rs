@@ -254,7 +254,7 @@ fn a_text_that_goes_takes_its_queries_with_it() {
 
 #[test]
 fn what_maintenance_removes_loses_its_id_alone() {
-    let world = keeping("undo.horizon = \"1d\"");
+    let world = keeping("");
     let short = text("Ann drinks tea today").expiry(Expiry::After("1h".parse().unwrap()));
     let soon = world.add(short).id;
     world.add(text("Bob drinks coffee"));
@@ -262,10 +262,6 @@ fn what_maintenance_removes_loses_its_id_alone() {
     assert_eq!(asked(&world, "tea today"), [soon]);
     world.advance("2h");
     world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
-    world.check();
-    assert_eq!(kept(&world), 2, "until the horizon it may come back");
-    world.advance("30d");
-    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
     world.check();
     assert_eq!(kept(&world), 1);
     assert!(stands(&world, "who drinks") && !stands(&world, "tea today"));
@@ -277,7 +273,7 @@ fn a_query_goes_with_the_last_hit_of_its_partition() {
     let short = text("The harbour is in Ghent").expiry(Expiry::After("1h".parse().unwrap()));
     world.add(short);
     world.add(text("A scout saw boats, sails, masts and, once, a harbour").agent("scout"));
-    let query = Query::text("where is the harbour").scope(Scope::agent("scout").unwrap());
+    let query = Query::text("where is the harbour").scope(Scope::Any);
     assert_eq!(world.ns.search(query.track(true)).unwrap().hits.len(), 2);
     world.db.flush_access().unwrap();
     assert_eq!(kept(&world), 1);
@@ -385,7 +381,8 @@ fn a_plan_asks_the_latest_queries_that_had_found_a_source() {
     assert_eq!(done.recall_guard, guard, "three of the past and one of the caller");
     let over = world.ns.gc_show(told.plan_id).unwrap();
     assert!(over.groups[0].probes.is_empty());
-    // What the summary stands for is in limbo, and its queries wait with it.
+    // What the summary stands for is in limbo and may come back, and its queries wait with it.
+    assert_eq!(kept(&world), 5);
     world.check();
     world.advance("30d");
     world.db.maintain().unwrap();
@@ -436,8 +433,12 @@ fn a_past_query_is_asked_with_its_vector() {
 #[test]
 fn a_damaged_query_is_in_nobodys_way() {
     let forget: fn(&World, MemoryId) = |world, id| drop(world.forget_id(id));
-    let mend: fn(&World, MemoryId) = |world, _| drop(world.db.reindex().unwrap());
-    let off: fn(&World, MemoryId) = |world, _| drop(world.db.set_policy("", Syntax::Toml).unwrap());
+    let mend: fn(&World, MemoryId) = |world, _| {
+        world.db.reindex().unwrap();
+    };
+    let off: fn(&World, MemoryId) = |world, _| {
+        world.db.set_policy("", Syntax::Toml).unwrap();
+    };
     for (number, way) in [forget, mend, off].into_iter().enumerate() {
         let mut world = keeping("gc.auto_probes = 3");
         let ids = home(&world);

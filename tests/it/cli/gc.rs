@@ -210,7 +210,7 @@ fn a_tracked_search_becomes_a_question_of_a_plan() {
     let shown = sandbox.plain(&["--db", "m.oub", "--now", NOW, "gc", "show", id], b"").out;
     assert!(shown.contains("Group 1 is asked (query): who took Box 1 to Ghent1"), "{shown}");
     let source = plan["groups"][0]["source_ids"][1].as_str().unwrap();
-    sandbox.document(&["forget", source, "--erase"]);
+    sandbox.document(&["forget", source, "--erase", "--yes"]);
     assert_eq!(sandbox.document(&["stats"])["kept_queries"], 0);
     let file = std::fs::read(sandbox.path("m.oub")).unwrap();
     assert!(!file.windows(8).any(|bytes| bytes == b"who took"));
