@@ -42,7 +42,7 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all
 }
 
-/// Past queries (GC-38).
+/// Past queries.
 fn queries() -> Vec<(Code, Fault)> {
     let other = |code, number, change: fn(&mut QueryRow)| {
         case(code, move |tx| {
