@@ -77,7 +77,7 @@ pub mod gc {
         Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,
         ReportedBudget, ReportedFamily, SuggestedFilter,
     };
-    pub use crate::model::{GroupState, PlanState, RecallGuard, Refusal};
+    pub use crate::model::{GcProbe, GroupState, PlanState, ProbeSource, RecallGuard, Refusal};
     pub use crate::summary::{
         Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,
         Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,

@@ -29,7 +29,7 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 }
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 9;
+pub const FORMAT_VERSION: u32 = 10;
 /// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.
 pub const USES_MAX: u8 = 15;
 /// Classes into which the importance of unused memories is divided.
@@ -84,6 +84,13 @@ pub const ATTACHMENTS_MAX: usize = 64;
 pub const CONTEXT_ITEMS_MAX: usize = 500;
 /// Name of a context, or of the session that it is of.
 pub const CONTEXT_NAME_BYTES_MAX: usize = 128;
+
+/// Characters of a question that a plan of summaries is asked, and of a query that is kept to be one.
+pub const PROBE_CHARS_MAX: usize = 400;
+/// Memories that a query has found which is kept: a search that finds more of them asks for no memory.
+pub const QUERY_HITS_MAX: usize = 100;
+/// Queries that are kept of one partition.
+pub const QUERY_LOG_MAX: u64 = 10_000;
 
 /// Text of one goal.
 pub const GOAL_BYTES_MAX: usize = 8 << 10;

@@ -1,14 +1,18 @@
 //! Accesses: what searches note, and when it is counted.
 
+use std::collections::BTreeSet;
+
 use crate::engine::commit::FOLDED_MAX;
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::session::Session;
-use crate::error::{Error, Result};
-use crate::hygiene::{Noted, Taken, fold};
+use crate::error::{Error, Result, sound};
+use crate::hygiene::{FoundText, Noted, NotedQuery, Taken, TakenQueries, fold, keep_queries};
 use crate::index::Published;
+use crate::limits::{PROBE_CHARS_MAX, QUERY_HITS_MAX};
 use crate::model::{Hit, NamespaceName, Query};
 use crate::store::{Durability, NsId, Rows};
+use crate::vector::UnitVector;
 
 impl Inner {
     /// Notes that a search has found these memories, if the query, or the handle, asks for that. A handle that only reads
@@ -30,15 +34,56 @@ impl Inner {
         let most = self.in_force().policy.access.buffer as usize;
         let retrievals = hits.iter().map(|hit| (hit.id, Noted::one(now, hit.signals.vector, query.step)));
         self.accesses.note(NsId(row.number), most, retrievals);
+        if self.in_force().policy.gc.keep_queries {
+            self.note_query(published, NsId(row.number), query, hits)?;
+        }
         Ok(())
     }
 
-    /// Counts in a transaction what was taken for it.
-    pub(super) fn fold_taken(&self, session: &mut Session<'_, '_, '_>, taken: &Taken) -> Result<()> {
+    /// Notes a query in words that has found some memories, to be kept as a question for summaries. One of very many words
+    /// or hits is none.
+    fn note_query(&self, published: &Published, ns: NsId, query: &Query, hits: &[Hit]) -> Result<()> {
+        let words = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let Some(text) = words.filter(|text| text.chars().count() <= PROBE_CHARS_MAX) else { return Ok(()) };
+        if hits.len() > QUERY_HITS_MAX {
+            return Ok(());
+        }
+        let rows = published.snapshot();
+        let mut found = Vec::with_capacity(hits.len());
+        for Hit { id, .. } in hits {
+            // A row that is damaged by now keeps no search from its answer.
+            let Some(vitals) = sound(rows.vitals(ns, *id))?.flatten() else { return Ok(()) };
+            found.push(FoundText { id: *id, fingerprint: vitals.place.fingerprint });
+        }
+        let vector = query.vector.as_deref().and_then(|vector| UnitVector::new("vector", vector).ok());
+        let query = NotedQuery {
+            at: self.instant(published),
+            text: text.to_owned(),
+            space: rows.clock()?.space,
+            vector: vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default(),
+            hits: found,
+        };
+        self.accesses.queries.note(ns, query);
+        Ok(())
+    }
+
+    /// Counts in a transaction what was taken for it, and keeps the queries.
+    pub(super) fn fold_taken(
+        &self,
+        session: &mut Session<'_, '_, '_>,
+        taken: &Taken,
+        queries: &TakenQueries,
+    ) -> Result<()> {
         for (ns, _) in taken.by_namespace() {
             if !session.is_dropping(ns)? {
                 let context = session.context(ns, None);
                 fold(session.ledger, &context, &session.in_force.policy, taken)?;
+            }
+        }
+        let asked: BTreeSet<NsId> = queries.entries().iter().map(|(ns, _)| *ns).collect();
+        for ns in asked {
+            if !session.is_dropping(ns)? {
+                keep_queries(session.ledger, ns, &session.in_force.policy, queries)?;
             }
         }
         Ok(())
@@ -46,8 +91,8 @@ impl Inner {
 }
 
 impl Database {
-    /// Counts the searches that the handle has noted and no write has counted yet. What searches note meanwhile may be
-    /// left to the next write.
+    /// Counts the searches that the handle has noted and no write has counted yet, and keeps their queries where the policy
+    /// wants it (`gc.keep_queries`). What searches note meanwhile may be left to the next write.
     ///
     /// ```
     /// use oubliette::{Database, Query};
@@ -69,7 +114,7 @@ impl Database {
     pub fn flush_access(&self) -> Result<()> {
         self.inner.check_open()?;
         // Each commit begins with counting. One sync at the end is enough for all of them.
-        for _ in 0..self.inner.accesses.len(None).div_ceil(FOLDED_MAX) {
+        for _ in 0..self.inner.accesses.waiting().div_ceil(FOLDED_MAX) {
             self.inner.run_alone_as(Durability::Batch, |_| Ok(()))?;
         }
         if self.inner.durability == Durability::Batch { Ok(()) } else { self.inner.sync() }
@@ -77,7 +122,7 @@ impl Database {
 
     /// The same when the handle is about to end.
     pub(super) fn flush_access_at_end(&self) -> Result<()> {
-        if self.inner.accesses.len(None) == 0 {
+        if self.inner.accesses.waiting() == 0 {
             return Ok(());
         }
         match self.flush_access() {

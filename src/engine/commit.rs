@@ -22,7 +22,8 @@ const FOLDED_PER_WRITE: usize = 8;
 
 impl Inner {
     /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
-    /// error come back. Accesses of `counted` memories that searches have noted are counted first.
+    /// error come back. Accesses of `counted` memories that searches have noted are counted first, and as many of
+    /// their queries are kept.
     ///
     /// What the commit does beside the units must not stop them. If damage to one memory ends the counting, or the removal
     /// of a memory whose life is over, the units run again without that.
@@ -35,16 +36,21 @@ impl Inner {
         let mut forgetting = Forgetting::On;
         loop {
             let mut taken = self.accesses.take(None, counted);
+            let mut queries = self.accesses.queries.take(counted);
             let mut folds = false;
             let done = self.attempt_once(durability, &mut forgetting, |session| {
                 folds = true;
-                self.fold_taken(session, &taken).map_err(|why| (None, why))?;
+                self.fold_taken(session, &taken, &queries).map_err(|why| (None, why))?;
                 folds = false;
                 units(session).map_err(|(at, why)| (Some(at), why))
             });
             match &done {
-                Ok(()) => taken.is_committed(),
-                Err((_, why)) if folds && why.is_damage() && taken.give_up() => {
+                Ok(()) => {
+                    taken.is_committed();
+                    queries.is_settled();
+                }
+                // Both are given up, whichever has met the damage.
+                Err((_, why)) if folds && why.is_damage() && (taken.give_up() | queries.is_settled()) => {
                     tracing::warn!(%why, "accesses are not counted");
                     continue;
                 }

@@ -14,7 +14,7 @@ use crate::limits::FORMAT_VERSION;
 use crate::model::Periods;
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::SpaceRow;
-use crate::store::{Durability, Rows, SpaceId};
+use crate::store::{Durability, NsId, Rows, SpaceId};
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
 ///
@@ -220,7 +220,8 @@ impl Database {
         (in_force.policy.clone(), version)
     }
 
-    /// Stores another policy document, which is in force from this commit on.
+    /// Stores another policy document, which is in force from this commit on. Past queries that it no longer keeps go with
+    /// this commit (`gc.keep_queries`, `gc.query_log`).
     ///
     /// ```
     /// use oubliette::policy::Syntax;
@@ -245,10 +246,14 @@ impl Database {
             why => why,
         })?;
         let (text, hash) = (policy.to_toml()?, policy.hash());
+        let kept = if policy.gc.keep_queries { policy.gc.query_log } else { 0 };
         let number = self.submit(ONE, move |session| {
             let number = session.ledger.clock.policy + 1;
             session.ledger.clock.policy = number;
             session.ledger.tx.put_policy(number, &text)?;
+            for (_, row) in session.ledger.tx.namespaces()? {
+                session.ledger.trim_queries(NsId(row.number), kept)?;
+            }
             Ok(number)
         })?;
         Ok(PolicyVersion { number, hash })

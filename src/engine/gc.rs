@@ -12,7 +12,7 @@ use crate::hygiene::{
 };
 use crate::index::Published;
 use crate::ingest::prepare;
-use crate::limits::within;
+use crate::limits::{PROBE_CHARS_MAX, within};
 use crate::model::{
     Draft, Entity, Field, Fields, GroupState, Kind, MemoryId, PlanState, Refusal, RunId, Tier, Time,
     TimeRange,
@@ -28,9 +28,8 @@ const LIMIT_TOKENS: u64 = 60_000;
 /// Largest number of tokens of a plan, and of groups.
 const LIMIT_TOKENS_MAX: u64 = 1_000_000;
 const GROUPS_MAX: u32 = 50;
-/// Largest number of questions of a plan, and of the characters of a question.
+/// Largest number of questions of a plan.
 const PROBES_MAX: usize = 10;
-const PROBE_CHARS_MAX: usize = 400;
 /// Confidence of a summary.
 const CONFIDENCE: f32 = 0.4;
 
@@ -131,10 +130,11 @@ impl Namespace {
     /// # Errors
     /// `NotFound`, `Corrupted`, `Closed`.
     pub fn gc_show(&self, plan: RunId) -> Result<GcPlan> {
+        let in_force = self.db.inner.in_force();
         self.gc_read(|rows, ns, now| {
             let row = rows.gc_plan(ns, plan)?.ok_or_else(|| no_plan(plan))?;
             let groups = rows.gc_groups(ns, plan, &row)?;
-            plan_told(rows, ns, plan, &row, groups, now)
+            plan_told(rows, ns, plan, &row, groups, (now, &in_force.policy.gc))
         })?
         .ok_or_else(|| no_plan(plan))
     }
@@ -153,11 +153,12 @@ impl Namespace {
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn gc_plans(&self) -> Result<Vec<GcPlan>> {
+        let in_force = self.db.inner.in_force();
         let all = self.gc_read(|rows, ns, now| {
             let plans = rows.gc_plans(ns)?.into_iter();
             let told = plans.map(|(id, row)| {
                 let groups = rows.gc_groups(ns, id, &row)?;
-                plan_told(rows, ns, id, &row, groups, now)
+                plan_told(rows, ns, id, &row, groups, (now, &in_force.policy.gc))
             });
             told.collect::<Result<Vec<_>>>()
         })?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::hygiene::queries::Queries;
 use crate::model::{Access, MemoryId, Time};
 use crate::policy::Policy;
 use crate::store::NsId;
@@ -84,7 +85,11 @@ struct State {
 
 /// The accesses that a handle has noted and that no commit holds yet. Accesses of one memory are joined. A crash loses them.
 #[derive(Debug, Default)]
-pub(crate) struct Accesses(Mutex<State>);
+pub(crate) struct Accesses {
+    state: Mutex<State>,
+    /// The queries that are to be kept.
+    pub(crate) queries: Arc<Queries>,
+}
 
 impl Accesses {
     /// Notes retrievals of a namespace. A memory beyond the first `most` is given up and counted.
@@ -94,7 +99,7 @@ impl Accesses {
         most: usize,
         retrievals: impl IntoIterator<Item = (MemoryId, Noted)>,
     ) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         for (id, one) in retrievals {
             let is_full = state.noted.len() >= most;
             match state.noted.entry((ns, id)) {
@@ -107,28 +112,33 @@ impl Accesses {
 
     /// What is noted of a memory.
     pub(crate) fn of(&self, ns: NsId, id: MemoryId) -> Option<Noted> {
-        self.0.lock().noted.get(&(ns, id)).copied()
+        self.state.lock().noted.get(&(ns, id)).copied()
     }
 
     /// Number of memories of which something is noted: in a namespace, or in all.
     pub(crate) fn len(&self, ns: Option<NsId>) -> usize {
-        let state = self.0.lock();
+        let state = self.state.lock();
         ns.map_or(state.noted.len(), |ns| state.noted.range(of_namespace(ns)).count())
+    }
+
+    /// Number of memories, or of queries if they are more, that wait for a commit.
+    pub(crate) fn waiting(&self) -> usize {
+        self.len(None).max(self.queries.len(None))
     }
 
     /// Retrievals that were given up since the handle was opened.
     pub(crate) fn dropped(&self) -> u64 {
-        self.0.lock().dropped
+        self.state.lock().dropped
     }
 
     /// The memories of a namespace of which something is noted, by id.
     pub(crate) fn ids(&self, ns: NsId) -> Vec<MemoryId> {
-        self.0.lock().noted.range(of_namespace(ns)).map(|((_, id), _)| *id).collect()
+        self.state.lock().noted.range(of_namespace(ns)).map(|((_, id), _)| *id).collect()
     }
 
     /// Hands out what is noted of at most `most` memories, of a namespace or of all.
     pub(crate) fn take(self: &Arc<Self>, ns: Option<NsId>, most: usize) -> Taken {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let places: Vec<Place> = match ns {
             Some(ns) => state.noted.range(of_namespace(ns)).map(|(place, _)| *place).take(most).collect(),
             None => state.turns(most),
@@ -175,7 +185,7 @@ impl Taken {
     /// No commit can hold the accesses: they are given up and counted. Answers whether there were any.
     pub(crate) fn give_up(&mut self) -> bool {
         let lost: u64 = self.entries.drain(..).map(|(_, noted)| noted.retrievals).sum();
-        self.from.0.lock().dropped += lost;
+        self.from.state.lock().dropped += lost;
         lost > 0
     }
 }
@@ -185,7 +195,7 @@ impl Drop for Taken {
         if self.entries.is_empty() {
             return;
         }
-        let mut state = self.from.0.lock();
+        let mut state = self.from.state.lock();
         for (place, noted) in self.entries.drain(..) {
             // They had their room before, so the bound does not apply.
             state.noted.entry(place).and_modify(|later| later.join(noted)).or_insert(noted);

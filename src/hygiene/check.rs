@@ -16,6 +16,7 @@ mod holders;
 mod names;
 mod past;
 mod place;
+mod queries;
 mod rows;
 mod slots;
 mod state;
@@ -165,6 +166,8 @@ impl Check<'_> {
             }
             Table::Context => self.context(key, value),
             Table::Goal => self.goal(key, value),
+            Table::Query => self.query(key, value),
+            Table::QueryOf => self.query_index(key),
             Table::ContextTime | Table::ContextOf => self.context_index(table, key),
             _ if IndexRow::TABLES.contains(&table) => self.index_row(table, key),
             _ => table.read_value(key, value),

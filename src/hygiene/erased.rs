@@ -7,7 +7,7 @@
 //! than six different bytes, such as zeros.
 //!
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
-//! search first. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
+//! search first. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
 
 use std::collections::HashMap;
 use std::io::Read as Bytes;

@@ -1,4 +1,5 @@
-//! Which accesses does no commit hold yet? The pass `fold`, and what every write does of its work.
+//! Which accesses does no commit hold yet, and which past queries does the policy still keep? The pass `fold`, and what
+//! every write does of its work.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, St
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ingest::grown;
-use crate::ledger::{Change, Context, Entry, Folded, Ledger, tier_ttl};
+use crate::ledger::{Change, Context, Entry, Folded, Ledger, queries_beyond, tier_ttl};
 use crate::model::{Access, Actor, MemoryId, Pass, RuleId, RunId, Time, Vitals};
 use crate::policy::Policy;
 use crate::store::{ContextRows, NsId, Rows, Snapshot};
@@ -24,9 +25,12 @@ impl MaintenancePass for Fold {
         let kept = input.policy.access.log_ttl.max(input.policy.undo.horizon);
         let until = input.field.now.minus(kept);
         let old = input.published.snapshot().contexts_before(ns, until, usize::MAX)?.len() as u64;
+        let beyond = queries_beyond(&**input.published.snapshot(), ns, kept_of(input.policy))?.len() as u64;
+        let is_over = beyond == 0 && noted.queries.len(Some(ns)) == 0;
         Ok(Some(Planned::Jobs(vec![
             Box::new(Folding { ns, noted, taken: None, due, folded: 0, run: None }),
             Box::new(Trimming { ns, until, due: old, dropped: 0, is_over: old == 0, run: None }),
+            Box::new(Keeping { ns, due: beyond, dropped: 0, is_over, run: None }),
         ])))
     }
 }
@@ -105,6 +109,46 @@ impl Job for Trimming {
     fn applied(&mut self, applied: Applied) {
         self.dropped += applied.count;
         self.is_over = applied.count == 0 || self.dropped >= self.due;
+    }
+
+    fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.planned += self.due;
+        report.scanned += self.due;
+        report.changed += self.dropped;
+        report.left += self.due.saturating_sub(self.dropped);
+        report.run = self.run.filter(|_| self.dropped > 0).or(report.run);
+        Ok(())
+    }
+}
+
+/// The number of queries of a partition that a policy keeps.
+fn kept_of(policy: &Policy) -> u32 {
+    if policy.gc.keep_queries { policy.gc.query_log } else { 0 }
+}
+
+/// Takes away the queries that the policy no longer keeps. Its commit keeps those that searches have noted, as every one does.
+struct Keeping {
+    ns: NsId,
+    /// Queries that there were to take away.
+    due: u64,
+    dropped: u64,
+    is_over: bool,
+    run: Option<RunId>,
+}
+
+impl Job for Keeping {
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        self.run = input.run;
+        if self.is_over {
+            return Ok(None);
+        }
+        let (ns, kept) = (self.ns, kept_of(input.policy));
+        // Rings are bounded, so one step is enough.
+        Ok(Some(Box::new(move |slice| slice.ledger.trim_queries(ns, kept).map(Applied::rows))))
+    }
+
+    fn applied(&mut self, applied: Applied) {
+        (self.dropped, self.is_over) = (applied.count, true);
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {

@@ -45,6 +45,7 @@ mod pass;
 mod plan;
 mod promote;
 mod prune;
+mod queries;
 mod repair;
 mod report;
 mod retention;
@@ -84,7 +85,7 @@ pub(crate) use fold::fold;
 pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{
     Committing, GroupLimits, Shared, Verdict, candidates, carry_out, close_plan, committed, gc_report,
-    group_of, groups, pack, pack_limits, plan_told, refuse, shared,
+    group_of, groups, pack, pack_limits, past_queries, plan_told, refuse, shared,
 };
 pub use gc::{
     Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,
@@ -104,6 +105,7 @@ pub use plan::KeptApart;
 pub(crate) use plan::{Field, pruned_in};
 pub use promote::PromoteReport;
 pub use prune::PruneReport;
+pub(crate) use queries::{FoundText, NotedQuery, TakenQueries, keep_queries};
 pub use repair::RepairReport;
 pub use report::{CheckReport, Finding};
 pub(crate) use scorer::Judge;

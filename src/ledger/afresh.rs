@@ -15,8 +15,8 @@ use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
-    ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk,
-    bad_key, holder_keys, last_id, last_id_and_number,
+    ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, QueryRows, Read, Rows, Table,
+    Traces, Walk, bad_key, holder_keys, last_id, last_id_and_number,
 };
 
 /// What is done with the rows of a table.
@@ -29,7 +29,7 @@ enum Step {
 }
 
 /// Tables from whose rows others follow: names before what is joined to them.
-const COMPLETED: [Table; 13] = [
+const COMPLETED: [Table; 14] = [
     Table::Partition,
     Table::PartitionName,
     Table::Term,
@@ -43,9 +43,10 @@ const COMPLETED: [Table; 13] = [
     Table::Event,
     Table::Family,
     Table::Context,
+    Table::Query,
 ];
 /// Tables whose rows follow from others, beside those of [`IndexRow`]: what is joined before names that nothing is joined to.
-const PRUNED: [Table; 16] = [
+const PRUNED: [Table; 17] = [
     Table::Junction,
     Table::JunctionBack,
     Table::Term,
@@ -62,6 +63,7 @@ const PRUNED: [Table; 16] = [
     Table::FamilyBand,
     Table::ContextTime,
     Table::ContextOf,
+    Table::QueryOf,
 ];
 
 /// The steps in their order.
@@ -190,6 +192,12 @@ impl Ledger<'_, '_> {
                 let keys::Context { context, .. } = keys::Context::read(table, key)?;
                 let row = sound(self.tx.context(ns, context.0))?.flatten();
                 self.ensure_all(row.map(|row| row.keys(ns, context.0)).unwrap_or_default())
+            }
+            Table::Query => {
+                let keys::Query { part, number, .. } = keys::Query::read(table, key)?;
+                let row = sound(self.tx.query(ns, (part, number)))?.flatten();
+                let places = row.map(|row| row.keys(ns, (part, number))).unwrap_or_default();
+                self.ensure_all(places.into_iter().map(|key| (Table::QueryOf, key)))
             }
             _ => Ok(0),
         }
@@ -355,6 +363,11 @@ impl Ledger<'_, '_> {
                 let asks =
                     |row: ContextRow| row.keys(ns, context.0).iter().any(|(of, at)| (*of, &**at) == place);
                 row.is_none_or(|row| row.is_some_and(asks))
+            }
+            Table::QueryOf => {
+                let keys::QueryOf { id, part, number, .. } = keys::QueryOf::read(table, key)?;
+                let row = sound(self.tx.query(ns, (part, number)))?;
+                row.is_none_or(|row| row.is_some_and(|row| row.hits.contains(&id)))
             }
             _ => self.asks_for_index_row(table, key)?,
         };

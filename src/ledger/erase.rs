@@ -30,7 +30,7 @@ impl Going {
 
 impl Ledger<'_, '_> {
     /// Removes what a row was tied to. The messages behind the row are erased too, or handed on to the row that takes
-    /// its place.
+    /// its place. Past queries no longer name it.
     pub(super) fn part_with(
         &mut self,
         context: &Context,
@@ -38,6 +38,7 @@ impl Ledger<'_, '_> {
         Going { reason, replaced_by }: Going,
     ) -> Result<Erased> {
         let mut erased = self.kin(context.ns, id)?;
+        self.leave_queries(context.ns, id, is_asked_for(reason))?;
         if is_asked_for(reason) {
             erased.derived.append(&mut self.erase_messages(context, id)?);
         } else if let Some(by) = replaced_by {
@@ -240,8 +241,9 @@ impl Ledger<'_, '_> {
     }
 }
 
-/// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well.
-/// When maintenance removes a memory, its messages keep their own retention.
+/// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well, and the
+/// queries that had found it. When maintenance removes a memory, its messages keep their own retention, and a query that
+/// had found others as well stays.
 pub(super) const fn is_asked_for(reason: TombstoneReason) -> bool {
     matches!(
         reason,

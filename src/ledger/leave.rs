@@ -165,6 +165,10 @@ impl Ledger<'_, '_> {
         }
         let marked = match departure {
             Departure::Forgotten(reason, stone) => {
+                if retold && is_asked_for(reason) {
+                    // They had found the text that goes.
+                    self.leave_queries(ns, id, true)?;
+                }
                 self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,

@@ -71,6 +71,7 @@ impl Ledger<'_, '_> {
                 truth(self.tx).delete(table, &key)?;
             }
         }
+        self.mend_queries(ns)?;
         for key in self.tx.lost(Table::Event, ns)? {
             self.mend_event(ns, last_id(Table::Event, &key)?)?;
         }

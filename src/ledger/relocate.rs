@@ -143,6 +143,7 @@ impl Ledger<'_, '_> {
             }
         }
         self.leave_contexts(ns, id)?;
+        self.leave_queries(ns, id, false)?;
         self.take_out(context, id, &whole)?;
         if let Some(removed_at) = whole.vitals.times.removed_at {
             truth(self.tx).delete_limbo(ns, id, removed_at)?;

@@ -1,8 +1,10 @@
 //! The states of plans and groups of summary GC, and why a summary is refused.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::model::closed::closed_set;
+use crate::model::id::MemoryId;
 
 closed_set! {
     /// How far a plan of summaries is.
@@ -67,6 +69,40 @@ closed_set! {
         /// The sources are too short for a summary that is shorter.
         NoGain = 14, "no_gain";
     }
+}
+
+/// What of the content of a memory says which others it belongs to: its fields of the same names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Belonging {
+    pub(crate) custom_kind: Option<String>,
+    pub(crate) tags: Vec<String>,
+    /// Null where the memory has none.
+    pub(crate) metadata: Value,
+    pub(crate) channel: Option<String>,
+    pub(crate) thread: Option<String>,
+    pub(crate) reply_to: Option<MemoryId>,
+    pub(crate) family_id: Option<MemoryId>,
+    pub(crate) aggregate_id: Option<MemoryId>,
+    pub(crate) verbatim: bool,
+}
+
+closed_set! {
+    /// Where a question comes from that a plan of summaries is asked.
+    pub ProbeSource "source of a probe" {
+        /// Whoever asked for the plan has named it.
+        Caller = 0, "caller";
+        /// A search has asked it before, and found a source of the group.
+        Query = 1, "query";
+    }
+}
+
+/// A question that finds a source of a group, and must find its summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GcProbe {
+    /// The question.
+    pub text: String,
+    /// Where it comes from.
+    pub from: ProbeSource,
 }
 
 /// How well a summary is found by what had found its sources: each probe is a question that is asked before and after the

@@ -58,7 +58,8 @@ pub(crate) use field::{
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};
-pub use gc::{GroupState, PlanState, RecallGuard, Refusal};
+pub(crate) use gc::Belonging;
+pub use gc::{GcProbe, GroupState, PlanState, ProbeSource, RecallGuard, Refusal};
 pub(crate) use goal::check_goal;
 pub use goal::{Goal, GoalDraft};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};

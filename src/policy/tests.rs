@@ -217,8 +217,7 @@ fn unknown_keys_are_refused_with_their_path() {
         ("tll.working = \"1h\"", "tll"),
         ("ttl.wroking = \"1h\"", "ttl.wroking"),
         ("salience.workin = 1", "salience.workin"),
-        // Keys of rules that nothing carries out yet.
-        ("gc.keep_queries = true", "gc.keep_queries"),
+        ("gc.keep_query = true", "gc.keep_query"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {
         let (place, why) = refusal(toml(document));

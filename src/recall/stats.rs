@@ -17,7 +17,7 @@ use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
 use crate::store::control::{CounterRow, CounterSort, NamespaceRow, PassRow, TOTAL};
 use crate::store::keys;
-use crate::store::{IndexId, NsId, PartId, Read, Rows, Table, Walk};
+use crate::store::{IndexId, NsId, PartId, QueryRows, Read, Rows, Table, Walk};
 use crate::text::Secret;
 use crate::vector::instruction_set;
 
@@ -107,6 +107,8 @@ pub struct Stats {
     pub events: u64,
     /// The number of families of repeated messages, counted for each slice of time.
     pub aggregates: u64,
+    /// The number of past queries that are kept as questions for summaries (`gc.keep_queries`).
+    pub kept_queries: u64,
     /// The last run of each pass, by its name. For all namespaces the name is `namespace/pass`.
     pub passes: BTreeMap<String, LastRun>,
     /// The bytes of the whole file.
@@ -389,6 +391,7 @@ pub(crate) fn stats(
         stats.add_counters(published, ns, &name, &prefix)?;
         stats.add_passes(published, ns, &prefix)?;
         stats.add_vectors(published, ns)?;
+        stats.kept_queries += rows.query_places(ns)?.len() as u64;
         let due = rows.due(ns, context.now.max(published.committed_at()), DUE_COUNTED_MAX)?;
         stats.pending_due += due.len() as u64;
         let horizon = PurgeHorizon::of(row.horizon_known_ms, row.horizon_valid_ms);

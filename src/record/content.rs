@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::model::Content;
-use crate::record::fields::{put_content, take_content};
+use crate::model::{Belonging, Content};
+use crate::record::fields::{put_content, take_belonging, take_content};
 use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
 
@@ -49,6 +49,19 @@ pub(crate) fn decode_content(at: At<'_>, bytes: &[u8]) -> Result<Content> {
     let content = take_content(at, fields)?;
     match &content.metadata {
         Value::Object(_) => Ok(Content { text: text.to_owned(), ..content }),
+        _ => Err(at.corrupted("metadata are not a JSON object")),
+    }
+}
+
+/// What of the content says which memories belong together; the text and the rest are not looked at.
+///
+/// # Errors
+/// `Corrupted` for bytes that [`encode_content`] did not write.
+pub(crate) fn decode_belonging(at: At<'_>, bytes: &[u8]) -> Result<Belonging> {
+    let (_, fields) = split(at, bytes)?;
+    let belonging = take_belonging(at, fields)?;
+    match &belonging.metadata {
+        Value::Object(_) | Value::Null => Ok(belonging),
         _ => Err(at.corrupted("metadata are not a JSON object")),
     }
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::model::{
-    Access, Attachment, AuthorKind, Content, Embed, MemoryId, Parts, Time, TimeRange, memory_fields,
+    Access, Attachment, AuthorKind, Belonging, Content, Embed, MemoryId, Parts, Time, TimeRange,
+    memory_fields,
 };
 use crate::record::frame::At;
 use crate::record::varint::{put_varint, take_varint};
@@ -236,6 +237,15 @@ macro_rules! codec {
         $ajournal:ident, $amerge:ident, $asample:literal;
      )+ }) => {
         codec!(put_content, take_content, content: Content, $($number $name,)+ 240 custom_kind, 241 tags,);
+
+        /// The numbers of the fields of a content.
+        #[allow(dead_code, non_upper_case_globals, reason = "each has the name of its field, and few are asked for")]
+        mod of_content {
+            $(pub(super) const $name: u8 = $number;)+
+            pub(super) const custom_kind: u8 = 240;
+            pub(super) const tags: u8 = 241;
+        }
+
         codec!(put_access, take_access, access: Access, $($anumber $aname,)+ 240 access_seq,);
     };
     ($put:ident, $take:ident, $part:ident: $ty:ty, $($number:literal $name:ident,)+) => {
@@ -264,3 +274,27 @@ macro_rules! codec {
 }
 
 memory_fields!(codec);
+
+/// Reads what of a content says which memories belong together, and goes past the other fields.
+///
+/// # Errors
+/// `Corrupted` for a list of fields that was not written so.
+pub(super) fn take_belonging(at: At<'_>, bytes: &[u8]) -> Result<Belonging> {
+    let mut part = Belonging::default();
+    for_each_field(at, bytes, |number, bytes| {
+        match number {
+            of_content::metadata => part.metadata = take_field(at, "metadata", bytes)?,
+            of_content::channel => part.channel = take_field(at, "channel", bytes)?,
+            of_content::thread => part.thread = take_field(at, "thread", bytes)?,
+            of_content::reply_to => part.reply_to = take_field(at, "reply_to", bytes)?,
+            of_content::family_id => part.family_id = take_field(at, "family_id", bytes)?,
+            of_content::aggregate_id => part.aggregate_id = take_field(at, "aggregate_id", bytes)?,
+            of_content::verbatim => part.verbatim = take_field(at, "verbatim", bytes)?,
+            of_content::custom_kind => part.custom_kind = take_field(at, "custom_kind", bytes)?,
+            of_content::tags => part.tags = take_field(at, "tags", bytes)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(part)
+}

@@ -37,7 +37,7 @@ use frame::tag;
 
 pub(crate) use access::{decode_access, encode_access};
 pub(crate) use bit_row::{BIT_ROW_SLOTS, BitCode, BitRow};
-pub(crate) use content::{decode_content, decode_text, encode_content};
+pub(crate) use content::{decode_belonging, decode_content, decode_text, encode_content};
 pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
 pub(crate) use frame::{At, check_sum};
 pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, encode_graph_block};
@@ -70,7 +70,9 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
     };
     match table_tag {
         tag::VITALS => decode_vitals(at, bytes).map(drop),
-        tag::CONTENT => decode_text(at, bytes).and(decode_content(at, bytes).map(drop)),
+        tag::CONTENT => decode_text(at, bytes)
+            .and(decode_belonging(at, bytes).map(drop))
+            .and(decode_content(at, bytes).map(drop)),
         tag::ACCESS => decode_access(at, bytes).map(drop),
         tag::HOLDER => decode_holder(at, bytes).map(drop),
         tag::JOURNAL => decode_journal(at, bytes).map(drop),

@@ -158,6 +158,21 @@ pub(crate) struct GoalEpochRow {
     pub(crate) changed_ms: i64,
 }
 
+/// A query that a search has asked, and what it had found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct QueryRow {
+    /// When it was asked.
+    pub(crate) at_ms: i64,
+    /// Its words.
+    pub(crate) text: String,
+    /// The embedding space of the vector.
+    pub(crate) space: u16,
+    /// Its unit vector; empty where it had none.
+    pub(crate) vector: Vec<f32>,
+    /// The memories that it had found, the best first, without those that are gone since.
+    pub(crate) hits: Vec<MemoryId>,
+}
+
 /// What is left of the journal of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JournalHeadRow {

@@ -15,8 +15,8 @@ use crate::record::{
 };
 use crate::store::control::{
     AggregateRow, BitsHead, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GoalEpochRow,
-    GoalRow, GraphHead, Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
-    SpaceRow, TextHead, UnfinishedRow,
+    GoalRow, GraphHead, Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, QueryRow, RunRow, SizeRow,
+    SlotHead, SpaceRow, TextHead, UnfinishedRow,
 };
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
@@ -380,6 +380,11 @@ tables! {
         Goal = "goal", Truth, row!(70, GoalRow), like Memory;
         /// Agent, or nothing for the goals of all → how often its goals have changed.
         GoalEpoch = "goal_epoch", Truth, row!(71, GoalEpochRow), fn goal_epoch<'k>(ns: NsId, agent: Rest<'k>) named agent;
+        /// Past queries of the ring of a partition, as questions for summaries.
+        Query = "query", Truth, row!(63, QueryRow), fn query(ns: NsId, part: PartId, number: u64);
+        /// Memory → the queries that had found it.
+        QueryOf = "query_of", Derived, Codec::Empty,
+            fn query_of(ns: NsId, id: MemoryId, part: PartId, number: u64);
     }
 }
 

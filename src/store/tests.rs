@@ -13,7 +13,7 @@ use super::control::{GraphHead, RecallPoint, SlotHead, SpaceRow};
 use super::disk::Folder;
 use super::*;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{MemoryId, Time};
+use crate::model::{Access, MemoryId, Time};
 use crate::record::{
     ALIVE, GraphBlockRef, GraphNode, NODES_PER_BLOCK, SlotMeta, slots_per_block, vectors_per_block,
 };
@@ -493,4 +493,39 @@ proptest! {
         }
         prop_assert!(keys::Thread::parse(&[&key[..], &[0]].concat()).is_none());
     }
+}
+
+/// Many rows read at once are those of as many look-ups, however far apart they lie.
+#[test]
+fn many_rows_are_those_of_as_many_look_ups() {
+    let (_folder, store) = fresh();
+    let id = |number: u8| MemoryId::from_bytes([number; 16]);
+    let row = |number: u8| Access { retrieval_count: u64::from(number) + 1, ..Access::default() };
+    let written: Vec<u8> = (0..=250).step_by(3).collect();
+    write(&store, |tx| {
+        let mut truth = tx.forged();
+        for number in &written {
+            truth.put_access(NS, id(*number), &row(*number))?;
+            // Another namespace is no part of it.
+            truth.put_access(NsId(2), id(*number), &row(*number))?;
+        }
+        truth.put(Table::Access, &keys::memory(NS, id(60)), b"rubbish")
+    });
+    let rows = store.snapshot().unwrap();
+    for (begin, step) in [(0, 1), (0, 2), (0, 3), (1, 3), (2, 30), (60, 60), (249, 1), (251, 2)] {
+        let asked: Vec<u8> = (begin..=255).step_by(step).collect();
+        let ids: Vec<MemoryId> = asked.iter().map(|number| id(*number)).collect();
+        let mut met = Vec::new();
+        rows.each_access(NS, &ids, &mut |id, access| {
+            met.push((id, access));
+            Ok(())
+        })
+        .unwrap();
+        let there = asked.iter().filter(|number| written.contains(number));
+        let expected: Vec<_> =
+            there.map(|number| (id(*number), Some(row(*number)).filter(|_| *number != 60))).collect();
+        assert_eq!(met, expected, "from {begin} in steps of {step}");
+    }
+    let stopped = rows.each_access(NS, &[id(0), id(3)], &mut |_, _| Err(Error::Closed));
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Closed, "what is no damage ends it");
 }

@@ -28,6 +28,7 @@ pub use extract::Extractive;
 #[cfg(feature = "openai")]
 #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
 pub use openai::{ChatOptions, OpenAiSummarizer};
+pub(crate) use pack::tokens_of;
 pub use pack::{InputPack, PackAggregate, PackLimits, PackSource, token_estimate};
 pub(crate) use repair::canonical_json;
 pub use summarizer::Summarizer;

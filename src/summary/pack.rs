@@ -101,7 +101,12 @@ impl InputPack {
 /// assert_eq!((token_estimate(""), token_estimate("four"), token_estimate("tokens")), (0, 1, 2));
 /// ```
 pub fn token_estimate(text: &str) -> u64 {
-    text.len().div_ceil(TOKEN_BYTES) as u64
+    tokens_of(text.len())
+}
+
+/// The estimate for a text of so many bytes.
+pub(crate) fn tokens_of(bytes: usize) -> u64 {
+    bytes.div_ceil(TOKEN_BYTES) as u64
 }
 
 fn instructions(limits: PackLimits) -> String {

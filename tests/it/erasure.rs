@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::world::{World, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode};
+use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
     Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, Span, State,
@@ -184,10 +185,16 @@ fn agent_of(key: usize) -> Option<String> {
     matches!(key, 4 | 5).then(|| word("agent", key))
 }
 
+fn longest_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).unwrap()
+}
+
 impl Story {
     fn new() -> Self {
+        let world = World::new();
+        world.db.set_policy("gc.keep_queries = true", Syntax::Toml).unwrap();
         Story {
-            world: World::new(),
+            world,
             wrote: Vec::new(),
             runs: Vec::new(),
             pass: None,
@@ -244,6 +251,14 @@ impl Story {
     fn note(&mut self, mut wrote: Wrote, outcome: &Outcome) {
         wrote.row = Some(outcome.id);
         self.wrote.push(wrote);
+        self.ask(outcome.id);
+    }
+
+    /// Asks for a memory in its own words, and lets the question be kept (GC-38).
+    fn ask(&self, id: MemoryId) {
+        let Ok(Got::Memory(row)) = self.world.get(id) else { return };
+        let query = Query::text(longest_word(&row.row_text)).k(50).scope(Scope::Any).track(true);
+        self.world.ns.search(query).unwrap();
     }
 
     fn write(&mut self, all: &[Say], run: Option<RunId>) {
@@ -436,8 +451,7 @@ impl Story {
         for key in self.kept_keys() {
             let Got::Memory(row) = world.get(key_of(key)).unwrap() else { panic!("key {key} is gone") };
             // The row may say it in the words of another that it was merged with.
-            let text = &row.row_text;
-            let said = text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).unwrap();
+            let said = longest_word(&row.row_text);
             let scope = match &row.partition {
                 oubliette::memory::Partition::Shared => Scope::Shared,
                 oubliette::memory::Partition::Agent(name) => Scope::Agent(name.clone()),

@@ -41,6 +41,7 @@ mod gc_forgotten;
 mod gc_groups;
 mod gc_guard;
 mod gc_model;
+mod gc_queries;
 #[cfg(feature = "faults")]
 mod gc_report;
 #[cfg(feature = "faults")]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use oubliette::exchange::{ParsedLine, parse_line};
 use oubliette::gc::{
-    Fault, GcOptions, GcPlan, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
+    Fault, GcOptions, GcPlan, GcProbe, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
 };
 use oubliette::maintain::RunId;
 use oubliette::{Draft, Error, Memory, MemoryId, Namespace, Result, Span};
@@ -18,7 +18,7 @@ use crate::answers::memory_text;
 use crate::arguments::NameOptions;
 use crate::caller::{Caller, Loan};
 use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
-use crate::output::{Done, Failure, Output};
+use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::runs;
@@ -115,7 +115,13 @@ fn groups(plan: &GcPlan, output: Output<'_>) -> Done {
         let (sources, tokens) = (group.source_ids.len().to_string(), group.estimated_tokens.to_string());
         vec![group.group_id.clone(), state, sources, tokens, time, place]
     });
-    output.table(&["group", "state", "memories", "tokens", "time", "where"], rows)
+    output.table(&["group", "state", "memories", "tokens", "time", "where"], rows)?;
+    for group in &plan.groups {
+        for GcProbe { text, from } in &group.probes {
+            output.line(&printable(&format!("Group {} is asked ({from}): {text}", group.group_id)))?;
+        }
+    }
+    Ok(())
 }
 
 /// The plan that was typed.

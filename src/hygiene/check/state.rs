@@ -54,6 +54,8 @@ pub(super) struct Check<'s> {
     /// Superseded rows of `settled_ns` whose chain is known to end.
     pub(super) settled: BTreeSet<MemoryId>,
     pub(super) settled_ns: Option<NsId>,
+    /// The ring of past queries that is being walked, and the number of its first query.
+    pub(super) ring_at: Option<(NsId, PartId, u64)>,
     /// The key that is being walked, and the current row that holds it.
     pub(super) key_at: Option<(NsId, String, Option<MemoryId>)>,
 }
@@ -98,6 +100,7 @@ impl<'s> Check<'s> {
             walked: true,
             settled: BTreeSet::new(),
             settled_ns: None,
+            ring_at: None,
             key_at: None,
         })
     }

@@ -1,15 +1,19 @@
 //! Which memories may be summarized?
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
 use crate::ingest::owner_of;
-use crate::model::{Access, Content, Kind, MemoryId, Time, Vitals};
+use crate::model::{Access, Belonging, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
-use crate::store::{ContextRows, MessageRows, NsId, PartId, Stamp, Walk};
-use crate::summary::token_estimate;
+use crate::store::{ContextRows, MessageRows, NsId, PartId, SortedRows, Stamp, Walk};
+use crate::summary::tokens_of;
 
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Memories whose rows are read before the next ones are looked at.
+const READ_AT_ONCE: usize = 4_096;
 /// Steps from an answer to the message that began its chain, at most.
 const REPLIES_MAX: usize = 64;
 
@@ -35,14 +39,14 @@ pub(crate) enum GroupKey {
     Thread(String),
     /// The message that began a chain of replies.
     Replies(MemoryId),
-    /// A channel, and a UTC day.
-    ChannelDay(Option<String>, String),
+    /// A channel, and a UTC day by its number.
+    ChannelDay(Option<String>, i64),
     /// What the policy groups by says nothing of the memory.
     Alone(MemoryId),
 }
 
 /// The memories of a namespace that may be summarized at an instant, those that a plan has already left out. Only rows
-/// past the least age are read, in the order of their creation.
+/// past the least age are read.
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
@@ -62,12 +66,13 @@ pub(crate) fn candidates<R: MessageRows>(
         let walk = Walk::prefix(&keys::ns_part(ns, part)).before(&end);
         let mut ids = Vec::new();
         rows.ids_by_time(&walk, &mut |id| {
-            ids.push(id);
+            ids.extend(Some(id).filter(|id| !taken.contains(id)));
             Ok(())
         })?;
-        for id in ids.into_iter().filter(|id| !taken.contains(id)) {
-            // A damaged row is left alone.
-            all.extend(sound(asked.candidate(rows, id))?.flatten());
+        // Groups put their candidates in order; rows are read in that of their keys.
+        ids.sort_unstable();
+        for ids in ids.chunks(READ_AT_ONCE) {
+            asked.candidates(rows, ids, &mut all)?;
         }
     }
     join_replies(&mut all);
@@ -100,6 +105,38 @@ impl Kinds {
     }
 }
 
+/// A memory that may be summarized as far as it is known.
+struct Seen {
+    stamp: Stamp,
+    part: PartId,
+    created_at: Time,
+    kind_code: u8,
+    content_bytes: u32,
+    /// Its inclusions, decayed to now.
+    inclusion: f64,
+    was_included: bool,
+}
+
+impl Seen {
+    /// By its vitals alone, which say nothing of its use.
+    fn of(id: MemoryId, vitals: &Vitals) -> Self {
+        let at_ms = vitals.happened_at.unwrap_or(vitals.created_at).as_millis();
+        Seen {
+            stamp: Stamp { id, version: vitals.version, access_seq: 0, at_ms },
+            part: PartId(vitals.place.partition),
+            created_at: vitals.created_at,
+            kind_code: vitals.kind_code,
+            content_bytes: vitals.content_bytes,
+            inclusion: 0.0,
+            was_included: false,
+        }
+    }
+}
+
+fn ids_of(seen: &[Seen]) -> Vec<MemoryId> {
+    seen.iter().map(|seen| seen.stamp.id).collect()
+}
+
 struct Asked<'p> {
     ns: NsId,
     now: Time,
@@ -108,77 +145,100 @@ struct Asked<'p> {
 }
 
 impl Asked<'_> {
-    fn candidate<R: MessageRows>(&self, rows: &R, id: MemoryId) -> Result<Option<Candidate>> {
-        let Some(vitals) = rows.vitals(self.ns, id)? else { return Ok(None) };
-        if !self.kinds.codes.contains(&vitals.kind_code)
-            || vitals.is_protected()
-            || !vitals.times.visible_live(self.now)
-        {
-            return Ok(None);
-        }
-        let access = rows.access(self.ns, id)?;
-        let inclusion = access.included_count_at(self.now, self.policy.access.tau_days);
+    /// Adds those of some memories that may be summarized. A memory with a damaged row is left alone.
+    fn candidates<R: MessageRows>(&self, rows: &R, ids: &[MemoryId], all: &mut Vec<Candidate>) -> Result<()> {
+        let mut seen: Vec<Seen> = Vec::with_capacity(ids.len());
+        rows.each_vitals(self.ns, ids, &mut |id, vitals| {
+            let vitals = vitals.filter(|vitals| self.qualifies(vitals));
+            seen.extend(vitals.map(|vitals| Seen::of(id, &vitals)));
+            Ok(())
+        })?;
+        let mut used: BTreeMap<MemoryId, Option<Access>> = BTreeMap::new();
+        rows.each_access(self.ns, &ids_of(&seen), &mut |id, access| {
+            used.insert(id, access);
+            Ok(())
+        })?;
+        let unused = Access::default();
+        seen.retain_mut(|seen| {
+            let access = used.get(&seen.stamp.id).map_or(Some(&unused), Option::as_ref);
+            access.is_some_and(|access| {
+                seen.inclusion = access.included_count_at(self.now, self.policy.access.tau_days);
+                seen.was_included = access.included_count_total > 0;
+                seen.stamp.access_seq = access.access_seq;
+                self.is_unused(access, seen.inclusion)
+            })
+        });
+        let ids = ids_of(&seen);
+        let mut left = seen.into_iter();
+        rows.each_belonging(self.ns, &ids, &mut |id, content| {
+            // Both come in the order of their ids, and a memory that has no content is met in one of them alone.
+            let seen = left.find(|seen| seen.stamp.id == id);
+            if let Some((seen, content)) = seen.zip(content) {
+                all.extend(sound(self.candidate(rows, seen, &content))?.flatten());
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether a memory may be summarized, by its vitals.
+    fn qualifies(&self, vitals: &Vitals) -> bool {
+        self.kinds.codes.contains(&vitals.kind_code)
+            && !vitals.is_protected()
+            && vitals.times.visible_live(self.now)
+    }
+
+    /// Whether a memory may be summarized, by its use.
+    fn is_unused(&self, access: &Access, inclusion: f64) -> bool {
         let gc = &self.policy.gc;
         let rests = |at: Time| at.plus(gc.resummarize_after) >= self.now;
-        if inclusion >= gc.access_threshold
-            || access.summarized_at.is_some_and(rests)
-            || access.protected_until.is_some_and(|until| until > self.now)
-        {
-            return Ok(None);
-        }
-        let Some(content) = rows.content(self.ns, id)? else { return Ok(None) };
+        inclusion < gc.access_threshold
+            && !access.summarized_at.is_some_and(rests)
+            && access.protected_until.is_none_or(|until| until <= self.now)
+    }
+
+    fn candidate<R: MessageRows>(
+        &self,
+        rows: &R,
+        seen: Seen,
+        content: &Belonging,
+    ) -> Result<Option<Candidate>> {
         let custom = content.custom_kind.as_ref();
         // No pass unites a verbatim memory with others.
         if content.verbatim
             || custom.is_some_and(|name| !self.kinds.customs.contains(name))
-            || content.tags.iter().any(|tag| gc.never_tags.contains(tag))
+            || content.tags.iter().any(|tag| self.policy.gc.never_tags.contains(tag))
         {
             return Ok(None);
         }
-        let Some(key) = self.key_of(rows, id, &vitals, &content)? else { return Ok(None) };
-        let at = vitals.happened_at.unwrap_or(vitals.created_at);
-        let access_seq = access.access_seq;
-        let stamp = Stamp { id, version: vitals.version, access_seq, at_ms: at.as_millis() };
+        let Some(key) = self.key_of(rows, &seen, content)? else { return Ok(None) };
         Ok(Some(Candidate {
-            stamp,
-            part: PartId(vitals.place.partition),
             owner: owner_of(&content.metadata),
-            created_at: vitals.created_at,
-            inclusion,
-            tokens: self.tokens(rows, id, &access, &content)?,
+            tokens: self.tokens(rows, &seen)?,
+            stamp: seen.stamp,
+            part: seen.part,
+            created_at: seen.created_at,
+            inclusion: seen.inclusion,
             key,
         }))
     }
 
     /// The tokens that a memory took in its last context, or else those that its text is estimated to have.
-    fn tokens<R: MessageRows>(
-        &self,
-        rows: &R,
-        id: MemoryId,
-        access: &Access,
-        content: &Content,
-    ) -> Result<u64> {
-        let was_included = access.included_count_total > 0;
-        let last = if was_included { rows.contexts_of(self.ns, id, None, 1)? } else { Vec::new() };
+    fn tokens<R: MessageRows>(&self, rows: &R, seen: &Seen) -> Result<u64> {
+        let id = seen.stamp.id;
+        let last = if seen.was_included { rows.contexts_of(self.ns, id, None, 1)? } else { Vec::new() };
         if let Some((_, context)) = last.first()
             && let Some(context) = sound(rows.context(self.ns, context))?.flatten()
         {
             let items = context.items.iter().filter(|item| item.id == Some(id));
             return Ok(items.map(|item| u64::from(item.tokens)).sum());
         }
-        Ok(token_estimate(&content.text))
+        Ok(tokens_of(seen.content_bytes as usize))
     }
 
     /// What groups a memory; none for an aggregate whose slice of time goes on.
-    fn key_of<R: MessageRows>(
-        &self,
-        rows: &R,
-        id: MemoryId,
-        vitals: &Vitals,
-        content: &Content,
-    ) -> Result<Option<GroupKey>> {
+    fn key_of<R: MessageRows>(&self, rows: &R, seen: &Seen, content: &Belonging) -> Result<Option<GroupKey>> {
         let mut family = content.family_id.map(|family| family.as_bytes().to_vec());
-        if vitals.kind_code == Kind::Aggregate.code() {
+        if seen.kind_code == Kind::Aggregate.code() {
             let aggregate =
                 content.aggregate_id.map(|id| rows.aggregate(self.ns, id.as_bytes())).transpose()?;
             let Some(aggregate) = aggregate.flatten() else { return Ok(None) };
@@ -199,14 +259,15 @@ impl Asked<'_> {
                     (None, None) => None,
                 },
                 GroupBy::ChannelDay => {
-                    Some(GroupKey::ChannelDay(content.channel.clone(), vitals.created_at.day()))
+                    let day = seen.created_at.as_millis().div_euclid(DAY_MS);
+                    Some(GroupKey::ChannelDay(content.channel.clone(), day))
                 }
             };
             if found.is_some() {
                 return Ok(found);
             }
         }
-        Ok(Some(GroupKey::Alone(id)))
+        Ok(Some(GroupKey::Alone(seen.stamp.id)))
     }
 
     fn root_of<R: MessageRows>(&self, rows: &R, mut id: MemoryId) -> Result<MemoryId> {

@@ -7,6 +7,7 @@ mod candidates;
 mod commit;
 mod groups;
 mod pack;
+mod probes;
 mod report;
 mod told;
 
@@ -14,6 +15,7 @@ pub(crate) use candidates::candidates;
 pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
 pub(crate) use groups::{GroupLimits, groups};
 pub(crate) use pack::{Shared, pack, pack_limits, shared};
+pub(crate) use probes::past_queries;
 pub(crate) use report::gc_report;
 pub use report::{Compacted, ForgottenSources, GcReport, ReportedBudget, ReportedFamily, SuggestedFilter};
 pub use told::{GcCommitted, GcGroup, GcOptions, GcPlan, GcSkipped};

@@ -3,7 +3,11 @@
 use serde::Serialize;
 
 use crate::error::{Result, sound};
-use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Span, Time, TimeRange};
+use crate::hygiene::gc::probes::past_queries;
+use crate::model::{
+    GcProbe, GroupState, MemoryId, PlanState, ProbeSource, RecallGuard, Refusal, RunId, Span, Time, TimeRange,
+};
+use crate::policy::Gc;
 use crate::store::{GroupRow, MessageRows, NsId, PlanRow};
 use crate::summary::Fault;
 
@@ -68,6 +72,10 @@ pub struct GcGroup {
     /// The aggregate of the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate_id: Option<MemoryId>,
+    /// The questions that it will be asked, while it waits for its summary: those of the plan's caller, and past queries
+    /// (`gc.keep_queries`). What `gc.auto_probes` adds to them is made of the sources when the summary is there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<GcProbe>,
     /// The summary, once it stands in their place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_memory_id: Option<MemoryId>,
@@ -134,9 +142,16 @@ pub(crate) fn plan_told<R: MessageRows>(
     plan_id: RunId,
     row: &PlanRow,
     groups: Vec<(u32, GroupRow)>,
-    now: Time,
+    (now, gc): (Time, &Gc),
 ) -> Result<GcPlan> {
-    let groups = groups.into_iter().map(|(number, group)| group_told(rows, ns, number, group));
+    let is_open = row.state_at(now) == PlanState::Open;
+    let groups = groups.into_iter().map(|(number, group)| -> Result<GcGroup> {
+        let probes = match is_open && group.is_open() {
+            true => probes_told(rows, ns, row, &group, gc)?,
+            false => Vec::new(),
+        };
+        Ok(GcGroup { probes, ..group_told(rows, ns, number, group)? })
+    });
     let hash: String = row.policy_hash.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(GcPlan {
         plan_id,
@@ -147,6 +162,20 @@ pub(crate) fn plan_told<R: MessageRows>(
         reason: row.reason.clone(),
         groups: groups.collect::<Result<_>>()?,
     })
+}
+
+/// The questions that a group will be asked, as far as they are known before its summary.
+fn probes_told<R: MessageRows>(
+    rows: &R,
+    ns: NsId,
+    plan: &PlanRow,
+    group: &GroupRow,
+    gc: &Gc,
+) -> Result<Vec<GcProbe>> {
+    let ids: Vec<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
+    let past = past_queries(rows, ns, &ids, gc)?.into_iter().map(|row| (row.text, ProbeSource::Query));
+    let given = plan.probes.iter().map(|text| (text.clone(), ProbeSource::Caller));
+    Ok(given.chain(past).map(|(text, from)| GcProbe { text, from }).collect())
 }
 
 fn group_told<R: MessageRows>(rows: &R, ns: NsId, number: u32, group: GroupRow) -> Result<GcGroup> {
@@ -165,6 +194,7 @@ fn group_told<R: MessageRows>(rows: &R, ns: NsId, number: u32, group: GroupRow) 
         channel_id: first.as_ref().and_then(|first| first.channel.clone()),
         thread: first.as_ref().and_then(|first| first.thread.clone()),
         aggregate_id: first.and_then(|first| first.aggregate_id),
+        probes: Vec::new(),
         summary_memory_id: group.summary,
         run: group.run,
         refusal: group.refusal,

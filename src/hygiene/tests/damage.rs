@@ -1,12 +1,13 @@
 //! One fault for each code.
 
 use super::fixture::{
-    A, B, C, D, DIM, E, F, H, I, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links,
+    A, B, C, D, DIM, E, F, H, I, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, past_query, put_links,
 };
 use super::fixture::{AGGREGATE, FIRST, REPEAT, ROOM};
 use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::ledger::derived::IndexRow;
+use crate::limits::QUERY_LOG_MAX;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode,
     Supersession, Tier, Time, Vitals,
@@ -16,7 +17,7 @@ use crate::store::control::CounterSort;
 use crate::store::control::{
     CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunSort, SizeRow, SlotHead, SpaceRow,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
+use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows, QueryRow};
 use crate::store::{
     End, IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SIZE, SpaceId, Table, Truth, keys,
 };
@@ -36,8 +37,37 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(past());
     all.extend(messages());
     all.extend(limbo());
+    all.extend(queries());
     all.extend(super::texts::cases());
     all
+}
+
+/// Past queries.
+fn queries() -> Vec<(Code, Fault)> {
+    let other = |code, number, change: fn(&mut QueryRow)| {
+        case(code, move |tx| {
+            let mut row = past_query()?;
+            change(&mut row);
+            tx.put_query(NS, (PartId(0), number), &row)
+        })
+    };
+    vec![
+        other(Code::Corrupted, 2, |row| row.text = " ".to_owned()),
+        other(Code::Corrupted, 2, |row| row.text = "x".repeat(401)),
+        other(Code::Corrupted, 2, |row| row.hits.clear()),
+        other(Code::Corrupted, 2, |row| row.hits.push(A)),
+        other(Code::Corrupted, 2, |row| row.at_ms = i64::MAX),
+        other(Code::Corrupted, 2, |row| row.vector[0] = f32::NAN),
+        other(Code::RowMissing, 2, |row| row.hits.push(NOBODY)),
+        other(Code::ValueShape, 2, |row| row.hits = vec![B]),
+        other(Code::ValueShape, 2, |row| row.vector[0] += 1.0),
+        other(Code::ValueShape, 2, |row| row.vector.truncate(3)),
+        other(Code::ValueShape, 1 + QUERY_LOG_MAX, |_| ()),
+        other(Code::SpaceUnknown, 2, |row| row.space = 9),
+        case(Code::IndexMissing, |tx| take(tx, Table::QueryOf, &keys::query_of(NS, A, PartId(0), 1))),
+        case(Code::IndexExtra, |tx| tx.put(Table::QueryOf, &keys::query_of(NS, D, PartId(0), 1), &[])),
+        case(Code::IndexExtra, |tx| tx.put(Table::QueryOf, &keys::query_of(NS, A, PartId(0), 7), &[])),
+    ]
 }
 
 fn limbo() -> Vec<(Code, Fault)> {

@@ -18,7 +18,8 @@ use crate::store::control::{
 };
 use crate::store::disk::Folder;
 use crate::store::{
-    AggregateRow, ContextRow, EventRow, FamilyRow, GoalEpochRow, GoalRow, GroupRow, Id, PlanRow, Stamp,
+    AggregateRow, ContextRow, EventRow, FamilyRow, GoalEpochRow, GoalRow, GroupRow, Id, PlanRow, QueryRow,
+    Stamp,
 };
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, Truth};
 use crate::text::{Secret, normal_form};
@@ -168,6 +169,7 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     put_plan(tx)?;
     put_context(tx)?;
     put_goal(tx)?;
+    tx.put_query(NS, (PartId(0), 1), &past_query()?)?;
     tx.put_run(NS, RUN, &RunRow::new(RunSort::Import, Actor::Caller, Time::EPOCH))
 }
 
@@ -190,6 +192,12 @@ fn put_goal(tx: &mut Truth<'_, '_>) -> Result<()> {
     };
     tx.put_goal(NS, GoalId::from_bytes([5; 16]), &row)?;
     tx.put_goal_epoch(NS, row.agent.as_deref(), &GoalEpochRow { epoch: 1, changed_ms: 0 })
+}
+
+/// A query that had found A, and with it B of another partition.
+pub(super) fn past_query() -> Result<QueryRow> {
+    let vector = UnitVector::new("vector", &values(12))?.as_slice().to_vec();
+    Ok(QueryRow { at_ms: 0, text: "where is the lamp?".to_owned(), space: SPACE.0, vector, hits: vec![A, B] })
 }
 
 /// A plan of summaries with a group.

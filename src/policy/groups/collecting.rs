@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::group;
+use crate::limits::QUERY_LOG_MAX;
 use crate::model::Span;
 use crate::policy::bounds::{any, count, kind, lasting, maybe_zero, set, tag, within};
 use crate::policy::{bounds, words};
@@ -50,8 +51,13 @@ group! {
         max_bullets: u32 = 25, count(1, 40);
         /// Number of patterns of spam that a summary keeps.
         max_patterns: u32 = 10, count(0, 256);
-        /// Questions that are asked of the sources of a group before and after its summary, made of their most specific words.
+        /// Questions that are asked of the sources of a group before and after its summary: past queries that had found one of
+        /// them, where these are kept, and else questions that are made of the most specific words of the sources.
         auto_probes: u32 = 3, count(0, 100);
+        /// Whether the queries of tracked searches are kept as questions for summaries. They tell of whoever asked.
+        keep_queries: bool = false, any;
+        /// Number of queries that are kept of a partition: the latest ones.
+        query_log: u32 = 1_000, count(1, QUERY_LOG_MAX);
         /// Number of hits among which a question must find the summary.
         probe_k: u32 = 10, count(1, 100);
         /// How often the writer of a summary is asked again when the answer is no summary.

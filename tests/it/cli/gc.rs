@@ -194,6 +194,29 @@ fn a_plan_is_given_up() {
     assert_eq!(sandbox.run(&["gc", "show", "00000000-0000-7000-8000-000000000000"]).error().0, "NotFound");
 }
 
+/// Past queries are questions of a plan, and go with what they had found (GC-38).
+#[test]
+fn a_tracked_search_becomes_a_question_of_a_plan() {
+    let sandbox = old();
+    sandbox.write("p.toml", "gc.keep_queries = true");
+    sandbox.document(&["policy", "set", "p.toml"]);
+    sandbox.document(&["search", "--track", "who took Box 1 to Ghent1"]);
+    sandbox.document(&["search", "Box 2, of which nobody keeps it"]);
+    assert_eq!(sandbox.document(&["stats"])["kept_queries"], 1);
+    let plan = sandbox.document(&["gc", "plan"]);
+    let asked = json!([{"text": "who took Box 1 to Ghent1", "from": "query"}]);
+    assert_eq!(plan["groups"][0]["probes"], asked);
+    let id = plan["plan_id"].as_str().unwrap();
+    let shown = sandbox.plain(&["--db", "m.oub", "--now", NOW, "gc", "show", id], b"").out;
+    assert!(shown.contains("Group 1 is asked (query): who took Box 1 to Ghent1"), "{shown}");
+    let source = plan["groups"][0]["source_ids"][1].as_str().unwrap();
+    sandbox.document(&["forget", source, "--erase", "--yes"]);
+    assert_eq!(sandbox.document(&["stats"])["kept_queries"], 0);
+    let file = std::fs::read(sandbox.path("m.oub")).unwrap();
+    assert!(!file.windows(8).any(|bytes| bytes == b"who took"));
+    assert_eq!(sandbox.document(&["check"])["ok"], true);
+}
+
 #[test]
 fn the_evaluation_asks_before_and_after() {
     let sandbox = Sandbox::new();

@@ -7,7 +7,7 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Entity, Expiry, GoalDraft, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
-    Database, Draft, Filter, Forget, Kind, Memory, Namespace, NamespaceName, Patch, Result, Scope,
+    Database, Draft, Filter, Forget, Kind, Memory, Namespace, NamespaceName, Patch, Query, Result, Scope,
     WriteOptions,
 };
 
@@ -262,6 +262,24 @@ fn old_summaries(w: &mut World) -> Result<()> {
         let draft = Draft::new(format!("chapter {at}")).kind(Kind::ChapterSummary).vector(vector(90 + at));
         ns(w.db()).add(draft.created_at("2020-01-01T00:00:00Z".parse()?))?;
     }
+    Ok(())
+}
+
+/// A library whose questions are kept. They are asked before the story: what a handle has noted and a disk has refused is
+/// written with the next step.
+fn questioned(w: &mut World) -> Result<()> {
+    library(w)?;
+    w.db().set_policy("gc.keep_queries = true", Syntax::Toml)?;
+    for words in ["memory number 1", "the second, revised", "memory number 4 or 5"] {
+        ask(w, words)?;
+    }
+    w.db().flush_access()
+}
+
+fn ask(w: &World, words: &str) -> Result<()> {
+    let found =
+        ns(w.db()).search(Query { vector: Some(vector(5)), ..Query::text(words).k(3).track(true) })?;
+    assert!(!found.hits.is_empty(), "{words}");
     Ok(())
 }
 
@@ -581,6 +599,15 @@ pub const SCENARIOS: &[Scenario] = &[
                 let goals = ns(w.db()).goals()?;
                 goals.iter().try_for_each(|goal| ns(w.db()).drop_goal(goal.id).map(drop))
             }),
+        ],
+    },
+    Scenario {
+        name: "kept_queries_go",
+        before: questioned,
+        steps: &[
+            OPEN,
+            step(|w| ns(w.db()).forget("k2").map(drop)),
+            step(|w| w.db().set_policy("gc.keep_queries = false", Syntax::Toml).map(drop)),
         ],
     },
     Scenario {

@@ -165,7 +165,8 @@ pub fn seen(db: &Database) -> Result<Vec<String>> {
     let (_, version) = db.policy();
     let mut lines = vec![format!("policy {} dimensions {:?}", version.number, db.dimensions()?)];
     for namespace in db.namespaces()? {
-        lines.push(format!("namespace {namespace}"));
+        let kept = db.namespace(&namespace)?.stats()?.kept_queries;
+        lines.push(format!("namespace {namespace}, {kept} kept queries"));
         for id in ids(db, &namespace)? {
             let Got::Memory(mut memory) = db.namespace(&namespace).unwrap().look_up(&id, true)? else {
                 return Err(Error::Conflict { what: id, why: "is listed, and is a tombstone".to_owned() });

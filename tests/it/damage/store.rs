@@ -9,7 +9,7 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, ContextDraft, Entity, Field, GoalDraft, Inclusion, Link};
 use oubliette::memory::{Expiry, Tier};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Span, Time, WriteOptions};
+use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Query, Span, Time, WriteOptions};
 use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 
@@ -37,7 +37,8 @@ pub(crate) fn word(at: usize) -> String {
 
 pub(crate) fn options(builder: oubliette::Builder) -> oubliette::Builder {
     // More than 30 rows have a graph.
-    let policy = "[index]\nscan_max = 3_840\ntail_min = 8\n[write]\nop_match = false";
+    let policy =
+        "[index]\nscan_max = 3_840\ntail_min = 8\n[write]\nop_match = false\n[gc]\nkeep_queries = true";
     builder.policy(Policy::parse(policy, Syntax::Toml).unwrap())
 }
 
@@ -112,6 +113,9 @@ pub(crate) fn store() -> Store {
     let context = ContextDraft::new("turn-1", [Inclusion::new("k2", 12), Inclusion::new("k3", 9)]);
     world.ns.context_log_write(&context).unwrap();
     world.ns.set_goal(GoalDraft::new("Keep the store whole").agent("keeper").vector(vector(906))).unwrap();
+    // The next write keeps it.
+    let question = Query { vector: Some(vector(2)), ..Query::text(word(2)).k(5).track(true) };
+    world.ns.search(question).unwrap();
     db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     db.maintain().unwrap();
     // Behind the graph, and not posted.
