@@ -11,6 +11,7 @@ use oubliette::gc::{
     Fault, GcOptions, GcPlan, GcProbe, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
 };
 use oubliette::maintain::RunId;
+use oubliette::memory::{Got, Tombstone};
 use oubliette::{Draft, Error, Memory, MemoryId, Namespace, Result, Span};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,7 @@ use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::runs;
+use crate::story::local;
 use crate::told::of;
 
 /// Bytes of an answer that are read of a summarizer.
@@ -252,13 +254,22 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
 /// `expand`.
 pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open_best()?;
-    let found = database.namespace(place.namespace()?)?.expand(options.name.as_str())?;
+    let team = database.namespace(place.namespace()?)?;
+    let found = team.expand(options.name.as_str())?;
     if !output.json {
-        let rows = found.sources.iter().map(|(id, stone)| {
-            let fate = stone.as_ref().map(|stone| format!("{} {}", stone.reason, stone.deleted_at));
-            vec![id.to_string(), fate.unwrap_or_else(|| "there".to_owned())]
-        });
-        return output.list(&["memory", "fate"], rows.collect(), "It was made from no other memory");
+        let now = place.present();
+        let row = |(id, stone): &(MemoryId, Option<Tombstone>)| {
+            // What maintenance removed can be read until it can't be brought back any more.
+            let text = match team.look_up(*id, false)? {
+                Got::Memory(memory) => memory.text,
+                Got::Tombstone(_) => String::new(),
+            };
+            let fate =
+                stone.as_ref().map(|stone| format!("{} {}", stone.reason, local(stone.deleted_at, &now)));
+            Ok(vec![id.to_string(), fate.unwrap_or_else(|| "there".to_owned()), text])
+        };
+        let rows = found.sources.iter().map(row).collect::<Result<Vec<_>>>()?;
+        return output.list(&["memory", "fate", "text"], rows, "It was made from no other memory");
     }
     let sources = found.sources.iter().map(|(id, stone)| match stone {
         None => json!({ "id": id }),

@@ -51,6 +51,9 @@ fn a_plan_is_packed_committed_expanded_and_undone() {
     assert_eq!((done["deleted_count"].clone(), live(&sandbox)), (json!(3), 1));
     let expanded = sandbox.document(&["expand", done["summary_memory_id"].as_str().unwrap()]);
     assert_eq!(expanded["sources"][0]["tombstone"]["reason"], "summarized");
+    let told =
+        sandbox.plain(&["--db", "m.oub", "expand", done["summary_memory_id"].as_str().unwrap()], b"").out;
+    assert!(told.contains("summarized 20") && told.contains("Ann: Box"), "{told}");
     let hit = sandbox.document(&["search", "Ghent2"])["hits"][0].clone();
     assert_eq!((&hit["id"], &hit["sources"]["count"]), (&done["summary_memory_id"], &json!(3)));
     assert_eq!(sandbox.document(&["gc", "show", id])["state"], "committed");
