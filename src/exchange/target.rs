@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::engine::is_database;
 use crate::error::{Error, Result};
@@ -66,10 +66,12 @@ impl Target {
             let appends = file.metadata().map_err(|source| io("look at", &path, source))?.is_file();
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
-        remove_left(&meant);
         let (file, temporary) = create_beside(&meant)?;
         // Where the file system knows no locks, what a killed process leaves stays.
         let _ = file.try_lock();
+        if let Ok(begun) = file.metadata().and_then(|found| found.modified()) {
+            remove_left(&meant, begun);
+        }
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
@@ -173,8 +175,8 @@ fn followed(path: &Path) -> std::io::Result<Option<PathBuf>> {
     Err(std::io::Error::other("too many links on the way to the file"))
 }
 
-/// Removes what killed processes have left of the file at `path`: nobody holds their locks.
-fn remove_left(path: &Path) {
+/// Removes what killed processes have left of the file at `path`, which is `begun` anew: nobody holds their locks.
+fn remove_left(path: &Path, begun: SystemTime) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_left = |found: &str| {
         let numbers = found.strip_prefix(&format!(".{name}.")).and_then(|rest| rest.strip_suffix(".tmp"));
@@ -182,9 +184,10 @@ fn remove_left(path: &Path) {
         parts.len() == 2 && parts.iter().all(|part| part.parse::<u64>().is_ok())
     };
     for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
-        let old =
-            |found: std::fs::Metadata| found.modified().ok()?.elapsed().ok().filter(|age| *age > LEFT_AFTER);
-        if !is_left(&entry.file_name().to_string_lossy()) || entry.metadata().ok().and_then(old).is_none() {
+        // By the clock of the file system alone.
+        let age = entry.metadata().and_then(|found| found.modified()).map(|last| begun.duration_since(last));
+        let is_old = age.is_ok_and(|age| age.is_ok_and(|age| age > LEFT_AFTER));
+        if !is_old || !is_left(&entry.file_name().to_string_lossy()) {
             continue;
         }
         // What can't be opened, locked or removed is another's.
@@ -313,15 +316,15 @@ mod tests {
     fn what_a_killed_process_left_goes_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
         let names = [".x.12.0.tmp", ".x.13.7.tmp", ".x.14.0.tmp", ".x.y.0.tmp", ".xx.12.0.tmp", "x.12.0.tmp"];
         let files = names.map(|name| {
             let file = std::fs::File::create(at(name)).unwrap();
-            file.set_modified(long_ago).unwrap();
+            if name != ".x.14.0.tmp" {
+                file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+            }
             file
         });
         files[1].lock().unwrap();
-        files[2].set_modified(std::time::SystemTime::now()).unwrap();
         let mut under_way = Target::create(at("x")).unwrap();
         under_way.write_all(b"half").unwrap();
         let left = names.map(|name| at(name).exists());

@@ -365,7 +365,7 @@ fn life_71_one_writer_without_a_key_moves_its_own_end() {
     assert_eq!(world.row(first).expires_at, Some(world.ahead("1h")));
     // Many writers with ends of their own stand between a writer and its row.
     for n in 0..40 {
-        world.add(draft("3h", "ci").key(&format!("k{n}")));
+        world.add(draft("3h", "ci").key(format!("k{n}")));
         world.advance("1s");
     }
     let last = world.add(draft("4h", "last")).id;

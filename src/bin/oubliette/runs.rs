@@ -30,11 +30,15 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         return output.document(&Value::Object(document));
     }
     let none = "No run; an import or `maintain` makes one";
-    let (heads, row): (&[&str], fn(&RunReport, &story::Present) -> Vec<String>) = match output.verbose {
-        true => (&["id", "what", "by", "started", "state", "counts", "undo until"], whole_row),
-        false => (&["id", "what", "started", "counts"], row),
+    let (now, runs) = (place.present(), page.items.iter());
+    let (heads, rows): (&[&str], Vec<_>) = match output.verbose {
+        true => (
+            &["id", "what", "by", "started", "state", "counts", "undo until"],
+            runs.map(|run| whole_row(run, &now)).collect(),
+        ),
+        false => (&["id", "what", "started", "counts"], runs.map(|run| row(run, &now)).collect()),
     };
-    output.list(heads, page.items.iter().map(|run| row(run, &place.present())).collect(), none)?;
+    output.list(heads, rows, none)?;
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
