@@ -10,7 +10,8 @@
 //!
 //! Every node that could be reached stays reachable. A link is lost if a full list gives it up, or if it finds no room
 //! in a list. Each lost link is replaced: unless a short path leads from the owner of the list to the same node, the
-//! owner or one of its neighbours with room takes the link.
+//! owner or one of its neighbours with room takes the link. A new node that finds no living neighbour has no link at
+//! all, and the check of the whole graph links it.
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
@@ -98,8 +99,8 @@ impl Graph {
                 .map(|&(slot, level)| graph.place_of(points, slot, level, earlier, &alive, scratch))
                 .unwrap_or_default()
         });
-        let mut changed = Vec::new();
-        let mut reverse = Vec::new();
+        let (mut changed, mut reverse) = (Vec::new(), Vec::new());
+        let mut sure = true;
         for (&(slot, level), place) in batch.iter().zip(places) {
             assert!(!self.contains(slot), "slot {slot} is a node already");
             changed.push(slot);
@@ -113,6 +114,8 @@ impl Graph {
             self.add_node(slot, level);
             for (level, mut links) in (0_u8..).zip(lists) {
                 self.lead_to_hosts(level, &mut links);
+                // A node without a link gets no link back, and whoever links to it alone is cut off with it.
+                sure &= level > 0 || !links.is_empty();
                 self.set_links(slot, usize::from(level), &links);
                 reverse.extend(links.iter().map(|&target| Reverse { target, level, source: slot }));
             }
@@ -122,7 +125,7 @@ impl Graph {
         }
         let Relinked { slots, lost } = self.link_back(points, reverse, crew);
         changed.extend(slots);
-        let (mut sure, mut visited) = (true, VisitedSet::default());
+        let mut visited = VisitedSet::default();
         for (from, lost) in &lost {
             sure &= self.make_up(*from, lost, &mut visited, &mut changed);
         }

@@ -59,10 +59,12 @@ impl Graph {
             }
             let Some(scratch) = crew.own() else { break };
             for slot in lost {
+                // A twin is reached through its host, which is not among the lost nodes if it is not alive.
+                let node = self.host(slot).unwrap_or(slot);
                 // Nodes behind a node that was linked back are reached with it.
-                if self.host(slot).is_none() && !visited.contains(slot) {
-                    changed.extend(self.tie(points, slot, &visited, &alive, scratch));
-                    self.spread(slot, &mut visited);
+                if !visited.contains(node) {
+                    changed.extend(self.tie(points, node, &visited, &alive, scratch));
+                    self.spread(node, &mut visited);
                 }
             }
         }
@@ -86,8 +88,9 @@ impl Graph {
         // Only a node that walks already reach can lead them to the lost node.
         let is_host = |other: u32| alive(other) && visited.contains(other);
         let near = self.found_anew(points, slot, 0, &is_host, scratch);
-        let Some(nearest) = near.first().map(|near| near.slot()) else { return Vec::new() };
-        if self.links(slot, 0).len() < GRAPH_M / 2 {
+        // If no walk comes to a living node, the entry leads to the lost one although it is dead itself.
+        let Some(nearest) = near.first().map(|near| near.slot()).or(self.entry()) else { return Vec::new() };
+        if !near.is_empty() && self.links(slot, 0).len() < GRAPH_M / 2 {
             let links = select(points, slot, &near, GRAPH_M, GRAPH_M);
             self.set_links(slot, 0, &links);
         }

@@ -285,6 +285,45 @@ fn dead_nodes_are_walked_through_and_never_found() {
 }
 
 #[test]
+fn new_nodes_are_reached_where_only_dead_ones_are() {
+    for spread in [0.0, 0.5] {
+        let cloud = Cloud::new(10, 800, 16, 20, spread);
+        let mut graph = Graph::new();
+        insert(&mut graph, &cloud, 0..600, 256, 2);
+        let alive = |slot: u32| slot >= 600;
+        for batch in [600..601, 601..650, 650..800] {
+            let nodes: Vec<(u32, u8)> = batch.map(node).collect();
+            let changed = graph.insert_batch(&cloud, &nodes, alive, &mut Crew::new(2));
+            assert_eq!((changed.loose, graph.unreachable(alive)), (vec![], vec![]));
+            check(&graph);
+        }
+        assert!(cloud.recall(&graph, 64, alive) >= 0.95);
+        let dead: Vec<u32> = (0..600).collect();
+        forget(&mut graph, &cloud, &dead);
+        check(&graph);
+        assert_eq!((graph.len(), graph.unreachable(|_| true)), (200, vec![]));
+        assert!(cloud.recall(&graph, 64, alive) >= 0.99);
+    }
+}
+
+#[test]
+fn living_twins_of_dead_hosts_are_reached_from_every_new_entry() {
+    let cloud = Cloud::new(11, 600, 16, 50, 0.0);
+    let mut graph = Graph::new();
+    insert(&mut graph, &cloud, 0..400, 256, 2);
+    let hosts: Vec<u32> = graph.hosts().map(|(host, _)| host).collect();
+    let (alive, first) = (|slot: u32| hosts.binary_search(&slot).is_err(), graph.entry());
+    for slot in 400..600 {
+        let changed = graph.insert_batch(&cloud, &[node(slot)], alive, &mut Crew::new(1));
+        assert_eq!((changed.loose, graph.unreachable(alive)), (vec![], vec![]));
+    }
+    assert_ne!(graph.entry(), first);
+    forget(&mut graph, &cloud, &hosts);
+    check(&graph);
+    assert_eq!(graph.unreachable(|_| true), Vec::<u32>::new());
+}
+
+#[test]
 fn a_walk_can_be_stopped_and_can_leave_a_node_out() {
     let cloud = Cloud::new(9, 1_000, 16, 20, 0.5);
     let mut graph = Graph::new();

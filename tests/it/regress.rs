@@ -1,8 +1,10 @@
 //! What the random tests found, each as a small test that tells what went wrong.
 
-use crate::world::{World, axis, keeping, ms, text};
+use crate::world::{DIM, World, axis, keeping, ms, text};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Field, Got, SupersedeMode};
+use oubliette::policy::{Policy, Syntax};
 use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, State};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
@@ -202,4 +204,31 @@ fn a_write_does_not_end_before_its_row_begins() {
     assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert_eq!(world.row("k").text, "tea");
     world.check();
+}
+
+/// All memories of a graph were forgotten, or all but one that hung as a twin on a forgotten one, before those of the
+/// tail were linked. The new nodes found no living neighbour, so they were linked only to each other: they left the tail,
+/// and no walk came to them.
+#[test]
+fn new_nodes_are_reached_where_all_earlier_ones_are_forgotten() {
+    // A partition of three rows gets a graph, one of two keeps it, and only maintenance links.
+    let world = World::with(|builder| {
+        let text = format!("[index]\nscan_max = {}\ntail_min = 100000", 2 * (DIM + 64));
+        builder.policy(Policy::parse(&text, Syntax::Toml).unwrap())
+    });
+    let maintain = |pass| world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+    let gone = [0, 1, 2].map(|at| world.add(text(&format!("first {at}")).vector(axis(at))).id);
+    maintain(Pass::Index);
+    let left = [0, 3].map(|at| world.add(text(&format!("second {at}")).vector(axis(at))).id);
+    for id in gone {
+        world.forget_id(id);
+    }
+    for pass in [Pass::Index, Pass::Repair] {
+        maintain(pass);
+        let vectors = world.ns.stats().unwrap().vectors;
+        assert_eq!((vectors.in_graph, vectors.tail), (2, 0));
+        assert_eq!((world.find(axis(0), 1), world.find(axis(3), 1)), (vec![left[0]], vec![left[1]]));
+        world.check();
+    }
+    assert_eq!(world.ns.stats().unwrap().vectors.dead, 0);
 }
