@@ -314,7 +314,9 @@ fn living_twins_of_dead_hosts_are_reached_from_every_new_entry() {
     let hosts: Vec<u32> = graph.hosts().map(|(host, _)| host).collect();
     let (alive, first) = (|slot: u32| hosts.binary_search(&slot).is_err(), graph.entry());
     for slot in 400..600 {
-        let changed = graph.insert_batch(&cloud, &[node(slot)], alive, &mut Crew::new(1));
+        // A node of the most levels is the entry.
+        let (slot, level) = if slot == 500 { (slot, 7) } else { node(slot) };
+        let changed = graph.insert_batch(&cloud, &[(slot, level)], alive, &mut Crew::new(1));
         assert_eq!((changed.loose, graph.unreachable(alive)), (vec![], vec![]));
     }
     assert_ne!(graph.entry(), first);

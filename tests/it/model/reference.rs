@@ -368,6 +368,7 @@ impl Model {
                 (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
             }
             row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+            row.lose_expiry(&[&hold]);
             hold.patch(&edit);
             copy.renew(hold, edit, vector);
             self.rows.insert(new, copy);
@@ -518,6 +519,7 @@ impl Model {
             let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
             let hold = row.holders.remove(at);
             row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+            row.lose_expiry(&[&hold]);
         }
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
@@ -621,9 +623,10 @@ impl Model {
             self.erase(id);
             return true;
         }
-        let gone: u32 =
-            row.holders.extract_if(.., |hold| numbers.contains(&hold.number)).map(|hold| hold.share).sum();
-        row.reinforcement = row.reinforcement.saturating_sub(gone).max(1);
+        let gone: Vec<Hold> = row.holders.extract_if(.., |hold| numbers.contains(&hold.number)).collect();
+        let share: u32 = gone.iter().map(|hold| hold.share).sum();
+        row.reinforcement = row.reinforcement.saturating_sub(share).max(1);
+        row.lose_expiry(&gone.iter().collect::<Vec<_>>());
         false
     }
 
@@ -752,6 +755,14 @@ impl Row {
     }
 
     /// Makes of a copy the row that takes the place of the original.
+    /// The end goes with the last holder that gave one.
+    fn lose_expiry(&mut self, gone: &[&Hold]) {
+        let gave = |hold: &Hold| hold.expiry.is_some();
+        if gone.iter().any(|hold| gave(hold)) && !self.holders.iter().any(gave) {
+            self.expires = None;
+        }
+    }
+
     fn renew(&mut self, hold: Hold, edit: Edit, vector: Option<[f32; 4]>) {
         self.vector = vector;
         self.give(&edit);
