@@ -361,14 +361,11 @@ impl Model {
             }
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
-            let row = self.rows.get_mut(&id).unwrap();
-            let mut hold = row.holders.remove(at);
+            let mut hold = self.rows.get_mut(&id).unwrap().part(at);
             copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
             if led.is_some() {
                 (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
             }
-            row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
-            row.lose_expiry(&[&hold]);
             hold.patch(&edit);
             copy.renew(hold, edit, vector);
             self.rows.insert(new, copy);
@@ -517,9 +514,7 @@ impl Model {
         let row = self.rows.get_mut(&id).unwrap();
         for (number, _) in said.iter().filter(|(_, later)| later.is_some()) {
             let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
-            let hold = row.holders.remove(at);
-            row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
-            row.lose_expiry(&[&hold]);
+            row.part(at);
         }
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
@@ -755,6 +750,14 @@ impl Row {
     }
 
     /// Makes of a copy the row that takes the place of the original.
+    /// A holder leaves, with its share.
+    fn part(&mut self, at: usize) -> Hold {
+        let hold = self.holders.remove(at);
+        self.reinforcement = self.reinforcement.saturating_sub(hold.share).max(1);
+        self.lose_expiry(&[&hold]);
+        hold
+    }
+
     /// The end goes with the last holder that gave one.
     fn lose_expiry(&mut self, gone: &[&Hold]) {
         let gave = |hold: &Hold| hold.expiry.is_some();
