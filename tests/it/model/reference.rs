@@ -749,7 +749,6 @@ impl Row {
         self.valid_to = edit.valid.1.or(self.valid_to);
     }
 
-    /// Makes of a copy the row that takes the place of the original.
     /// A holder leaves, with its share.
     fn part(&mut self, at: usize) -> Hold {
         let hold = self.holders.remove(at);
@@ -766,6 +765,7 @@ impl Row {
         }
     }
 
+    /// Makes of a copy the row that takes the place of the original.
     fn renew(&mut self, hold: Hold, edit: Edit, vector: Option<[f32; 4]>) {
         self.vector = vector;
         self.give(&edit);
