@@ -17,7 +17,8 @@ use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, 
 struct Canonical {
     id: MemoryId,
     parts: Parts,
-    end: End,
+    /// Whether a writer reads the row by a key.
+    has_key: bool,
 }
 
 impl Ledger<'_, '_> {
@@ -33,10 +34,10 @@ impl Ledger<'_, '_> {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
-        let end = whole.end();
+        let has_key = whole.end().has_key;
         let Whole { vitals: before, content: old, .. } = whole;
         let parts = Parts { vitals: before.clone(), content: old.clone(), access: Access::default() };
-        let mut canonical = Canonical { id, parts, end };
+        let mut canonical = Canonical { id, parts, has_key };
         // A row that is erased at once has a journal row of its own, which names the row that stays and no other
         // loser.
         let mut apart = why.clone();
@@ -45,19 +46,20 @@ impl Ledger<'_, '_> {
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
         for (loser, version) in merge.losers {
+            let end = End { life: canonical.parts.vitals.life(), has_key: canonical.has_key };
             let row = sound(self.whole(ns, loser))?.flatten().filter(|whole| {
                 let Whole { vitals: row, content, .. } = whole;
                 row.version == version
                     && row.times.is_current(context.now)
                     && !row.is_protected()
                     && tags_fit(&canonical.parts.content.tags, &content.tags)
-                    && canonical.end.may_join(whole.end())
+                    && end.may_join(whole.end())
             });
             let Some(whole) = row else {
                 merged.skipped += 1;
                 continue;
             };
-            canonical.end = canonical.end.joined(whole.end());
+            canonical.has_key |= whole.end().has_key;
             let Whole { vitals, content, holders } = whole;
             let row = Parts { vitals, content, access: Access::default() };
             self.take_in(context, &mut canonical, loser, &row, &holders, merge.latest_happened_at)?;

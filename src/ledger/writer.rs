@@ -94,8 +94,8 @@ pub(crate) struct Whole {
 /// The end of a row's life, and whether a writer reads the row by a key.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
-    life: Life,
-    has_key: bool,
+    pub(super) life: Life,
+    pub(super) has_key: bool,
 }
 
 impl Whole {
@@ -112,11 +112,6 @@ impl End {
     pub(crate) fn may_join(self, other: End) -> bool {
         let shorter = if self.life.longer(other.life) == self.life { other } else { self };
         self.life.agrees_with(other.life) || !(shorter.has_key && shorter.life.is_promised_end())
-    }
-
-    /// The end of the row that both become.
-    pub(super) fn joined(self, other: End) -> End {
-        End { life: self.life.longer(other.life), has_key: self.has_key || other.has_key }
     }
 }
 

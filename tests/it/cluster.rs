@@ -193,7 +193,9 @@ fn life_43_what_went_has_something_near_however_often_the_scores_change() {
     let trees = [("oak", 0.0), ("elm", 15.0), ("ash", 30.0), ("fir", 45.0), ("yew", 60.0), ("box", 75.0)];
     let mut all = Vec::new();
     for (name, angle) in trees {
-        let aim = world.ns.set_goal(GoalDraft::new(format!("plant the {name}")).vector(at(angle))).unwrap();
+        // A goal ahead makes the newest ones the most important, and keeps none of the others.
+        let goal = GoalDraft::new(format!("plant the {name}")).vector(at(angle + 45.0));
+        let aim = world.ns.set_goal(goal).unwrap();
         for size in ["tall", "small"] {
             all.push((world.add(near(&format!("a {size} {name}"), angle)).id, angle));
         }

@@ -12,7 +12,7 @@ use oubliette::gc::{
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
-use oubliette::{Draft, Error, Memory, MemoryId, Namespace, Result, Span};
+use oubliette::{Draft, Error, ErrorKind, Memory, MemoryId, Namespace, Result, Span};
 use serde_json::{Map, Value, json};
 
 use crate::answers::memory_text;
@@ -260,9 +260,12 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
         let now = place.present();
         let row = |(id, stone): &(MemoryId, Option<Tombstone>)| {
             // What maintenance removed can be read until it can't be brought back any more.
-            let text = match team.look_up(*id, false)? {
-                Got::Memory(memory) => memory.text,
-                Got::Tombstone(_) => String::new(),
+            let text = match team.look_up(*id, false) {
+                Ok(Got::Memory(memory)) => memory.text,
+                Ok(Got::Tombstone(_)) => String::new(),
+                // Its tombstone has gone as well.
+                Err(why) if why.kind() == ErrorKind::NotFound => String::new(),
+                Err(why) => return Err(why),
             };
             let fate =
                 stone.as_ref().map(|stone| format!("{} {}", stone.reason, local(stone.deleted_at, &now)));

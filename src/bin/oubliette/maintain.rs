@@ -18,6 +18,7 @@ use crate::embedder;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
+use crate::upkeep::undoable;
 use crate::{told, write};
 
 /// `init`.
@@ -129,6 +130,7 @@ fn tell_erased(asked: u64, report: &CheckReport, output: Output<'_>) -> Done {
 pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
     let report = database.fsck(options.dry_run)?;
+    let run = undoable(&database, None, report.run)?;
     place.close(database)?;
     let is_ok = report.check.ok && report.failed.is_empty();
     if output.json {
@@ -139,7 +141,7 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
         for (count, why) in removed {
             output.line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
         }
-        if let Some(run) = report.run {
+        if let Some(run) = run {
             output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
         output.line(&told::of(report.namespaces, "namespace", "namespaces"))?;

@@ -66,12 +66,10 @@ pub(crate) fn import(report: &Value) -> String {
     }
     // What changed nothing can't be taken back.
     let changed = WORDS.iter().any(|name| !["unchanged", "ignored", "bad"].contains(name) && count(name) > 0);
-    let one = report.get("run").into_iter();
-    let each = report.get("runs").and_then(Value::as_array).into_iter().flatten();
-    let mut runs: Vec<&str> = each.filter_map(|run| run.get("run")?.as_str()).collect();
-    if runs.is_empty() {
-        runs.extend(one.filter_map(Value::as_str));
-    }
+    let runs: Vec<&str> = match report.get("runs").and_then(Value::as_array) {
+        Some(each) => each.iter().filter_map(|run| run.get("run")?.as_str()).collect(),
+        None => report.get("run").and_then(Value::as_str).into_iter().collect(),
+    };
     if let (true, Some((last, others))) = (changed, runs.split_last()) {
         let mut all: String = others.iter().map(|run| format!("`undo {run}`, ")).collect();
         all.push_str(&format!("`undo {last}`"));

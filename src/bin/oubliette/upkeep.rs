@@ -62,6 +62,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     let united = consolidate_clusters(options, &database, named.as_ref(), place.caller())?;
     drop(progress);
     let (policy, _) = database.policy();
+    let run = undoable(&database, named.as_ref(), report.run)?;
     place.close(database)?;
     let mut document = json!(report);
     if let (Value::Object(members), Some(united)) = (&mut document, &united) {
@@ -73,7 +74,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     if output.json {
         return output.document(&document);
     }
-    tell(&report.passes, report.run, output)?;
+    tell(&report.passes, run, output)?;
     tell_off(options, &policy, output);
     united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))
 }
@@ -172,7 +173,7 @@ fn sweep(
             continue;
         }
         output.line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
-        tell(&report.passes, report.run, output)?;
+        tell(&report.passes, undoable(&database, None, report.run)?, output)?;
         for swept in &report.summaries {
             let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
             let told = done.or_else(|| swept.why.clone()).unwrap_or_default();
@@ -187,39 +188,36 @@ fn sweep(
     Ok(())
 }
 
-/// What a run came to, for a person.
+/// What a run came to, for a person; the run, if it can be taken back.
 fn tell(passes: &[PassReport], run: Option<RunId>, output: Output<'_>) -> Done {
     show(passes, output)?;
     for pass in passes {
         show_samples(pass, output)?;
         tell_left(pass, output);
     }
-    match run {
-        Some(run)
-            if passes.iter().any(|pass| is_undoable(pass) && pass.run.is_some() && pass.changed > 0) =>
-        {
-            output.remark(&format!("undo {run} takes this run back"));
-        }
-        _ => {}
+    if let Some(run) = run {
+        output.remark(&format!("undo {run} takes this run back"));
     }
     Ok(())
 }
 
-/// Whether `undo` brings back what a pass did: vectors that were given, erased rows, counts of use and links of graphs stay as
-/// they are.
-fn is_undoable(pass: &PassReport) -> bool {
-    let erased_all = pass.report.get().is_some_and(|report: &ExpireReport| report.limbo == 0);
-    let has_no_inverse = matches!(
-        pass.pass,
-        Pass::Fold
-            | Pass::Embed
-            | Pass::Superseded
-            | Pass::Limbo
-            | Pass::Retention
-            | Pass::Index
-            | Pass::Repair
-    );
-    !has_no_inverse && !erased_all
+/// The run, if `undo` brings back something of what it did, in the namespace that was named or in any.
+pub(crate) fn undoable(
+    database: &Database,
+    named: Option<&Namespace>,
+    run: Option<RunId>,
+) -> Result<Option<RunId>> {
+    let Some(run) = run else { return Ok(None) };
+    let left = |team: &Namespace| -> Result<bool> { Ok(team.run(run)?.is_some_and(|run| run.can_be_undone)) };
+    if let Some(team) = named {
+        return Ok(left(team)?.then_some(run));
+    }
+    for name in database.namespaces()? {
+        if left(&database.namespace(name)?)? {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
 }
 
 /// What a pass left alone, and why.
