@@ -1,21 +1,16 @@
 //! `gc`: old memories make room for summaries. `expand`: what a summary stands for.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use oubliette::exchange::{ParsedLine, parse_line};
-use oubliette::gc::{
-    Fault, GcOptions, GcPlan, GcProbe, GcRunOptions, GcRunReport, InputPack, RecallGuard, Summarizer,
-};
+use oubliette::gc::{GcOptions, GcPlan, GcProbe, GcRunOptions, GcRunReport, RecallGuard, Summarizer};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
-use oubliette::{Draft, Error, ErrorKind, Memory, MemoryId, Namespace, Result, Span};
+use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span};
 use serde_json::{Map, Value, json};
 
-use crate::answers::memory_text;
 use crate::arguments::NameOptions;
 use crate::caller::{Caller, Loan};
 use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
@@ -24,12 +19,8 @@ use crate::place::{Access, Place, named};
 use crate::progress::Progress;
 use crate::runs;
 use crate::story::local;
+use crate::summarizer::{ANSWER_BYTES_MAX, Commanded};
 use crate::told::of;
-
-/// Bytes of an answer that are read of a summarizer.
-const ANSWER_BYTES_MAX: u64 = 4 << 20;
-/// How often a summarizer that works is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// `gc`.
 pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
@@ -282,110 +273,4 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
         }}),
     });
     output.document(&json!({ "summary": found.summary, "sources": sources.collect::<Vec<_>>() }))
-}
-
-/// A command that writes summaries: the pack on its standard input, the summary on its standard output.
-struct Commanded {
-    command: String,
-    timeout: Duration,
-    loan: Loan,
-}
-
-impl Commanded {
-    fn error(why: impl Into<String>) -> Error {
-        Error::Conflict { what: "the summarizer".to_owned(), why: why.into() }
-    }
-
-    /// What the command prints when it is given a document.
-    fn answer(&self, given: String) -> Result<String> {
-        let mut command = Command::new("sh");
-        // A group of its own, so that what it has started can be ended with it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.arg("-c").arg(&self.command).stdin(Stdio::piped()).stdout(Stdio::piped());
-        self.loan.give(&mut command);
-        let mut child =
-            command.spawn().map_err(|why| Commanded::error(format!("it can't be started: {why}")))?;
-        let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        // Neither pipe may keep the other from moving. A command that reads nothing breaks its own pipe.
-        std::thread::spawn(move || stdin.as_mut().map(|stdin| stdin.write_all(given.as_bytes())));
-        let (send, answer) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = stdout.map(|stdout| stdout.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut bytes));
-            // Nobody waits any more for a command that was too late.
-            let _ = send.send(read.transpose().map(|_| bytes));
-        });
-        let bytes = answer.recv_timeout(self.timeout);
-        let flood = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() as u64 > ANSWER_BYTES_MAX);
-        if bytes.is_err() || flood {
-            end(&mut child);
-            let why = if flood { "it wrote more than 4 MiB" } else { "it took too long" };
-            return Err(Commanded::error(why));
-        }
-        let status = ended(&mut child, self.timeout)?;
-        if !status.success() {
-            return Err(Commanded::error(format!("it ended with {status}")));
-        }
-        let bytes = bytes.ok().and_then(std::result::Result::ok).unwrap_or_default();
-        String::from_utf8(bytes).map_err(|_| Commanded::error("it wrote what is no UTF-8"))
-    }
-}
-
-impl Summarizer for Commanded {
-    fn summarize(&self, pack: &InputPack) -> Result<String> {
-        self.answer(json!(pack).to_string())
-    }
-
-    /// The command is given the memories under `consolidate`, and prints one as a line of an import.
-    fn consolidate(&self, memories: &[Memory]) -> Result<Draft> {
-        let lines: Vec<String> = memories.iter().map(|memory| memory_text(memory, false)).collect();
-        let answer = self.answer(format!(r#"{{"consolidate":[{}]}}"#, lines.join(",")))?;
-        match parse_line(answer.trim().as_bytes(), false)? {
-            ParsedLine::Draft(line) => Ok(line.draft),
-            ParsedLine::Memory(_) | ParsedLine::Kept(_) => {
-                Err(Commanded::error("it wrote a line of an export, not a new memory"))
-            }
-        }
-    }
-
-    /// The command is given the pack once more, with the answer and its faults under `repair`.
-    fn repair(&self, pack: &InputPack, answer: &str, faults: &[Fault]) -> Result<Option<String>> {
-        let faults = faults.iter().map(|fault| json!({ "pointer": fault.pointer, "what": fault.what }));
-        let mut given = json!(pack);
-        if let Value::Object(members) = &mut given {
-            let asked = json!({ "answer": answer, "faults": faults.collect::<Vec<_>>() });
-            members.insert("repair".to_owned(), asked);
-        }
-        self.answer(given.to_string()).map(Some)
-    }
-}
-
-/// Ends a command with everything that it has started.
-fn end(child: &mut Child) {
-    #[cfg(unix)]
-    if let Ok(id) = i32::try_from(child.id())
-        && let Some(group) = rustix::process::Pid::from_raw(id)
-    {
-        // It may have ended by itself meanwhile.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    // As above.
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// The end of a command that has closed its output.
-fn ended(child: &mut Child, timeout: Duration) -> Result<std::process::ExitStatus> {
-    let begun = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if begun.elapsed() < timeout => std::thread::sleep(LOOK),
-            _ => {
-                end(child);
-                return Err(Commanded::error("it took too long"));
-            }
-        }
-    }
 }

@@ -42,6 +42,7 @@ mod serve;
 mod setup;
 mod share;
 mod story;
+mod summarizer;
 mod told;
 mod tool;
 mod upkeep;

@@ -292,21 +292,68 @@ fn a_language_model_may_write_the_summaries() {
     assert_eq!(other.document(&["gc", "report"])["refusals"]["no_summary"], 1);
 }
 
-/// A command that is too late is ended with what it has started.
+/// A file that a summarizer writes to as long as it works, and the summarizer: it never ends, nor does what it has started.
 #[cfg(unix)]
-#[test]
-fn a_late_command_leaves_no_process_behind() {
-    let sandbox = old();
+fn restless() -> (tempfile::NamedTempFile, String) {
     let ticks = tempfile::NamedTempFile::new().unwrap();
-    let length = || std::fs::metadata(ticks.path()).unwrap().len();
     let command = format!("(while sleep 0.1; do echo tick >> '{}'; done) & wait", ticks.path().display());
-    let done = sandbox.run(&["gc", "run", "--summarizer", &command, "--timeout", "2s"]);
-    let done: Value = serde_json::from_str(&done.out).unwrap();
-    assert_eq!((done["aborted"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
+    (ticks, command)
+}
+
+#[cfg(unix)]
+fn assert_at_rest(ticks: &tempfile::NamedTempFile) {
+    let length = || std::fs::metadata(ticks.path()).unwrap().len();
     let before = length();
     assert!(before > 0, "it had begun to work");
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert_eq!(length(), before, "it works on");
+}
+
+/// A command that is too late is ended with what it has started.
+#[cfg(unix)]
+#[test]
+fn a_late_command_leaves_no_process_behind() {
+    let (sandbox, (ticks, command)) = (old(), restless());
+    let done = sandbox.run(&["gc", "run", "--summarizer", &command, "--timeout", "2s"]);
+    let done: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((done["aborted"].clone(), live(&sandbox)), (json!(1), 3), "{done}");
+    assert_at_rest(&ticks);
+}
+
+/// Nor does it work for a program that is gone: not even the kernel can ask that program to clean up.
+#[cfg(unix)]
+#[test]
+fn a_command_ends_with_the_program_that_asked_it() {
+    let (sandbox, (ticks, command)) = (old(), restless());
+    let mut asking = sandbox.spawn(&["--db", "m.oub", "gc", "run", "--summarizer", &command]);
+    while std::fs::metadata(ticks.path()).unwrap().len() == 0 {
+        assert!(asking.try_wait().unwrap().is_none(), "it waits for the command");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    // What kills the command is told of it by the system, a moment later.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_at_rest(&ticks);
+    assert_eq!(live(&sandbox), 3);
+}
+
+/// What a command that did its work leaves behind, such as a server that keeps a model in memory, is its own affair.
+#[cfg(unix)]
+#[test]
+fn what_a_command_leaves_behind_at_its_end_stays() {
+    let sandbox = old();
+    let stays = tempfile::NamedTempFile::new().unwrap();
+    let path = stays.path().display();
+    let command =
+        format!("(sleep 1; echo here >> '{path}') > /dev/null 2>&1 & cat > /dev/null; echo nonsense");
+    sandbox.run(&["gc", "run", "--summarizer", &command]);
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    assert_eq!(
+        std::fs::read_to_string(stays.path()).unwrap(),
+        "here\nhere\n",
+        "asked twice: once to mend its answer"
+    );
 }
 
 #[cfg(unix)]
