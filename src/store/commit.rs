@@ -1,5 +1,7 @@
 //! Writing: one unit of work after the other, each committed or without a trace.
 
+use std::sync::atomic::Ordering;
+
 use crate::error::{Error, Result};
 use crate::store::Durability;
 use crate::store::handle::{Handle, lost};
@@ -51,6 +53,7 @@ impl Store {
         match result {
             Ok((written, clock)) => {
                 *self.last.lock() = clock.nonce;
+                self.moved.fetch_add(written.moved, Ordering::Relaxed);
                 Ok(written)
             }
             // However a commit has ended, by a panic too: the file says whether it counts.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use redb::Database;
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity, Nonce, SizeRow};
@@ -40,8 +40,8 @@ pub(crate) struct Store {
     pub(super) writer: Mutex<()>,
     /// The file may be under its name only until the power fails: no commit counts before the folder is synced.
     pub(super) name_unsynced: AtomicBool,
-    /// Bytes of the rows at the opening; none if they are not known.
-    pub(super) opened_live: Option<u64>,
+    /// Bytes of keys and values that this handle has put or taken away.
+    pub(super) moved: AtomicU64,
 }
 
 impl Store {
@@ -63,7 +63,7 @@ impl Store {
         }
         let (handle, id) = open_handle(disk.as_ref(), &options)?;
         let name_unsynced = AtomicBool::new(!options.read_only);
-        let mut store = Store {
+        let store = Store {
             disk,
             options,
             handle: RwLock::new(Some(handle)),
@@ -74,14 +74,12 @@ impl Store {
             identity: OnceLock::new(),
             writer: Mutex::new(()),
             name_unsynced,
-            opened_live: None,
+            moved: AtomicU64::new(0),
         };
         let snapshot = store.snapshot()?;
         store.check_format(&snapshot)?;
         *store.last.lock() = snapshot.clock()?.nonce;
-        let size = sound(snapshot.size())?.flatten();
         drop(snapshot);
-        store.opened_live = size.map(|size| size.live);
         if !store.options.read_only
             && let Err(why) = clear_drafts(store.disk.as_ref(), store.path())
         {

@@ -6,6 +6,8 @@
 //! walk through the file, and no row. Only whole pages are moved. [`Store::compact`] also makes room within pages, and
 //! leaves nothing of what was forgotten.
 
+use std::sync::atomic::Ordering;
+
 use redb::Database;
 
 use crate::error::{Error, Result};
@@ -52,10 +54,10 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the rows have nearly the bytes that they had at the opening. A file without room would be doubled by such a
+    /// Whether this handle has written little of a file of so many bytes. A file without room would be doubled by such a
     /// handle, walked through to be made shorter, and doubled by the next.
-    fn wrote_little(&self, live: u64, before: u64) -> bool {
-        self.opened_live.is_some_and(|opened| live.abs_diff(opened) < before / WRITTEN_PART)
+    fn wrote_little(&self, before: u64) -> bool {
+        self.moved.load(Ordering::Relaxed) < before / WRITTEN_PART
     }
 
     /// Makes the closed file shorter if it is worth it, and returns the bytes that it lost.
@@ -63,7 +65,7 @@ impl Store {
         let before = self.file_bytes()?;
         let is_free = |free: u64| {
             let has_grown = before as f64 <= GROWN_TIMES * before.saturating_sub(free) as f64;
-            free as f64 > most_free * before as f64 && !(has_grown && self.wrote_little(size.live, before))
+            free as f64 > most_free * before as f64 && !(has_grown && self.wrote_little(before))
         };
         // To count what is free takes a walk through the file, which no process that writes a line should pay for. Rows take at
         // least their bytes; what their pages take beyond is known once they have been counted.

@@ -17,6 +17,8 @@ pub(crate) struct Written<R> {
     pub(crate) staged: Staged,
     /// Bytes of keys and values that came, less those that went.
     pub(super) grown: i64,
+    /// Bytes of keys and values that were put, and of those that were taken away.
+    pub(super) moved: u64,
 }
 
 /// A commit that failed: the file may hold it.
@@ -72,7 +74,7 @@ pub(super) fn attempt<R>(
             // Staged blocks are rows too: they are written before the rows are summed up.
             let staged = tx.flush()?;
             let grown = tx.keep_size()?;
-            Ok((Written { value, staged, grown }, tx.clock()?))
+            Ok((Written { value, staged, grown, moved: tx.moved }, tx.clock()?))
         })
     };
     match result {

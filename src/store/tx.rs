@@ -351,6 +351,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) scratch: Vec<u8>,
     /// Bytes of keys and values that came, less those that went.
     pub(super) grown: i64,
+    /// Bytes of keys and values that were put, and of those that were taken away.
+    pub(super) moved: u64,
     /// Writes to holders so far.
     holder_writes: u64,
 }
@@ -375,6 +377,7 @@ impl<'t> WriteTx<'t> {
             spilled: BTreeSet::new(),
             scratch: Vec::new(),
             grown: 0,
+            moved: 0,
             holder_writes: 0,
         }
     }
@@ -417,6 +420,7 @@ impl<'t> WriteTx<'t> {
         let old = fenced(table.name(), key, || {
             rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
         })?;
+        self.moved += (key.len() + value.len()) as u64;
         // A replaced row had its key already, so only the values differ. A new row brings its key as well.
         self.grown += value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
         Ok(())
@@ -428,7 +432,9 @@ impl<'t> WriteTx<'t> {
         self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
-        self.grown -= old.map_or(0, |old| (key.len() + old) as i64);
+        let gone = old.map_or(0, |old| key.len() + old);
+        self.moved += gone as u64;
+        self.grown -= gone as i64;
         Ok(old.is_some())
     }
 
