@@ -3,18 +3,20 @@
 //! A chunk of codes is read from memory once, and compared with every vector of a block while it lies in the nearest
 //! cache of the processor. Where there are one-bit codes, those are read, and the codes of slots that are likely. Only vectors that can score `least` are ranked on their f32 values. If there is a graph, it
 //! is walked for each vector where a walk costs less than one scan for all vectors together, and its tail is scanned.
+//! The first write of a process to a large index, if it brings one vector, loads no codes: it reads the one-bit codes, and
+//! from the file the codes of likely slots.
 
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::chunk::Window;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Scope, Search, Slots, Target, check_dim};
+use crate::index::search::{Ask, Scope, Search, Slots, Target, Walked, check_dim};
 use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
-use crate::vector::{Candidates, UnitVector};
+use crate::vector::{Candidate, Candidates, UnitVector};
 
 /// The number of vectors whose candidates are collected together. Their codes stay in the second cache.
 const QUERIES_PER_BLOCK: usize = 256;
@@ -31,8 +33,8 @@ const VIEW_SLOTS_MIN: u32 = 128;
 /// `least`; best first, equal scores by id. Only rows that are current at `now` count: a live read sees them, or they
 /// are not valid yet.
 ///
-/// No row of an index without a graph is missed, but for the chance that its one-bit code hides one. A graph is walked
-/// for each vector, unless a scan costs less.
+/// No row of an index without a graph is missed, but for the chance that its one-bit code hides one, or the likely interval
+/// of its code. A graph is walked for each vector, unless a scan costs less.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
@@ -48,11 +50,12 @@ pub(crate) fn near_many(
     let Some(first) = queries.first() else { return Ok(found) };
     let dim = check_dim(published, Target::Index(index), first)?;
     let window = Window::current(now);
-    let source = source(published, index, dim, window)?;
+    let source = source(published, index, dim, window, queries.len() == 1)?;
     if source.used == 0 {
         found.resize_with(queries.len(), Vec::new);
         return Ok(found);
     }
+    let is_sketched = source.sketch.is_some();
     let sources: Arc<[Source]> = [source].into();
     let ask = |query, effort| Ask {
         query,
@@ -62,6 +65,13 @@ pub(crate) fn near_many(
         effort,
         stop: Stop::NEVER,
     };
+    if is_sketched {
+        let search = Search::over(published, sources, ask(first, Effort::Recall(SURE)), window);
+        let mut candidates = Candidates::at_least(&search.code, most, least);
+        let scanned = search.sift(Scope::default(), &mut candidates)?;
+        found.push(ranked(&search, candidates.finish(), scanned, Walked::default(), least)?);
+        return Ok(found);
+    }
     // The cost of a walk does not depend on the query, so the first query decides for all.
     let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
     let effort = if walk.scans_as_cheaply() { Effort::Exact } else { Effort::default() };
@@ -98,24 +108,39 @@ pub(crate) fn near_many(
         })?;
         let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
         for (search, candidates) in searches.iter().zip(candidates) {
-            let walked = search.walk_through()?;
-            let mut hits = search.rank(candidates, scanned, walked, least)?.hits;
-            hits.retain(|hit| hit.score >= least);
-            found.push(hits);
+            found.push(ranked(search, candidates, scanned, search.walk_through()?, least)?);
         }
     }
     Ok(found)
 }
 
-/// An index as searches take it.
-fn source(published: &Published, index: IndexId, dim: usize, window: Window) -> Result<Source> {
+/// The memories among candidates that score at least `least`, best first.
+fn ranked(
+    search: &Search<'_>,
+    candidates: Vec<Candidate>,
+    scanned: u64,
+    walked: Walked,
+    least: f32,
+) -> Result<Vec<Ranked>> {
+    let mut hits = search.rank(candidates, scanned, walked, least)?.hits;
+    hits.retain(|hit| hit.score >= least);
+    Ok(hits)
+}
+
+/// An index as searches take it. A process that writes `once` needs no view of a large one: its one-bit codes and the codes of
+/// likely slots are a seventh of the bytes.
+fn source(published: &Published, index: IndexId, dim: usize, window: Window, once: bool) -> Result<Source> {
     let head = published.snapshot().readable_slot_head(index)?;
     let view = match published.loaded(index) {
-        None if head.used >= VIEW_SLOTS_MIN && published.has_room_for(&head, dim) => {
+        None if head.used >= VIEW_SLOTS_MIN
+            && published.has_room_for(&head, dim)
+            && !(once && published.is_first_search(index, &head)?) =>
+        {
             Some(published.view(index)?)
         }
         loaded => loaded,
     };
+    let sketch = if once && view.is_none() { published.sketch(index, &head)? } else { None };
     let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
-    Ok(Source { base: 0, index, used: head.used, len: head.len, view, sketch: None, seen })
+    Ok(Source { base: 0, index, used: head.used, len: head.len, view, sketch, seen })
 }

@@ -271,3 +271,35 @@ fn the_neighbours_of_many_by_one_bit_codes_are_those_of_a_full_scan() {
         assert!(all > 1_000, "{all} neighbours");
     }
 }
+
+/// A process that writes once does not load the codes of a large index.
+#[test]
+fn the_first_look_of_one_vector_reads_one_bit_codes_alone() {
+    let mut world = World::new(64, 23);
+    let centers: Vec<_> = (0..40).map(|_| world.vector(None)).collect();
+    let rows: Vec<_> = (0..5_000_u32)
+        .map(|at| {
+            let from = (at % 9 == 0).then_some(50);
+            (index(0), id(at), world.vector(centers.get(at as usize % 50)), times(from, None))
+        })
+        .collect();
+    world.add(rows);
+    let gone: Vec<_> = world.rows.keys().copied().step_by(7).collect();
+    world.release(&gone);
+    let mut all = 0;
+    for (center, (least, most, now)) in
+        centers.iter().zip([(0.5, 5, 9), (0.82, 20, 99), (-1.0, 2, 99)].into_iter().cycle())
+    {
+        let query = world.vector(Some(center));
+        let published = world.first(usize::MAX);
+        let look =
+            || near_many(&published, index(0), &[&query], least, most, Time::from_millis(now)).unwrap();
+        let expected = vec![world.current_scan(index(0), &query, least, most, now)];
+        assert_eq!(look(), expected, "at {least}");
+        assert!(published.loaded(index(0)).is_none());
+        assert_eq!(look(), expected, "at {least}");
+        assert!(published.loaded(index(0)).is_some(), "whoever writes twice may write more");
+        all += expected.iter().flatten().count();
+    }
+    assert!(all > 100, "{all} neighbours");
+}
