@@ -7,6 +7,8 @@
 
 mod function;
 mod hash;
+#[cfg(any(feature = "minilm", feature = "static-mini"))]
+mod keys;
 #[cfg(feature = "minilm")]
 mod minilm;
 #[cfg(feature = "openai")]
@@ -15,8 +17,6 @@ mod openai;
 mod static_mini;
 #[cfg(test)]
 mod tests;
-#[cfg(any(feature = "minilm", feature = "static-mini"))]
-mod trie;
 #[cfg(any(feature = "minilm", feature = "static-mini"))]
 mod wordpiece;
 

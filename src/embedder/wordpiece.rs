@@ -6,7 +6,7 @@
 //! are lowered one by one, and words end at white space and at punctuation. A text is only text here: `[CLS]` in a
 //! text is five words, not the special token.
 
-use super::trie::Trie;
+use super::keys::{Inserted, Keys};
 use crate::error::{Error, Result};
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -28,9 +28,9 @@ const UNKNOWN: &str = "[UNK]";
 #[derive(Debug)]
 pub(crate) struct WordPiece {
     /// The tokens that begin a word, the special tokens among them.
-    begins: Trie,
+    begins: Keys,
     /// The tokens that continue a word, without their mark.
-    continues: Trie,
+    continues: Keys,
     unknown: u32,
     len: usize,
 }
@@ -49,17 +49,17 @@ impl WordPiece {
     /// A vocabulary of tokens and their ids, within the bounds of [`WordPiece::from_vocabulary`]. There is room at once for
     /// tokens of so many bytes.
     pub(super) fn from_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>, room: usize) -> Result<Self> {
-        // As in the vocabularies of BERT: three of four bytes stand in another token as well, and few tokens continue a word.
+        // As in the vocabularies of BERT: a token has seven bytes, and one of five continues a word.
         let room = room.min(VOCABULARY_BYTES_MAX);
         let (mut begins, mut continues, mut bytes, mut len) =
-            (Trie::with_room(room / 4), Trie::with_room(room / 24), 0, 0);
+            (Keys::with_room(room / 8, room), Keys::with_room(room / 36, room / 6), 0, 0);
         for (token, id) in tokens {
             bytes += token.len();
             if bytes > VOCABULARY_BYTES_MAX || id as usize >= VOCABULARY_BYTES_MAX {
                 let why = format!("must have at most {VOCABULARY_BYTES_MAX} bytes, and ids below that");
                 return Err(Error::invalid("vocabulary", why, format!("id {id}")));
             }
-            let (trie, spelled) = match token.strip_prefix(CONTINUES) {
+            let (keys, spelled) = match token.strip_prefix(CONTINUES) {
                 Some(rest) if !rest.is_empty() => (&mut continues, rest),
                 _ => (&mut begins, token),
             };
@@ -70,8 +70,15 @@ impl WordPiece {
                     format!("id {id}"),
                 ));
             }
-            if trie.insert(spelled.as_bytes(), id).is_some() {
-                return Err(Error::invalid("vocabulary", "must not have a token twice", token));
+            match keys.insert(spelled.as_bytes(), id) {
+                Inserted::Done => {}
+                Inserted::Twice => {
+                    return Err(Error::invalid("vocabulary", "must not have a token twice", token));
+                }
+                Inserted::Crowded => {
+                    let why = "must not have tokens that were chosen to share their hashes";
+                    return Err(Error::invalid("vocabulary", why, token));
+                }
             }
             len = len.max(id as usize + 1);
         }
@@ -198,14 +205,14 @@ impl WordPiece {
             return out.push(self.unknown);
         }
         let before = out.len();
-        let (mut rest, mut trie) = (word, &self.begins);
+        let (mut rest, mut keys) = (word, &self.begins);
         while !rest.is_empty() {
-            let Some((id, after)) = trie.longest(rest) else {
+            let Some((id, after)) = keys.longest(rest) else {
                 out.truncate(before);
                 return out.push(self.unknown);
             };
             out.push(id);
-            (rest, trie) = (after, &self.continues);
+            (rest, keys) = (after, &self.continues);
         }
     }
 }
