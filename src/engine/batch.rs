@@ -216,6 +216,11 @@ impl Batch<'_, '_, '_, '_> {
         self.session.reader(namespace)?.list(request)
     }
 
+    /// As [`Namespace::keyed`](crate::Namespace::keyed).
+    pub(crate) fn keyed(&self, namespace: &NamespaceName, beginnings: &[&str]) -> Result<Page<Memory>> {
+        self.session.reader(namespace)?.keyed(beginnings)
+    }
+
     /// As [`Namespace::search`](crate::Namespace::search), as long as the batch has written nothing to the namespace. The
     /// images that a search ranks by are those of the last commit, so afterwards a search would miss what the batch has
     /// written, and find what it has forgotten. The text of a query is not embedded here, so that no model works while

@@ -9,7 +9,7 @@ use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack, shared};
 use crate::ingest::prepare;
-use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Tombstone};
+use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone};
 use crate::recall::{Got, Reader};
 use crate::store::GroupRow;
 use crate::summary::{
@@ -187,8 +187,10 @@ impl Namespace {
                     break;
                 }
                 report.groups += 1;
-                self.gc_one(summarizer, &plan, group, report, given_up)?;
-                is_over = !goes_on(report) || is_full(report);
+                let is_committed = self.gc_one(summarizer, &plan, group, report, given_up)?;
+                // A plan that has expired holds its sources no more. The next would take them again, and be as late.
+                let is_late = !is_committed && plan.expires_at <= self.gc_now()?;
+                is_over = is_late || !goes_on(report) || is_full(report);
             }
             is_over |= is_full(report);
         }
@@ -279,6 +281,12 @@ impl Namespace {
         Extractive::new(self.db.inner.in_force().policy.gc.summary_tokens)
     }
 
+    fn gc_now(&self) -> Result<Time> {
+        let inner = &self.db.inner;
+        Ok(inner.instant(&*inner.state()?))
+    }
+
+    /// Commits a summary for a group, and says whether there is one.
     fn gc_one(
         &self,
         summarizer: &dyn Summarizer,
@@ -286,7 +294,7 @@ impl Namespace {
         group: &GcGroup,
         report: &mut GcRunReport,
         given_up: &mut Vec<(RunId, String, String)>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let pack = self.gc_pack(plan.plan_id, &group.group_id)?;
         let attempts = self.db.inner.in_force().policy.gc.repair_attempts;
         let answer = match answered(summarizer, &pack, attempts) {
@@ -294,7 +302,7 @@ impl Namespace {
             Err(why) if is_too_short(&why) => {
                 report.too_short += 1;
                 given_up.push((plan.plan_id, group.group_id.clone(), why.to_string()));
-                return Ok(());
+                return Ok(false);
             }
             Err(why) => {
                 let reason: String = format!("no summary: {why}").chars().take(REASON_CHARS).collect();
@@ -302,7 +310,7 @@ impl Namespace {
                 given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
                 report.aborted += 1;
                 report.failures.push(reason);
-                return Ok(());
+                return Ok(false);
             }
         };
         match self.gc_commit(plan.plan_id, &group.group_id, &answer, None) {
@@ -316,14 +324,15 @@ impl Namespace {
                 if let Got::Memory(summary) = self.look_up(done.summary_memory_id, false)? {
                     report.tokens_after += token_estimate(&summary.text);
                 }
+                Ok(true)
             }
             Err(why @ Error::Refused { .. }) => {
                 report.refused += 1;
                 report.failures.push(why.to_string());
+                Ok(false)
             }
-            Err(why) => return Err(why),
+            Err(why) => Err(why),
         }
-        Ok(())
     }
 
     fn gc_dry_run(&self, summarizer: &dyn Summarizer, options: &GcRunOptions) -> Result<GcRunReport> {

@@ -386,6 +386,11 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.list(request))
     }
 
+    /// All memories that have a key with one of these beginnings ([`Reader::keyed`]).
+    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Page<Memory>> {
+        self.ask(|reader| reader.keyed(beginnings))
+    }
+
     /// The values of a metadata key, each with the number of visible memories that have it, the most frequent first. It
     /// reads every memory of the scope that the filter does not rule out by an index.
     ///

@@ -33,18 +33,35 @@ pub(crate) enum Element<'e> {
     },
 }
 
+/// Keys that an element can have.
+const KEYS_MAX: usize = 8;
+
 impl<'e> Element<'e> {
+    /// What the keys of elements begin with.
+    pub(crate) const KEYS: [&'static str; 3] = ["entity:", "observation:", "relation:"];
+
     /// The key of its memory.
     pub(crate) fn key(&self) -> String {
-        match self {
-            Element::Entity { name, .. } => format!("entity:{}", digest(&json!([name]))),
-            Element::Observation { entity, text, .. } => {
-                format!("observation:{}", digest(&json!([entity, text])))
+        self.nth_key(0)
+    }
+
+    /// The keys that its memory can have, the usual one first: another memory can have that, one that was this element before
+    /// somebody gave it another text.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
+        (0..KEYS_MAX).map(|number| self.nth_key(number))
+    }
+
+    fn nth_key(&self, number: usize) -> String {
+        let [entity, observation, relation] = Self::KEYS;
+        let (begins, mut parts) = match self {
+            Element::Entity { name, .. } => (entity, vec![json!(name)]),
+            Element::Observation { entity, text, .. } => (observation, vec![json!(entity), json!(text)]),
+            Element::Relation { from, relation: what, to } => {
+                (relation, vec![json!(from), json!(what), json!(to)])
             }
-            Element::Relation { from, relation, to } => {
-                format!("relation:{}", digest(&json!([from, relation, to])))
-            }
-        }
+        };
+        parts.extend((number > 0).then(|| json!(number)));
+        format!("{begins}{}", digest(&json!(parts)))
     }
 
     /// The memory that it is.
@@ -83,12 +100,11 @@ impl<'e> Element<'e> {
         let of_entities = || named(SUBJECT).flat_map(|entity| observations(entity, sort, text));
         let of_ends =
             || named(SUBJECT).flat_map(|from| named(OBJECT).map(move |to| relation(from, text, to)));
+        let is_keyed = |one: &Element<'_>| one.keys().any(|of_one| of_one == key);
         match what {
-            "entity" => {
-                named(SUBJECT).map(|name| Element::Entity { name, sort }).find(|one| one.key() == key)
-            }
-            "observation" => of_entities().find(|one| one.key() == key).or_else(|| of_entities().next()),
-            "relation" => of_ends().find(|one| one.key() == key).or_else(|| of_ends().next()),
+            "entity" => named(SUBJECT).map(|name| Element::Entity { name, sort }).find(is_keyed),
+            "observation" => of_entities().find(is_keyed).or_else(|| of_entities().next()),
+            "relation" => of_ends().find(is_keyed).or_else(|| of_ends().next()),
             _ => None,
         }
     }

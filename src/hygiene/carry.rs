@@ -249,7 +249,7 @@ impl Slice<'_, '_, '_> {
         let (kept, goes) =
             (self.ledger.whole(self.context.ns, new)?, self.ledger.whole(self.context.ns, old)?);
         let Some((kept, goes)) = kept.zip(goes) else { return Ok(false) };
-        if !tags_fit(&kept.content.tags, &goes.content.tags) || !kept.end().may_join(goes.end()) {
+        if !tags_fit(&kept.content.tags, &goes.content.tags) || !kept.end().may_join(&goes.end()) {
             return Ok(false);
         }
         let (mode, at) = (SupersedeMode::Duplicate, self.now());

@@ -125,6 +125,8 @@ pub(super) struct Member {
     pub(super) id: MemoryId,
     pub(super) version: u64,
     pub(super) protected: bool,
+    /// Whether a caller set its end.
+    pub(super) ends: bool,
     access: Access,
     agent: Option<String>,
     relevance: Relevance,
@@ -186,6 +188,7 @@ impl Clustering {
                     id: row.id,
                     version: row.version,
                     protected: row.protected,
+                    ends: row.ends,
                     access: scored.access.clone(),
                     agent: scored.agent.clone(),
                     relevance: scored.relevance,

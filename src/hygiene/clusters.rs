@@ -38,6 +38,8 @@ pub(super) struct ClusterRow {
     pub(super) updated_at: Time,
     pub(super) created_at: Time,
     pub(super) protected: bool,
+    /// Whether a caller set its end.
+    pub(super) ends: bool,
     pub(super) visible: bool,
 }
 
@@ -49,6 +51,8 @@ struct Said {
     profile: Profile,
     kind: Kind,
     owner: String,
+    /// From when and until when it is true.
+    valid: (Option<Time>, Option<Time>),
     /// Whether it is united with no other row.
     is_of_its_own: bool,
 }
@@ -159,6 +163,7 @@ impl<'s> Search<'s> {
             updated_at: vitals.updated_at,
             created_at: vitals.created_at,
             protected: vitals.is_protected(),
+            ends: vitals.life().is_promised_end(),
             visible: vitals.times.visible_live(self.field.now),
         }
     }
@@ -236,8 +241,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Whether a pair at the threshold may be united: both of one kind, neither a record of its own, and both pass the
-    /// guards. Where a guard fails it is told.
+    /// Whether a pair at the threshold may be united: both of one kind, owner and validity, neither a record of its own, and both
+    /// pass the guards. Where a guard fails it is told.
     fn are_one(&mut self, a: &ClusterRow, b: &ClusterRow) -> Result<bool> {
         if a.kind_code != b.kind_code {
             return Ok(false);
@@ -247,7 +252,7 @@ impl<'s> Search<'s> {
             return Ok(false);
         };
         let is_of_its_own = one.is_of_its_own || other.is_of_its_own;
-        let is_apart = one.kind != other.kind || one.owner != other.owner;
+        let is_apart = one.kind != other.kind || one.owner != other.owner || one.valid != other.valid;
         if is_apart || is_of_its_own || self.exempts(&one.kind) {
             return Ok(false);
         }
@@ -272,7 +277,8 @@ impl<'s> Search<'s> {
         let profile = self.guards.profile(&content.text);
         let (kind, is_of_its_own) = (content.kind(vitals.kind_code), is_record_of_its_own(&vitals, &content));
         let owner = owner_of(&content.metadata);
-        let said = Rc::new(Said { profile, kind, owner, is_of_its_own });
+        let valid = (vitals.times.valid_from, vitals.times.valid_to);
+        let said = Rc::new(Said { profile, kind, owner, valid, is_of_its_own });
         self.texts.insert(id, Rc::clone(&said));
         Ok(said)
     }

@@ -15,7 +15,7 @@ use crate::hygiene::plan::{
     Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
 };
 use crate::ingest::{is_record_of_its_own, owner_of};
-use crate::model::{Kind, MemoryId, Vitals};
+use crate::model::{Kind, MemoryId, Time, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
@@ -78,7 +78,7 @@ pub(crate) fn plan<R: Rows>(
     let mut report = scan.report();
     let mut groups = Groups::new(policy.collapse.canonical);
     let mut hints = Vec::new();
-    for ((part, _), shelf) in &scan.shelves {
+    for ((part, ..), shelf) in &scan.shelves {
         let Some(apart) = shelf.group(*part, &scan, &mut groups, stop) else { return Ok(None) };
         hints.extend(apart);
     }
@@ -133,8 +133,8 @@ struct Scan<'p> {
     operational: Operational,
     guards: Guards,
     scanned: u64,
-    /// By partition and owner.
-    shelves: BTreeMap<(PartId, String), Shelf>,
+    /// By partition, owner and validity.
+    shelves: BTreeMap<(PartId, String, (Option<Time>, Option<Time>)), Shelf>,
 }
 
 impl<'p> Scan<'p> {
@@ -159,7 +159,8 @@ impl<'p> Scan<'p> {
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
         if let Seen::Operational { signature, owner, negations } = seen {
-            let shelf = self.shelves.entry((PartId(vitals.place.partition), owner)).or_default();
+            let valid = (vitals.times.valid_from, vitals.times.valid_to);
+            let shelf = self.shelves.entry((PartId(vitals.place.partition), owner, valid)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
             shelf.rows.push(OperationalRow {

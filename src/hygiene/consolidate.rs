@@ -15,8 +15,8 @@ use crate::model::{Actor, Evidence, MemoryId, Pass, RuleId, RunId, RunSort, Supe
 use crate::policy::Policy;
 use crate::store::{Rows, Snapshot};
 
-/// The short-term memories that were used often enough and that no consolidation has looked at: those of one partition
-/// together, at most `promote.batch` at a time.
+/// The short-term memories that were used often enough, that no consolidation has looked at, and whose end no caller set: those of
+/// one partition together, at most `promote.batch` at a time.
 ///
 /// # Errors
 /// `Corrupted`, except for damaged rows, which are left out.
@@ -24,7 +24,7 @@ pub(crate) fn to_consolidate(field: &Field, rows: &Snapshot, policy: &Policy) ->
     let mut by_partition: BTreeMap<u32, Vec<MemoryId>> = BTreeMap::new();
     for id in candidates(field, rows, policy)? {
         let Some(candidate) = read(field, rows, policy, id)? else { continue };
-        if candidate.access.last_consolidated_at.is_none() {
+        if candidate.access.last_consolidated_at.is_none() && !candidate.vitals.life().is_promised_end() {
             by_partition.entry(candidate.vitals.place.partition).or_default().push(id);
         }
     }
@@ -32,15 +32,17 @@ pub(crate) fn to_consolidate(field: &Field, rows: &Snapshot, policy: &Policy) ->
     Ok(by_partition.values().flat_map(|ids| ids.chunks(batch)).map(<[MemoryId]>::to_vec).collect())
 }
 
-/// The clusters of which one memory may be made: their members but those that are pinned or locked, at least two, the most
-/// important first, at most `promote.batch` of them at a time.
+/// The clusters of which one memory may be made: their members but those that are pinned or locked, or whose end a caller set, at
+/// least two, the most important first, at most `promote.batch` of them at a time.
 ///
 /// # Errors
 /// `Corrupted`, except for damaged rows, which are left out.
 pub(crate) fn to_unite(input: PlanInput<'_>) -> Result<Vec<Vec<MemoryId>>> {
     let found = Clustering::of(input, &mut |_| false)?;
     let open = |cluster: Vec<Member>| {
-        let open = cluster.into_iter().filter(|member| !member.protected).map(|member| member.id);
+        // What is made of a member would keep its words past the end that a caller set.
+        let is_open = |member: &Member| !member.protected && !member.ends;
+        let open = cluster.into_iter().filter(is_open).map(|member| member.id);
         open.take(input.policy.promote.batch as usize).collect::<Vec<_>>()
     };
     let clusters = found.into_iter().flat_map(|found| found.clusters);

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
-use crate::ingest::likeness::is_verbatim;
+use crate::ingest::likeness::{IDENTITY_KEYS, is_verbatim, owner_of};
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
-    Access, AggregateId, AuthorKind, Decision, Draft, EventDecision, EventId, Evidence, Hint, Holder, Kind,
-    Life, MemoryId, Outcome, RuleId, SupersedeMode, Time, Vitals,
+    Access, AggregateId, AuthorKind, Content, Decision, Draft, EventDecision, EventId, Evidence, Hint,
+    Holder, Kind, Life, MemoryId, Outcome, RuleId, SupersedeMode, Tier, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
@@ -33,6 +33,36 @@ pub(super) struct Message {
     dup_key: [u8; 32],
     tokens: Vec<String>,
     simhash: Option<u64>,
+    standing: Standing,
+}
+
+/// What a message and the memory of a slice have in common besides their text, before the memory stands for the message.
+struct Standing {
+    owner: String,
+    tier: Tier,
+    /// From when and until when it is true.
+    valid: (Option<Time>, Option<Time>),
+    life: Life,
+    author_id: Option<String>,
+}
+
+impl Standing {
+    fn of(vitals: &Vitals, content: &Content, author_id: Option<String>) -> Self {
+        Standing {
+            owner: owner_of(&content.metadata),
+            tier: vitals.tier,
+            valid: (vitals.times.valid_from, vitals.times.valid_to),
+            life: vitals.life(),
+            author_id,
+        }
+    }
+
+    /// Whether the memory may stand for the message. One author alone moves an end, by naming it again.
+    fn takes(&self, message: &Standing) -> bool {
+        let (here, there) = (self.life.is_promised_end(), message.life.is_promised_end());
+        let ends_fit = here == there && (!here || self.author_id == message.author_id);
+        ends_fit && (&self.owner, self.tier, self.valid) == (&message.owner, message.tier, message.valid)
+    }
 }
 
 /// A slice of a family to which a message belongs.
@@ -90,7 +120,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let embed_sig = self.messages.embed_signature(embeds, Some(author), channel);
         let scope = self.messages.scope_key(channel);
         let tokens = self.messages.tokens(&normalized, Some(author), channel, attachments, embeds);
+        let mut parts = self.parts_of(draft);
+        expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
+        let author_id = draft.fields.author_id.value().cloned();
         Some(Message {
+            standing: Standing::of(&parts.vitals, &parts.content, author_id),
             author,
             at: draft.fields.created_at.unwrap_or(self.now()),
             dup_key: dup_key(author, scope, &normalized, &attachment_sig, &embed_sig),
@@ -242,7 +276,11 @@ impl NamespaceWriter<'_, '_, '_> {
             let first = Time::from_millis(row.first_ts);
             let fits = if is_bot { first >= slice.from } else { first <= message.at.plus(window) };
             let older = best.as_ref().is_none_or(|best| (row.first_ts, id) < (best.row.first_ts, best.slice));
-            if fits && older && row.author == message.author.code() && self.takes_members(&row)? {
+            if fits
+                && older
+                && row.author == message.author.code()
+                && self.takes_members(id, &row, message)?
+            {
                 best = Some(FamilyMatch { slice: id, row, distance: None });
             }
         }
@@ -277,7 +315,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         all.sort_unstable_by_key(|found| (found.distance, found.row.first_ts, found.slice));
         for found in all {
-            if self.is_verified(message, &found)? && self.takes_members(&found.row)? {
+            if self.is_verified(message, &found)? && self.takes_members(found.slice, &found.row, message)? {
                 return Ok(Some(found));
             }
         }
@@ -292,8 +330,9 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(self.messages.same_family_text(mine, other))
     }
 
-    /// Whether the memory that stands for a slice is current, and no record of its own. Other memories absorb nothing.
-    fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
+    /// Whether the memory that stands for a slice is current, no record of its own, and may stand for a message. Other memories
+    /// absorb nothing.
+    fn takes_members(&self, slice: Id, row: &FamilyRow, message: &Message) -> Result<bool> {
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
             let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
@@ -301,7 +340,13 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         // A damaged memory absorbs nothing either.
         let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
-        Ok(row.is_some_and(|(vitals, content)| vitals.times.is_current(self.now()) && !content.verbatim))
+        let Some((vitals, content)) = row else { return Ok(false) };
+        if !vitals.times.is_current(self.now()) || content.verbatim {
+            return Ok(false);
+        }
+        let first = sound(self.ledger.tx.event(self.ns(), &slice))?.flatten();
+        let standing = Standing::of(&vitals, &content, first.and_then(|first| first.author_id));
+        Ok(standing.takes(&message.standing))
     }
 
     /// The slice of time in which an instant lies, counted from midnight UTC.
@@ -410,9 +455,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (row, (aggregate, mut numbers), family) = self.count(message, &found, &id, event)?;
         let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
-        let mut parts = self.parts_of(prepared.checked.draft());
-        expire(&mut parts.vitals, prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
-        let life = vitals.life().absorbing(parts.vitals.life());
+        let life = vitals.life().absorbing(message.standing.life);
         let begins = numbers.memory.is_none();
         if begins {
             let memory = self.next_id();
@@ -468,6 +511,8 @@ impl NamespaceWriter<'_, '_, '_> {
             created_at: Time::from_millis(found.row.first_ts),
             ..parts.vitals
         };
+        (parts.vitals.times.valid_from, parts.vitals.times.valid_to) =
+            (first.times.valid_from, first.times.valid_to);
         parts.vitals.set_life(life);
         parts.content.scope_label.clone_from(&content.scope_label);
         parts.content.channel.clone_from(&content.channel);
@@ -476,7 +521,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let family = MemoryId::from_bytes(found.row.family);
         parts.content.family_id = Some(family);
         parts.content.aggregate_id = Some(MemoryId::from_bytes(*aggregate));
-        parts.content.metadata = Value::Object(statistics(aggregate, numbers));
+        let named = IDENTITY_KEYS
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), content.metadata.get(key)?.clone())));
+        parts.content.metadata = Value::Object(named.chain(statistics(aggregate, numbers)).collect());
         let vector = if self.policy.agg.embed { self.vector_of(found.first(), &first)? } else { None };
         if vector.is_some() {
             parts.vitals.place.space = first.place.space;

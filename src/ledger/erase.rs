@@ -7,7 +7,8 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Onward};
 use crate::ledger::writer::{Context, Ledger, Whole, Why, gone, truth};
 use crate::model::{
-    Content, Evidence, Holder, MemoryId, Op, RuleId, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+    Content, Evidence, Holder, Life, MemoryId, Op, RuleId, SupersedeMode, Supersession, Tombstone,
+    TombstoneReason,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
@@ -36,10 +37,14 @@ impl Ledger<'_, '_> {
         context: &Context,
         id: MemoryId,
         Going { reason, replaced_by }: Going,
+        life: Life,
     ) -> Result<Erased> {
         let mut erased = self.kin(context.ns, id)?;
-        self.leave_queries(context.ns, id, is_asked_for(reason))?;
-        if is_asked_for(reason) {
+        // An end that a caller set is a promise that nothing of the text is left, as an erasure is.
+        let is_promised = reason == TombstoneReason::Expired && life.is_promised_end();
+        let is_asked_for = is_asked_for(reason) || is_promised;
+        self.leave_queries(context.ns, id, is_asked_for)?;
+        if is_asked_for {
             erased.derived.append(&mut self.erase_messages(context, id)?);
         } else if let Some(by) = replaced_by {
             self.hand_on_messages(context.ns, id, by)?;
@@ -71,7 +76,7 @@ impl Ledger<'_, '_> {
         };
         // Messages are settled while the content still stands, because the content names the aggregate of the
         // memory.
-        let mut erased = self.part_with(context, id, going)?;
+        let mut erased = self.part_with(context, id, going, whole.vitals.life())?;
         let Whole { vitals, content, holders } = &whole;
         erased.onward = Onward::of(id, vitals, holders);
         self.take_out(context, id, &whole)?;

@@ -143,7 +143,8 @@ impl Ledger<'_, '_> {
             }
         }
         self.leave_contexts(ns, id)?;
-        self.leave_queries(ns, id, false)?;
+        // Whoever forgets the memory in its new namespace does not know of the queries of this one.
+        self.leave_queries(ns, id, true)?;
         self.take_out(context, id, &whole)?;
         if let Some(removed_at) = whole.vitals.times.removed_at {
             truth(self.tx).delete_limbo(ns, id, removed_at)?;

@@ -91,27 +91,36 @@ pub(crate) struct Whole {
     pub(crate) holders: Vec<Holder>,
 }
 
-/// The end of a row's life, and whether a writer reads the row by a key.
-#[derive(Clone, Copy)]
+/// The end of a row's life, and who has written the row.
 pub(crate) struct End {
     pub(super) life: Life,
-    pub(super) has_key: bool,
+    /// What its writers have in common if each has written without a key: tags and run. Nobody can leave the row then and let
+    /// another stay.
+    pub(super) writer: Option<(Vec<String>, Option<RunId>)>,
 }
 
 impl Whole {
     /// The end of the row.
     pub(crate) fn end(&self) -> End {
-        let has_key = self.holders.iter().any(|holder| holder.key.is_some());
-        End { life: self.vitals.life(), has_key }
+        let first = self.holders.first().map(|first| (first.tags.clone(), first.run));
+        let writer = first.filter(|(tags, run)| {
+            self.holders.iter().all(|holder| holder.takes_keyless(tags, *run, holder.text.as_deref()))
+        });
+        End { life: self.vitals.life(), writer }
     }
 }
 
 impl End {
-    /// Whether a pass may make one row of both. The row lives as long as the longer of the two, and no key is to answer
-    /// past the end that a caller set for it.
-    pub(crate) fn may_join(self, other: End) -> bool {
+    /// Whether a pass may make one row of both. The row lives as long as the longer of the two, and only a writer can move the
+    /// end that the same writer set: not even for a while, since the others may leave the row.
+    pub(crate) fn may_join(&self, other: &End) -> bool {
         let shorter = if self.life.longer(other.life) == self.life { other } else { self };
-        self.life.agrees_with(other.life) || !(shorter.has_key && shorter.life.is_promised_end())
+        self.life.agrees_with(other.life) || !shorter.life.is_promised_end() || self.is_of_writer_of(other)
+    }
+
+    /// Whether both are of one writer without a key.
+    pub(super) fn is_of_writer_of(&self, other: &End) -> bool {
+        self.writer.is_some() && self.writer == other.writer
     }
 }
 

@@ -1,7 +1,7 @@
 //! Listings: pages of memories by creation, pages of tombstones by id.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -10,7 +10,7 @@ use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, To
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
-use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
+use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id, last_id_and_number};
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
@@ -43,6 +43,41 @@ impl<S: Source> Reader<'_, S> {
         damaged.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
         let damaged = damaged.into_iter().map(|(_, id)| id).collect();
         Ok(Page { items, next, damaged, horizon })
+    }
+
+    /// The memories of the shared partition that a live read sees and that have a key with one of these beginnings, in the order
+    /// of creation, those of equal instants by id: all on one page, which reads no other memory. Damaged rows are named beside
+    /// them.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Page<Memory>> {
+        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let mut ids = BTreeSet::new();
+        for begins in beginnings {
+            let walk = Walk::prefix(&keys::holder_keys_of(ns, begins));
+            let id = |key: &[u8]| Ok(last_id_and_number(Table::HolderKey, key)?.0);
+            ids.extend(self.rows().each_key(Table::HolderKey, &walk, usize::MAX, id)?);
+        }
+        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+        for id in ids {
+            match sound(self.vitals(ns, id))? {
+                Some(vitals) if vitals.place.partition == SHARED.0 && self.sees(&vitals) => {
+                    rows.push((vitals.created_at, id, vitals));
+                }
+                Some(_) => {}
+                None => damaged.push(id),
+            }
+        }
+        rows.sort_unstable_by_key(|(at, id, _)| (*at, *id));
+        let mut items = Vec::with_capacity(rows.len());
+        for (_, id, vitals) in rows {
+            match sound(self.memory(ns, id, vitals, None, false))? {
+                Some(memory) => items.push(memory),
+                None => damaged.push(id),
+            }
+        }
+        Ok(Page::new(items, None, damaged))
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read

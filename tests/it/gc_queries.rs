@@ -11,7 +11,7 @@ use oubliette::embed::embedder_fn;
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::gc::{GcOptions, GcPlan, GcProbe, ProbeSource, RecallGuard};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{Expiry, PointInTime, SupersedeMode};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Query, Scope};
@@ -254,14 +254,13 @@ fn a_text_that_goes_takes_its_queries_with_it() {
 
 #[test]
 fn what_maintenance_removes_loses_its_id_alone() {
-    let world = keeping("");
-    let short = text("Ann drinks tea today").expiry(Expiry::After("1h".parse().unwrap()));
-    let soon = world.add(short).id;
+    let world = keeping("undo.horizon = \"0s\"");
+    let soon = world.add(text("Ann drinks tea today").tier(Tier::Working)).id;
     world.add(text("Bob drinks coffee"));
     assert_eq!(asked(&world, "who drinks").len(), 2);
     assert_eq!(asked(&world, "tea today"), [soon]);
-    world.advance("2h");
-    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    world.advance("73h");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire, Pass::Limbo])).unwrap();
     world.check();
     assert_eq!(kept(&world), 1);
     assert!(stands(&world, "who drinks") && !stands(&world, "tea today"));
@@ -297,7 +296,7 @@ fn a_namespace_takes_its_ring_along_only_under_a_new_name() {
     assert_eq!((of("default"), of("team")), (0, 2), "a new name");
     world.db.split_namespace("team", &[], &how).unwrap();
     world.check();
-    assert_eq!((of("team"), of("u1")), (1, 0), "what leaves is no longer named");
+    assert_eq!((of("team"), of("u1")), (0, 0), "what had found a memory goes when it leaves");
     world.db.namespace("other").unwrap().add("there before").unwrap();
     world.db.move_namespace("team", "other", &how).unwrap();
     world.check();

@@ -173,3 +173,36 @@ fn no_pass_unites_elements() {
     world.db.maintain().unwrap();
     assert_eq!(done(&world, "read_graph", json!({}))["entities"], json!(twins));
 }
+
+/// What somebody has changed by its id or key is not what is observed anew.
+#[test]
+fn an_observation_that_was_changed_stays_beside_its_first_text() {
+    let world = World::new();
+    done(&world, "create_entities", json!({ "entities": [entity("Ann", "person", &["likes tea"])] }));
+    let observe = |text: &str| {
+        let args = json!({ "observations": [{ "entityName": "Ann", "contents": [text] }] });
+        done(&world, "add_observations", args)["results"][0]["addedObservations"].clone()
+    };
+    for (text, left) in [("Ann: likes coffee", "likes coffee"), ("Ann: likes milk", "likes milk")] {
+        let tea = world.ns.search("tea").unwrap().hits[0].id;
+        world.ns.update(tea, Patch { text: Some(text.to_owned()), ..Patch::new() }).unwrap();
+        assert_eq!(observe("likes tea"), json!(["likes tea"]));
+        assert_eq!(observe("likes tea"), json!([]));
+        let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
+        assert!(told.as_array().unwrap().contains(&json!(left)), "{told}");
+    }
+    let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
+    assert_eq!(told.as_array().unwrap().len(), 3, "{told}");
+    done(&world, "create_relations", json!({ "relations": [relation("Ann", "likes", "Ann")] }));
+    let likes =
+        world.ns.search("likes").unwrap().hits.into_iter().find(|hit| hit.text == "Ann likes Ann").unwrap();
+    world.ns.update(likes.id, Patch { text: Some("Ann loves Ann".to_owned()), ..Patch::new() }).unwrap();
+    done(&world, "create_relations", json!({ "relations": [relation("Ann", "likes", "Ann")] }));
+    let told = done(&world, "read_graph", json!({}))["relations"].clone();
+    assert_eq!(told, json!([relation("Ann", "loves", "Ann"), relation("Ann", "likes", "Ann")]));
+    let gone = json!({ "deletions": [{ "entityName": "Ann", "observations": ["likes tea", "likes milk"] }] });
+    done(&world, "delete_observations", gone);
+    let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
+    assert_eq!(told, json!(["likes coffee"]));
+    world.check();
+}

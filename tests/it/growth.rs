@@ -5,6 +5,7 @@ use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link, Tier};
+use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
 use serde_json::json;
 
@@ -447,4 +448,23 @@ fn a_sweep_with_nothing_to_do_reads_as_much_of_four_times_as_many_memories() {
     let (small, large) = (sweep(200), sweep(800));
     constant(small, large);
     assert_eq!((small.written, large.written), (0, 0), "an idle sweep writes");
+}
+
+/// The graph of a few elements among many other memories.
+#[test]
+fn a_call_of_the_graph_reads_the_graph_alone() {
+    let costs = [10, 200].map(|others| {
+        let world = world();
+        let graph = KnowledgeGraph::new(world.ns.clone());
+        let ann = json!({ "name": "Ann", "entityType": "person", "observations": ["prefers tea"] });
+        graph.call("create_entities", json!({ "entities": [ann] })).unwrap();
+        for at in 0..others {
+            world.add(text(&format!("memory {at}")).key(format!("other:{at}")));
+        }
+        let more = json!({ "observations": [{ "entityName": "Ann", "contents": ["walks"] }] });
+        let reads = cost(|| drop(graph.call("read_graph", json!({})).unwrap()));
+        (reads, cost(|| drop(graph.call("add_observations", more).unwrap())))
+    });
+    constant(costs[0].0, costs[1].0);
+    constant(costs[0].1, costs[1].1);
 }

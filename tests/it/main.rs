@@ -70,6 +70,7 @@ mod openers;
 mod orphans;
 mod past;
 mod payload;
+mod promises;
 mod prune;
 mod quality;
 mod ranking;

@@ -14,23 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comfy_table::Table;
 use jiff::tz::TimeZone;
-use oubliette::{Error, Result};
+use oubliette::Result;
 
 use self::process::Process;
-
-/// Refuses an option that names a file to write, if `other` means the same file.
-///
-/// # Errors
-/// `Invalid`, naming the option.
-pub(crate) fn must_differ(option: &'static str, file: Option<&Path>, other: &Path) -> Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    let meant = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // A pipe, or the terminal, takes one text after the other.
-    if meant(file) != meant(other) || std::fs::metadata(file).is_ok_and(|found| !found.is_file()) {
-        return Ok(());
-    }
-    Err(Error::invalid(option, "must be a file of its own", file.display()))
-}
 
 /// Bytes that are asked of another process at once.
 const CHUNK: usize = 64 << 10;

@@ -100,7 +100,7 @@ fn wants_json(words: &[OsString]) -> bool {
 }
 
 fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
-    let arguments = match Arguments::try_parse_from(words).map_err(habit::advised) {
+    let mut arguments = match Arguments::try_parse_from(words).map_err(habit::advised) {
         Ok(arguments) => arguments,
         Err(error) if error.exit_code() != 0 && wants_json(words) => {
             return Ended::Exit(output::report(&Failure::Usage(error.to_string()), true, caller));
@@ -114,8 +114,9 @@ fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
     let Global { json, quiet, verbose, .. } = arguments.global;
     let output = Output { json, quiet, verbose, caller };
     let route = Route::of(arguments.command.as_ref());
-    let place = Place::new(&arguments.global, Arc::clone(caller), answer);
-    let done = place
+    let apart = arguments.keep_apart().map_err(Failure::from);
+    let done = apart
+        .and_then(|()| Place::new(&arguments.global, Arc::clone(caller), answer))
         .map(|place| if route.is_alone() { place.alone() } else { place })
         .and_then(|place| shared(words, arguments.command.as_ref(), &Arc::new(place), (route, output)));
     ended(done, output)
@@ -185,7 +186,8 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
                 return Ended::Exit(output::report(&failure, wants_json(&words), &caller));
             }
         };
-        let meant = arguments.mean(|path| caller.meant(path)).map_err(Failure::from);
+        let meant = arguments.mean(|path| caller.meant(path)).and_then(|()| arguments.keep_apart());
+        let meant = meant.map_err(Failure::from);
         let Global { json, quiet, verbose, .. } = arguments.global;
         let output = Output { json, quiet, verbose, caller: &caller };
         let place = meant.and_then(|()| Place::of_guest(&arguments.global, Arc::clone(&caller), host));

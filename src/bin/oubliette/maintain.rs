@@ -13,7 +13,7 @@ use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
-use crate::caller::{Caller, must_differ};
+use crate::caller::Caller;
 use crate::embedder;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
@@ -203,7 +203,6 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         tell_damaged(&report, output);
         return Ok(());
     }
-    must_differ("--vectors", options.vectors.as_deref(), &options.file)?;
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
     let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;

@@ -22,7 +22,7 @@ use crate::arguments::{
     AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
     UpdateOptions,
 };
-use crate::caller::{Caller, must_differ};
+use crate::caller::Caller;
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
@@ -215,9 +215,6 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
         format,
         tag,
     };
-    for read in [Some(&options.file), options.vectors.as_ref()].into_iter().flatten() {
-        must_differ("--decisions", options.decisions.as_deref(), read)?;
-    }
     let vectors = options.vectors.as_deref().map(NpyReader::open).transpose()?;
     let total = count(&options.file, place.caller())?;
     if let (Some(vectors), Some(lines)) = (&vectors, total)

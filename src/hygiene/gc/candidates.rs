@@ -184,6 +184,8 @@ impl Asked<'_> {
     fn qualifies(&self, vitals: &Vitals) -> bool {
         self.kinds.codes.contains(&vitals.kind_code)
             && !vitals.is_protected()
+            // It goes by itself, and a summary would keep its words past the end that a caller set.
+            && !vitals.life().is_promised_end()
             && vitals.times.visible_live(self.now)
     }
 

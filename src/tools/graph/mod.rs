@@ -208,16 +208,14 @@ impl KnowledgeGraph {
 
     /// The graph as it stands.
     fn graph(&self) -> Result<Graph> {
-        let snapshot = self.0.database().snapshot()?;
-        let namespace = snapshot.namespace(self.0.name().clone())?;
-        Graph::read(|request| namespace.list(request))
+        Graph::of(&self.0.keyed(&Element::KEYS)?)
     }
 
     /// Reads the graph and changes it in one transaction.
     fn change<R>(&self, mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>) -> Result<R> {
         self.0.database().batch(|batch| {
-            let graph = Graph::read(|request| batch.list(self.0.name(), request))?;
-            unit(Change { batch, namespace: &self.0 }, &graph)
+            let graph = Graph::of(&batch.keyed(self.0.name(), &Element::KEYS)?)?;
+            unit(Change { batch, namespace: &self.0, graph: &graph }, &graph)
         })
     }
 
@@ -330,11 +328,13 @@ impl KnowledgeGraph {
 struct Change<'c, 'b, 's, 'a, 't> {
     batch: &'c mut Batch<'b, 's, 'a, 't>,
     namespace: &'c Namespace,
+    /// The graph as it was before.
+    graph: &'c Graph,
 }
 
 impl Change<'_, '_, '_, '_, '_> {
     fn add(&mut self, element: Element<'_>) -> Result<()> {
-        self.write(element.draft())
+        self.write(element.draft().key(self.graph.key_for(&element)))
     }
 
     /// No dedup and no pass unites an element with another memory: the graph would lose it.

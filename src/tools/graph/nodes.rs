@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::exchange::Element;
-use crate::limits::PAGE_MAX;
-use crate::model::{Memory, Page, PageRequest, Time};
+use crate::model::{Memory, Page, Time};
 
 /// An entity with what was observed of it.
 #[derive(Debug)]
@@ -38,37 +37,33 @@ pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
     /// Where an entity stands, by its name.
     places: HashMap<String, usize>,
+    /// The keys of all elements.
+    keys: HashSet<String>,
 }
 
 impl Graph {
-    /// The graph of all memories that a listing gives.
+    /// The graph of the memories whose keys are those of elements ([`Element::KEYS`]).
     ///
     /// # Errors
-    /// Those of the listing.
-    pub(super) fn read(list: impl Fn(&PageRequest) -> Result<Page<Memory>>) -> Result<Self> {
+    /// `Conflict` where one of them is damaged.
+    pub(super) fn of(page: &Page<Memory>) -> Result<Self> {
+        if let Some(id) = page.damaged.first() {
+            let why = "it is damaged, and belongs to the graph; `check` tells more".to_owned();
+            return Err(Error::Conflict { what: format!("memory {id}"), why });
+        }
         let mut graph = Graph::default();
-        let mut request = PageRequest { limit: PAGE_MAX, ..PageRequest::default() };
-        loop {
-            let page = list(&request)?;
-            if let Some(id) = page.damaged.first() {
-                let why = "it is damaged, and may belong to the graph; `check` tells more".to_owned();
-                return Err(Error::Conflict { what: format!("memory {id}"), why });
-            }
-            for memory in &page.items {
-                for key in &memory.keys {
-                    if let Some(element) = Element::of(memory, key) {
-                        graph.put(element, key, memory.created_at);
-                    }
+        for memory in &page.items {
+            for key in &memory.keys {
+                if let Some(element) = Element::of(memory, key) {
+                    graph.put(element, key, memory.created_at);
                 }
             }
-            match page.next {
-                Some(next) => request.cursor = Some(next),
-                None => return Ok(graph),
-            }
         }
+        Ok(graph)
     }
 
     fn put(&mut self, element: Element<'_>, key: &str, at: Time) {
+        self.keys.insert(key.to_owned());
         match element {
             Element::Entity { name, sort } => self.node(name, sort, at, |node| {
                 (node.sort, node.key) = (sort.to_owned(), Some(key.to_owned()));
@@ -94,6 +89,13 @@ impl Graph {
         if let Some(node) = self.nodes.get_mut(place) {
             change(node);
         }
+    }
+
+    /// The key for a new element: its own, or the next where the memory with its own has been given another text.
+    pub(super) fn key_for(&self, element: &Element<'_>) -> String {
+        let mut keys = element.keys();
+        let free = keys.find(|key| !self.keys.contains(key));
+        free.unwrap_or_else(|| element.key())
     }
 
     /// An entity by its name.

@@ -378,6 +378,8 @@ fn no_output_takes_the_place_of_a_database_or_of_another_file_of_the_call() {
     let sandbox = Sandbox::new();
     sandbox.fill();
     sandbox.write("in.jsonl", "{\"text\":\"one more line\"}\n");
+    sandbox.write("p.toml", "prune.enabled = true\n");
+    sandbox.write("i.txt", "only English\n");
     assert_eq!(sandbox.plain(&["--db", "other.oub", "add", "another store"], b"").code, 0);
     let mut names = vec!["m.oub", "other.oub"];
     #[cfg(unix)]
@@ -406,11 +408,20 @@ fn no_output_takes_the_place_of_a_database_or_of_another_file_of_the_call() {
         (&["import", "in.jsonl", "--decisions", "in.jsonl"][..], "--decisions"),
         (&["import", "in.jsonl", "--decisions", "./in.jsonl"], "--decisions"),
         (&["export", "out.jsonl", "--vectors", "out.jsonl"], "--vectors"),
+        (&["--policy", "p.toml", "maintain", "--report", "p.toml"], "--report"),
+        (&["--policy", "p.toml", "export", "./p.toml"], "file"),
+        (&["--policy", "p.toml", "access", "export", "p.toml"], "file"),
+        (&["--policy", "p.toml", "backup", "p.toml"], "file"),
+        (&["--instructions", "i.txt", "export", "i.txt"], "file"),
+        (&["--policy", "p.toml", "import", "in.jsonl", "--decisions", "p.toml"], "--decisions"),
+        (&["--policy", "p.toml", "export", "e.jsonl", "--vectors", "p.toml"], "--vectors"),
     ] {
         let (kind, message) = sandbox.run(arguments).error();
         assert_eq!((kind.as_str(), message.contains(option)), ("Invalid", true), "{arguments:?}: {message}");
     }
     assert_eq!(std::fs::read(sandbox.path("in.jsonl")).unwrap(), b"{\"text\":\"one more line\"}\n");
+    assert_eq!(std::fs::read(sandbox.path("p.toml")).unwrap(), b"prune.enabled = true\n");
+    assert_eq!(std::fs::read(sandbox.path("i.txt")).unwrap(), b"only English\n");
     assert!(!sandbox.path("out.jsonl").exists());
 }
 

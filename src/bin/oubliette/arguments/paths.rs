@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oubliette::Result;
+use oubliette::{Error, Result};
 
 use crate::arguments::{
     AccessCommand, Arguments, Command, ExportOptions, FieldOptions, GoalCommand, ImportOptions,
@@ -27,6 +27,29 @@ impl Arguments {
         Ok(())
     }
 
+    /// Refuses a file to write that is another file of the call as well.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the option.
+    pub(crate) fn keep_apart(&mut self) -> Result<()> {
+        let written = self.command.as_ref().map(written_by).unwrap_or_default();
+        let written: Vec<_> = written.into_iter().map(|(name, path)| (name, path.to_owned())).collect();
+        // The database comes first, if it was named. Whoever opens the file to write refuses that in words of its own.
+        let named = usize::from(self.global.db.is_some());
+        let all: Vec<PathBuf> = self.paths().into_iter().skip(named).map(|path| path.clone()).collect();
+        let meant = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        for (name, file) in written {
+            // Standard output, a pipe, or the terminal, takes one text after the other.
+            let is_stream =
+                file == Path::new(STREAM) || std::fs::metadata(&file).is_ok_and(|found| !found.is_file());
+            let places = all.iter().filter(|other| meant(other) == meant(&file)).count();
+            if places > 1 && !is_stream {
+                return Err(Error::invalid(name, "must be a file of its own", file.display()));
+            }
+        }
+        Ok(())
+    }
+
     /// Every path that was named.
     fn paths(&mut self) -> Vec<&mut PathBuf> {
         let global = &mut self.global;
@@ -35,6 +58,21 @@ impl Arguments {
         paths.extend(self.command.as_mut().map(of_command).unwrap_or_default());
         paths
     }
+}
+
+/// The files that a command writes, with the names of their options.
+fn written_by(command: &Command) -> Vec<(&'static str, &Path)> {
+    let all = match command {
+        Command::Import(options) => vec![("--decisions", options.decisions.as_ref())],
+        Command::Access(AccessCommand::Export { file }) => vec![("file", Some(file))],
+        Command::Maintain(options) => vec![("--report", options.report.as_ref())],
+        Command::Export(options) => {
+            vec![("--vectors", options.vectors.as_ref()), ("file", Some(&options.file))]
+        }
+        Command::Backup(options) => vec![("file", Some(&options.file))],
+        _ => Vec::new(),
+    };
+    all.into_iter().filter_map(|(name, path)| Some((name, path?.as_path()))).collect()
 }
 
 /// Commands without a path stand here too, so that a new one asks for its place.
@@ -123,7 +161,7 @@ fn with<'p, const N: usize>(
 mod tests {
     use super::Arguments;
     use clap::{CommandFactory, Parser};
-    use oubliette::Result;
+    use oubliette::{Error, Result};
     use std::path::{Path, PathBuf};
 
     /// The options of a command and of those below it that take a path.

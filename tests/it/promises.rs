@@ -1,0 +1,332 @@
+//! Ends that callers set are promises (LIFE-56, LIFE-71): no pass, no summary and no message of somebody else moves them, and
+//! nothing of a text is left when its end has come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::world::{World, axis, text};
+use oubliette::clock::ManualClock;
+use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
+use oubliette::memory::{AuthorKind, Expiry, Field, Tier};
+use oubliette::policy::Syntax;
+use oubliette::{Decision, Draft, Error, Forget, Kind, Memory, Query, Result, WriteOptions};
+use serde_json::json;
+
+fn until(world: &World, draft: Draft, span: &str) -> Draft {
+    draft.expiry(Expiry::At(world.ahead(span)))
+}
+
+/// Writes past the ladder.
+fn apart(world: &World, draft: Draft) {
+    world.ns.add_with(draft, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
+}
+
+fn run(world: &World, pass: Pass) {
+    world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+}
+
+/// A text with a vector that all passes unite.
+fn status() -> Draft {
+    Draft::new("Gateway status: 4 apps pending").kind(Kind::Profile).vector(axis(1))
+}
+
+const PASSES: [Pass; 3] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates];
+
+/// Rows after a pass, when the first writer ends in 8 hours, and whether the text can be read when that end has come and the second
+/// writer has left.
+fn united(
+    pass: Pass,
+    first: fn(Draft) -> Draft,
+    second: fn(&World, Draft) -> Draft,
+    leave: Forget,
+) -> (usize, bool) {
+    let world = World::new();
+    world.add(first(until(&world, status(), "8h")));
+    world.add(second(&world, status()));
+    world.advance("1h");
+    run(&world, pass);
+    let rows = world.live().len();
+    world.ns.forget(leave).unwrap();
+    world.advance("8h");
+    let stays = !world.live().is_empty();
+    world.check();
+    (rows, stays)
+}
+
+#[test]
+fn life_71_no_pass_lets_a_text_outlive_the_end_of_its_writer() {
+    let same = |draft: Draft| draft;
+    for pass in PASSES {
+        let world = World::new();
+        world.add(status().key("a"));
+        apart(&world, status().key("b"));
+        run(&world, pass);
+        assert_eq!(world.live().len(), 1, "{pass} unites what nobody lets end");
+    }
+    for pass in PASSES {
+        let by_key = |second: fn(&World, Draft) -> Draft| united(pass, same, second, Forget::names(["k"]));
+        assert_eq!(by_key(|world, draft| until(world, draft.key("k"), "20h")), (2, false), "{pass}");
+        assert_eq!(by_key(|_, draft| draft.key("k").expiry(Expiry::Never)), (2, false), "{pass}");
+        assert_eq!(by_key(|_, draft| draft.key("k")), (2, false), "{pass}");
+        let tagged = united(
+            pass,
+            |draft| draft.tag("a"),
+            |world, draft| until(world, draft.tag("b"), "20h"),
+            Forget::tag("b"),
+        );
+        assert_eq!(tagged, (2, false), "{pass}");
+    }
+}
+
+#[test]
+fn life_71_a_pass_unites_what_ends_alike_or_is_of_one_writer() {
+    for pass in PASSES {
+        let world = World::new();
+        world.add(until(&world, status(), "8h"));
+        apart(&world, until(&world, status(), "20h"));
+        assert_eq!(world.live().len(), 2);
+        run(&world, pass);
+        assert_eq!(world.live().len(), 1, "{pass}");
+        world.advance("9h");
+        assert_eq!(world.live().len(), 1, "{pass}: the writer has named the later end");
+        world.check();
+    }
+}
+
+/// A message of a time long ago.
+fn told(number: usize) -> Draft {
+    let words = "The boiler broke again. It is so cold here, and there is no hot water for any of us. What should we do?";
+    let old = "1969-12-01T10:00:00Z".parse().unwrap();
+    Draft::new(format!("Ann {number}: {words}")).kind(Kind::Message).channel("home").created_at(old)
+}
+
+#[test]
+fn life_56_a_summary_is_made_of_nothing_that_a_caller_lets_end() {
+    let world = World::new();
+    for number in 0..4 {
+        world.add(until(&world, told(number), "30d"));
+    }
+    assert!(world.ns.gc_plan(&GcOptions::default()).unwrap().groups.is_empty());
+    for number in 4..8 {
+        world.add(told(number));
+    }
+    let done = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!((done.committed, done.sources), (1, 4));
+    world.check();
+}
+
+struct Unites;
+
+impl Summarizer for Unites {
+    fn summarize(&self, _: &InputPack) -> Result<String> {
+        unreachable!("no summary is asked for")
+    }
+
+    fn consolidate(&self, _: &[Memory]) -> Result<Draft> {
+        Ok(Draft::new("One for all"))
+    }
+}
+
+#[test]
+fn life_56_nothing_is_distilled_from_what_a_caller_lets_end() {
+    let world = World::new();
+    let near = |size: &str| Draft::new(format!("a {size} tree")).vector(axis(3));
+    for size in ["tall", "high", "big"] {
+        world.add(until(&world, near(size), "8h"));
+    }
+    let unites: Arc<dyn Summarizer> = Arc::new(Unites);
+    let unite = || world.ns.consolidate_clusters(&unites).unwrap();
+    unite();
+    assert_eq!(world.live().len(), 3);
+    for size in ["large", "huge"] {
+        world.add(near(size));
+    }
+    unite();
+    let texts: Vec<String> = world.live().iter().map(|id| world.row(id).text).collect();
+    assert_eq!(texts.iter().filter(|text| *text == "One for all").count(), 1, "{texts:?}");
+    world.advance("9h");
+    let texts: Vec<String> = world.live().iter().map(|id| world.row(id).text).collect();
+    assert_eq!(texts, ["One for all"]);
+    world.check();
+}
+
+const SAID: &str = "Please water the plants in the cellar";
+
+fn message(kind: AuthorKind, author: &str) -> Draft {
+    let mut draft = Draft::new(SAID).kind(Kind::Message).channel("c");
+    draft.fields.author_kind = Field::from(Some(kind));
+    draft.fields.author_id = Field::from(Some(author.to_owned()));
+    draft
+}
+
+#[test]
+fn life_71_a_message_ends_with_nobody_elses() {
+    for kind in [AuthorKind::Human, AuthorKind::Bot] {
+        let later: [fn(&World, Draft) -> Draft; 3] = [
+            |_, draft| draft,
+            |_, draft| draft.expiry(Expiry::Never),
+            |world, draft| until(world, draft, "20h"),
+        ];
+        for second in later {
+            let world = World::new();
+            world.add(until(&world, message(kind, "ann"), "8h"));
+            world.advance("1m");
+            let bob = world.add(second(&world, message(kind, "bob")));
+            assert_eq!(bob.decision, Decision::Stored, "{kind:?}");
+            world.advance("9h");
+            world.add(text("Something else"));
+            assert!(world.is_live(bob.id), "{kind:?}");
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn life_56_an_author_moves_the_end_of_a_message_by_saying_it_again() {
+    let world = World::new();
+    world.add(until(&world, message(AuthorKind::Bot, "ci"), "8h"));
+    world.advance("1h");
+    let again = world.add(until(&world, message(AuthorKind::Bot, "ci"), "8h"));
+    assert!(matches!(again.decision, Decision::Aggregated { .. }), "{:?}", again.decision);
+    assert_eq!(world.row(again.id).expires_at, Some(world.ahead("8h")));
+    world.check();
+}
+
+#[test]
+fn life_28_a_message_is_counted_with_none_of_another_owner_tier_or_truth() {
+    for kind in [AuthorKind::Human, AuthorKind::Bot] {
+        let others: [fn(&World, Draft) -> Draft; 3] = [
+            |_, draft| draft.metadata(json!({ "user_id": "bob" })),
+            |_, draft| draft.metadata(json!({ "user_id": "ann" })).tier(Tier::Working),
+            |world, draft| draft.metadata(json!({ "user_id": "ann" })).valid_to(world.ahead("1d")),
+        ];
+        for other in others {
+            let world = World::new();
+            let first = world.add(message(kind, "ann").metadata(json!({ "user_id": "ann" })));
+            let second = world.add(other(&world, message(kind, "ann")));
+            assert_eq!(second.decision, Decision::Stored, "{kind:?}");
+            assert!(world.is_live(first.id) && world.is_live(second.id));
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn life_28_what_counts_messages_goes_with_their_owner() {
+    let world = World::new();
+    for owner in ["ann", "bob", "ann", "bob"] {
+        world.add(message(AuthorKind::Bot, "ci").metadata(json!({ "user_id": owner })));
+    }
+    let counts: Vec<_> = world.live().iter().map(|id| world.row(id)).collect();
+    let told = |row: &Memory| (row.metadata["user_id"].clone(), row.metadata["dup_count"].clone());
+    let mut counts: Vec<_> = counts.iter().map(|row| told(row)).collect();
+    counts.sort_by_key(|(owner, _)| owner.to_string());
+    assert_eq!(counts, [(json!("ann"), json!(2)), (json!("bob"), json!(2))]);
+    world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
+    for owner in ["ann", "bob"] {
+        let of_owner = world.db.namespace(owner).unwrap().list(&Default::default()).unwrap();
+        assert_eq!(of_owner.items.len(), 1, "{owner}");
+    }
+    world.check();
+}
+
+/// Whether a text is in the file, once nothing is left in it of what is gone.
+fn stands(world: &World, words: &str) -> bool {
+    world.db.compact().unwrap();
+    let file = std::fs::read(world.path()).unwrap();
+    file.windows(words.len()).any(|bytes| bytes == words.as_bytes())
+}
+
+#[test]
+fn life_56_nothing_is_left_of_a_message_whose_end_has_come() {
+    let world = World::new();
+    for _ in 0..3 {
+        world.add(until(&world, message(AuthorKind::Bot, "ci"), "8h"));
+    }
+    world.add(until(&world, Draft::new("Ann walks home").kind(Kind::Message), "8h"));
+    world.advance("9h");
+    world.add(text("Something else"));
+    assert!(!stands(&world, SAID) && !stands(&world, "Ann walks home"));
+    world.check();
+}
+
+#[test]
+fn gc_38_a_query_goes_with_what_ends_or_goes_elsewhere() {
+    let world = World::new();
+    world.db.set_policy("gc.keep_queries = true", Syntax::Toml).unwrap();
+    world.add(text("tea is on the table"));
+    let secret = "my password is hunter2 and opens the cellar";
+    world.add(until(&world, Draft::new(secret), "8h"));
+    let ask = |words: &str| {
+        let found = world.ns.search(Query::text(words).k(2).track(true)).unwrap();
+        world.db.flush_access().unwrap();
+        found.hits.len()
+    };
+    assert_eq!(ask("hunter2 tea"), 2);
+    world.advance("9h");
+    world.add(text("third"));
+    assert!(!stands(&world, "hunter2"));
+    world.add(Draft::new(secret).key("a").metadata(json!({ "project": "p2" })));
+    assert_eq!(ask("hunter2 tea"), 2);
+    world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
+    world.db.namespace("p2").unwrap().forget("a").unwrap();
+    assert!(!stands(&world, "hunter2"));
+    world.check();
+}
+
+/// Answers after the time that a plan has, or gives up after it.
+struct Late {
+    clock: ManualClock,
+    asked: AtomicU32,
+    fails: bool,
+}
+
+impl Summarizer for Late {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        self.clock.advance("2h".parse().unwrap());
+        assert!(self.asked.fetch_add(1, Ordering::Relaxed) < 3, "it is asked again and again");
+        match self.fails {
+            true => Err(Error::Conflict { what: "the summarizer".to_owned(), why: "it sleeps".to_owned() }),
+            false => Extractive::default().summarize(pack),
+        }
+    }
+}
+
+#[test]
+fn gc_9_a_summarizer_that_is_slower_than_a_plan_lives_is_asked_once() {
+    for fails in [false, true] {
+        let world = World::new();
+        world.db.set_policy("gc.plan_ttl = '1h'", Syntax::Toml).unwrap();
+        for number in 0..4 {
+            world.add(told(number));
+        }
+        let late = Late { clock: world.clock.clone(), asked: AtomicU32::new(0), fails };
+        let done = world.ns.gc_run(&late, &GcRunOptions::default(), |_| ()).unwrap();
+        assert_eq!((done.plans, done.groups, done.committed), (1, 1, 0));
+        assert_eq!((done.aborted, done.refused), if fails { (1, 0) } else { (0, 1) });
+        assert!(
+            done.failures[0].contains(if fails { "it sleeps" } else { "expired" }),
+            "{:?}",
+            done.failures
+        );
+        let next = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+        assert_eq!(next.committed, 1);
+        world.check();
+    }
+}
+
+/// A text that is true until a day, and the same text without an end: they are two facts.
+#[test]
+fn dedup_55_no_pass_unites_what_is_true_at_other_times() {
+    for pass in PASSES {
+        let world = World::new();
+        world.add(status().key("a").valid_to(world.ahead("8h")));
+        let always = world.add(status().key("b")).id;
+        run(&world, pass);
+        assert_eq!(world.live().len(), 2, "{pass}");
+        world.advance("9h");
+        assert_eq!(world.live(), [always], "{pass}");
+        world.check();
+    }
+}
