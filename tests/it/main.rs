@@ -54,6 +54,7 @@ mod holders;
 mod index;
 mod indexes;
 mod inverses;
+mod keys_ahead;
 #[cfg(all(unix, feature = "cli"))]
 mod kill;
 #[cfg(all(unix, feature = "cli"))]
