@@ -7,8 +7,8 @@
 //! Where a host distils clusters, what it makes of one takes the place of the members
 //! ([`consolidate`](crate::hygiene::consolidate())).
 //!
-//! A plan searches the neighbours of every memory with a vector, so the pass is none for every sweep: a sweeper runs it only
-//! while nobody calls.
+//! A plan searches the neighbours of every memory with a vector. So a sweep looks only where something has changed since a
+//! look that found nothing to do ([`looks`](crate::hygiene::looks)), and a sweeper only while nobody calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -32,6 +32,9 @@ use crate::policy::{Metric, Policy};
 use crate::record::{At, decode_access};
 use crate::store::{Read, Rows, Table, Walk, keys};
 
+/// How long members stay for their use without another look.
+const FADING: Span = Span::from_hours(24);
+
 /// The pass `cluster`.
 pub(crate) struct Cluster;
 
@@ -41,6 +44,9 @@ pub(crate) struct Cluster;
 pub struct ClusterReport {
     /// Visible memories with a vector.
     pub memories_seen: u64,
+    /// Namespaces that a sweep has not looked at, because nothing has changed there since a look that found nothing to do.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unchanged: u64,
     /// Clusters of two memories and more.
     pub clusters: u64,
     /// Members of them, their representatives included.
@@ -77,7 +83,7 @@ pub struct ClusterReport {
 
 details!(ClusterReport {
     numbers {
-        memories_seen "memories_seen", clusters "clusters", members "members", marked "marked",
+        memories_seen "memories_seen", unchanged "unchanged", clusters "clusters", members "members", marked "marked",
         redundant "redundant", pruned "pruned", protected "protected", in_use "in_use",
         for_goals "for_goals", kept_apart "kept_apart"
     }
@@ -99,6 +105,10 @@ impl MaintenancePass for Cluster {
         if !input.is_named && !input.policy.cluster.enabled {
             return Ok(Some(Planned::actions(Plan::default(), 0, ClusterReport::default())));
         }
+        if !input.is_named && input.looks.stand(input)? {
+            let report = ClusterReport { unchanged: 1, ..ClusterReport::default() };
+            return Ok(Some(Planned::actions(Plan::default(), 0, report)));
+        }
         let Some(found) = Clustering::of(input, &mut *stop)? else { return Ok(None) };
         let mut report = found.report(input.policy);
         let Some(actions) = marks(input, &found, stop)? else { return Ok(None) };
@@ -112,6 +122,11 @@ impl MaintenancePass for Cluster {
             plan.actions.extend(redundant.into_iter().map(Action::Prune));
         }
         (plan.hints, report.memories_seen) = (found.kept_apart, found.seen);
+        if plan.actions.is_empty() {
+            // A use fades with time, and then its member may go.
+            let until = (report.in_use > 0).then(|| input.field.now.plus(FADING));
+            input.looks.note(input, until)?;
+        }
         Ok(Some(Planned::actions(plan, report.memories_seen, report)))
     }
 

@@ -21,6 +21,7 @@ mod cap;
 #[cfg(feature = "cli")]
 mod cli;
 mod cluster;
+mod cluster_looks;
 mod compat;
 mod confidence;
 mod contexts;
