@@ -203,7 +203,17 @@ fn life_6_a_text_between_the_end_of_one_and_the_beginning_of_the_next_leaves_the
             world.check();
         }
     }
-    // Whoever said itself when the text begins corrects that text.
+    // Whoever says when the text begins corrects that text.
+    let (world, ghent, bruges, _) = moving();
+    world.forget_id(ghent);
+    let mut later = Patch::new();
+    later.fields.valid_from = Some(world.ahead("20d")).into();
+    world.ns.update(bruges, later).unwrap();
+    world.add(text("Ann lives in Ostend").key("home"));
+    assert!(world.live().is_empty());
+    world.advance("20d");
+    assert_eq!(texts(&world), said(&["Ann lives in Ostend"]));
+
     let world = World::new();
     let mut conference = text("The conference is in Rome").key("conference");
     conference.fields.valid_from = Some(world.ahead("10d")).into();

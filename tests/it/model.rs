@@ -378,8 +378,7 @@ impl Machine {
     fn replace(&mut self, ns: &NamespaceName, key: &str, text: &str, ahead: i64) {
         let now = self.now();
         let Some((held, at)) = self.model(ns).meant_by(key, now) else { return };
-        let others = self.models[ns].rows[&held].holders.iter().enumerate();
-        if others.into_iter().any(|(other, hold)| other != at && !hold.follows) {
+        if self.models[ns].has_others(held, at) {
             return;
         }
         let (write, at) = (

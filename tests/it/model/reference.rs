@@ -284,6 +284,12 @@ impl Model {
         rows.filter_map(|(id, row)| Some((*id, place(row)?))).collect()
     }
 
+    /// Whether others than this holder have written the text of a row.
+    pub(crate) fn has_others(&self, id: MemoryId, at: usize) -> bool {
+        let all = self.rows[&id].holders.iter().enumerate();
+        all.into_iter().any(|(other, hold)| other != at && !hold.follows)
+    }
+
     fn edit_current(
         &mut self,
         id: MemoryId,
@@ -308,11 +314,8 @@ impl Model {
         }
         let several = self.rows[&id].holders.len() > 1;
         let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
-        let speak = |at: usize| {
-            let others = self.rows[&id].holders.iter().enumerate().filter(|(other, _)| *other != at);
-            others.into_iter().any(|(_, hold)| !hold.follows)
-        };
-        if let Some(at) = through.filter(|at| led.is_some() || (speak(*at) && !of_holder)) {
+        let others = |at: usize| self.has_others(id, at);
+        if let Some(at) = through.filter(|at| led.is_some() || (others(*at) && !of_holder)) {
             if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
                 return Told::Conflict;
             }
