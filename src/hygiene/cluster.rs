@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::hygiene::adjust::{Adjustment, Membership};
 use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
 use crate::hygiene::goals::{Goals, Relevance, memory_importance};
+use crate::hygiene::looks::Sight;
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, KeptApart, Plan, PruneReason, Pruning, Stop, told_apart};
 use crate::hygiene::prune::is_left_alone;
@@ -105,7 +106,11 @@ impl MaintenancePass for Cluster {
         if !input.is_named && !input.policy.cluster.enabled {
             return Ok(Some(Planned::actions(Plan::default(), 0, ClusterReport::default())));
         }
-        if !input.is_named && input.looks.stand(input)? {
+        let PlanInput { published, field, policy, .. } = input;
+        let step = input.selection.step.filter(|_| policy.cluster.prune);
+        let sight = Sight { rows: published.snapshot(), field, policy, step };
+        // A hook can say something else each time.
+        if !input.is_named && input.judge.is_none() && input.looks.stand(sight)? {
             let report = ClusterReport { unchanged: 1, ..ClusterReport::default() };
             return Ok(Some(Planned::actions(Plan::default(), 0, report)));
         }
@@ -125,7 +130,7 @@ impl MaintenancePass for Cluster {
         if plan.actions.is_empty() {
             // A use fades with time, and then its member may go.
             let until = (report.in_use > 0).then(|| input.field.now.plus(FADING));
-            input.looks.note(input, until)?;
+            input.looks.note(sight, until)?;
         }
         Ok(Some(Planned::actions(plan, report.memories_seen, report)))
     }

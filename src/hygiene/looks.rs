@@ -10,10 +10,11 @@ use std::ops::ControlFlow;
 
 use parking_lot::Mutex;
 
-use crate::error::Result;
-use crate::hygiene::pass::PlanInput;
+use crate::error::{Result, sound};
+use crate::hygiene::plan::Field;
 use crate::model::{Op, Time};
-use crate::store::{GoalRows, NsId, Rows};
+use crate::policy::Policy;
+use crate::store::{GoalRows, NsId, Rows, Snapshot};
 
 /// Rows of the journal that are read for a change. Where more came since, looking again is about as cheap.
 const ROWS_MAX: usize = 1_000;
@@ -21,6 +22,16 @@ const ROWS_MAX: usize = 1_000;
 /// The looks of a handle that have found nothing to do, by namespace.
 #[derive(Default)]
 pub(crate) struct Looks(Mutex<BTreeMap<NsId, Look>>);
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'s> {
+    pub(super) rows: &'s Snapshot,
+    pub(super) field: &'s Field,
+    pub(super) policy: &'s Policy,
+    /// The step of the host, where it decides what may go.
+    pub(super) step: Option<u64>,
+}
 
 /// When a look was made, and what it depends on.
 struct Look {
@@ -42,20 +53,14 @@ struct Seen {
     space: u16,
     /// How often goals have changed.
     goals: u64,
-    /// The step of the host, where it decides what may go.
     step: Option<u64>,
 }
 
 impl Seen {
-    fn of(input: PlanInput<'_>) -> Result<Self> {
-        let rows = input.published.snapshot();
-        Ok(Seen {
-            epoch: rows.epoch(),
-            policy: input.policy.hash().0,
-            space: rows.clock()?.space,
-            goals: rows.goal_changes(input.field.ns)?,
-            step: input.selection.step.filter(|_| input.policy.cluster.prune),
-        })
+    fn of(sight: Sight<'_>) -> Result<Self> {
+        let Sight { rows, field, policy, step } = sight;
+        let (epoch, space) = (rows.epoch(), rows.clock()?.space);
+        Ok(Seen { epoch, policy: policy.hash().0, space, goals: rows.goal_changes(field.ns)?, step })
     }
 }
 
@@ -63,51 +68,66 @@ impl Looks {
     /// Whether nothing has changed since a look that found nothing to do.
     ///
     /// # Errors
-    /// `Corrupted`.
-    pub(super) fn stand(&self, input: PlanInput<'_>) -> Result<bool> {
-        let (ns, now, rows) = (input.field.ns, input.field.now, input.published.snapshot());
-        // A hook can say something else each time, and a use that no commit has counted yet is in no journal.
-        if input.judge.is_some() || input.field.noted.len(Some(ns)) > 0 {
-            return Ok(false);
-        }
+    /// What is no damage of single values: where a value is damaged, no look stands.
+    pub(super) fn stand(&self, sight: Sight<'_>) -> Result<bool> {
         let looks = self.0.lock();
-        let Some(look) = looks.get(&ns) else { return Ok(false) };
-        let is_in_time = look.at <= now && now < look.until;
-        if !is_in_time || look.seen != Seen::of(input)? || rows.journal_from(ns)? > look.seq {
-            return Ok(false);
-        }
-        let (mut read, mut stands) = (0, true);
-        rows.journal_on(ns, look.seq, &mut |_, row| {
-            read += 1;
-            stands = read < ROWS_MAX && row.is_some_and(|row| !can_matter(row.op));
-            Ok(if stands { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(stands)
+        let stands = looks.get(&sight.field.ns).map(|look| sound(look.stands(sight))).transpose()?;
+        Ok(stands.flatten().unwrap_or(false))
     }
 
     /// Notes a look that has found nothing to do. It stands until `until` at most, if something changes with time alone.
     ///
     /// # Errors
-    /// `Corrupted`.
-    pub(super) fn note(&self, input: PlanInput<'_>, until: Option<Time>) -> Result<()> {
-        let (ns, now, rows) = (input.field.ns, input.field.now, input.published.snapshot());
+    /// As [`Looks::stand`].
+    pub(super) fn note(&self, sight: Sight<'_>, until: Option<Time>) -> Result<()> {
+        let look = sound(Look::of(sight, until))?.flatten();
+        let mut looks = self.0.lock();
+        match look {
+            Some(look) => looks.insert(sight.field.ns, look),
+            None => looks.remove(&sight.field.ns),
+        };
+        Ok(())
+    }
+}
+
+impl Look {
+    /// None where no look can be told to stand: something is damaged, which may be mended without a row of the journal, or
+    /// very much came due and is not settled.
+    fn of(sight: Sight<'_>, until: Option<Time>) -> Result<Option<Look>> {
+        let Sight { rows, field, .. } = sight;
+        let (ns, now) = (field.ns, field.now);
         let passed = rows.due(ns, now, ROWS_MAX)?;
-        // A damaged row may be mended, of which no journal tells.
-        if passed.len() == ROWS_MAX || input.field.damaged.get() > 0 {
-            self.0.lock().remove(&ns);
-            return Ok(());
-        }
         let mut ahead: Vec<Time> = until.into_iter().collect();
         // What came due and is not settled yet hides the next instant of its memory.
         for (_, id) in &passed {
-            let times = input.field.sound(rows.vitals(ns, *id))?.flatten().map(|vitals| vitals.times);
+            let times = field.sound(rows.vitals(ns, *id))?.flatten().map(|vitals| vitals.times);
             ahead.extend(times.iter().flat_map(|times| [times.from(), times.until()]));
+        }
+        if passed.len() == ROWS_MAX || field.damaged.get() > 0 {
+            return Ok(None);
         }
         ahead.extend(rows.due(ns, Time::MAX, passed.len() + 1)?.last().map(|(at, _)| *at));
         let until = ahead.into_iter().filter(|at| *at > now).min().unwrap_or(Time::MAX);
-        let look = Look { seen: Seen::of(input)?, seq: rows.clock()?.next_seq, at: now, until };
-        self.0.lock().insert(ns, look);
-        Ok(())
+        Ok(Some(Look { seen: Seen::of(sight)?, seq: rows.clock()?.next_seq, at: now, until }))
+    }
+
+    fn stands(&self, sight: Sight<'_>) -> Result<bool> {
+        let Sight { rows, field, .. } = sight;
+        let is_in_time = self.at <= field.now && field.now < self.until;
+        // A use that no commit has counted yet is in no journal.
+        if !is_in_time || field.noted.len(Some(field.ns)) > 0 || self.seen != Seen::of(sight)? {
+            return Ok(false);
+        }
+        if rows.journal_from(field.ns)? > self.seq {
+            return Ok(false);
+        }
+        let (mut read, mut stands) = (0, true);
+        rows.journal_on(field.ns, self.seq, &mut |_, row| {
+            read += 1;
+            stands = read < ROWS_MAX && row.is_some_and(|row| !can_matter(row.op));
+            Ok(if stands { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(stands)
     }
 }
 
