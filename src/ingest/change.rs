@@ -416,7 +416,7 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         number: u32,
-        edit: Edit,
+        mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
         if edit.patch.text.is_none() && holder.follows && !edit.says_text {
@@ -429,8 +429,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 ),
             });
         }
-        // Read before the holder leaves, which can end the row.
+        // Read before the holder leaves: its text, and the vector with it, can go with it.
         let parts = self.parts_of_row(old)?;
+        if edit.patch.text.is_none() && edit.vector.is_none() {
+            edit.vector = self.vector_of(old, &parts.vitals)?;
+        }
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         self.copy(old, parts, holder, edit)
     }
@@ -443,9 +446,6 @@ impl NamespaceWriter<'_, '_, '_> {
         holder: Holder,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        if edit.patch.text.is_none() && edit.vector.is_none() {
-            edit.vector = self.vector_of(old, &parts.vitals)?;
-        }
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
         edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
         keep_own(&mut parts, &holder, self.ledger.secret);

@@ -201,7 +201,8 @@ impl Ledger<'_, '_> {
     fn is_to_come(&self, ns: NsId, id: MemoryId, number: u32, now: Time) -> Result<bool> {
         let vitals: Option<Vitals> = sound(self.tx.vitals(ns, id))?.flatten();
         let waits = vitals.is_some_and(|vitals| vitals.times.valid_from.is_some_and(|from| from > now));
-        Ok(waits && self.tx.holder(ns, id, number)?.is_some_and(|holder| holder.replaces_ahead()))
+        let holder = || sound(self.tx.holder(ns, id, number));
+        Ok(waits && holder()?.flatten().is_some_and(|holder| holder.replaces_ahead()))
     }
 
     pub(super) fn restore(
