@@ -198,7 +198,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Whether a holder was written to take the place of what its key says, at an instant that is still ahead.
-    fn is_to_come(&self, ns: NsId, id: MemoryId, number: u32, now: Time) -> Result<bool> {
+    pub(crate) fn is_to_come(&self, ns: NsId, id: MemoryId, number: u32, now: Time) -> Result<bool> {
         let vitals: Option<Vitals> = sound(self.tx.vitals(ns, id))?.flatten();
         let waits = vitals.is_some_and(|vitals| vitals.times.valid_from.is_some_and(|from| from > now));
         let holder = || sound(self.tx.holder(ns, id, number));

@@ -167,6 +167,30 @@ fn life_6_a_key_has_several_texts_to_come() {
     }
 }
 
+/// LIFE-6: the text that comes next is forgotten by its id. What is true still ends at that instant, and the text after it comes.
+#[test]
+fn life_6_a_text_to_come_is_forgotten_and_the_one_after_it_comes() {
+    for write in [false, true] {
+        let (world, ghent, bruges, _) = moving();
+        let rome = replace_at(&world, "Ann lives in Rome", world.ahead("2d"));
+        world.forget_id(rome);
+        let mut said_now = ghent;
+        if write {
+            said_now = world.add(text("Ann lives in Ostend").key("home")).id;
+        }
+        assert_eq!((world.live(), world.row("home").id), (vec![said_now], said_now));
+        world.check();
+        for (wait, live) in [("2d", vec![]), ("7d", vec![bruges])] {
+            world.advance(wait);
+            assert_eq!((world.live(), world.row("home").id), (live, bruges), "{write}");
+            world.check();
+        }
+        world.forget(&["home"]);
+        assert!(world.live().is_empty());
+        world.check();
+    }
+}
+
 /// LIFE-6: where what the key said is gone before the instant, a text under the key is true at once, and what was to come
 /// comes and is still the key's.
 #[test]

@@ -22,8 +22,15 @@ impl Model {
         let row = &self.rows[&id];
         let (by, mode) = row.superseded?;
         let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced)?;
-        let new = self.successor(by, now)?;
-        let itself = row.valid_to_before.is_some_and(|own| own <= end);
+        let (new, itself) = match self.successor(by, now) {
+            Some(new) => (new, row.valid_to_before.is_some_and(|own| own <= end)),
+            // What was to come is gone, but a text of a key of the row can come later.
+            None => {
+                let keys = row.holders.iter().filter_map(|hold| hold.key.as_deref());
+                let mut others = keys.flat_map(|key| self.with_key(key, now));
+                (others.find(|(other, at)| *other != id && self.to_come(*other, *at, now))?.0, true)
+            }
+        };
         let from = self.rows[&new].valid_from.filter(|_| itself);
         Some((id, new, from.map_or(end, |from| from.max(end))))
     }

@@ -278,7 +278,7 @@ impl Model {
     }
 
     /// The current rows with a key, with the place of the holder.
-    fn with_key(&self, key: &str, now: Time) -> Vec<(MemoryId, usize)> {
+    pub(super) fn with_key(&self, key: &str, now: Time) -> Vec<(MemoryId, usize)> {
         let rows = self.rows.iter().filter(|(_, row)| row.current(now));
         let place = |row: &Row| row.holders.iter().position(|hold| hold.key.as_deref() == Some(key));
         rows.filter_map(|(id, row)| Some((*id, place(row)?))).collect()
