@@ -7,11 +7,11 @@ use crate::engine::session::Session;
 use crate::engine::write::{RestoreReport, WriteOptions};
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::{ForgetNames, NamespaceWriter, prepare};
+use crate::ingest::{ForgetNames, NamespaceWriter, Prepared, prepare};
 use crate::ledger::{Change, Entry, RestoreTo, Restored};
 use crate::model::{
-    Draft, Expiry, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Partition, Patch,
-    Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Partition,
+    Patch, Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
 };
 use crate::recall::{Got, SearchResult, Source};
 use crate::store::{IndexId, PartId, Rows, WriteTx};
@@ -107,11 +107,30 @@ impl Batch<'_, '_, '_, '_> {
         draft: impl Into<Draft>,
         how: &WriteOptions,
     ) -> Result<Outcome> {
-        let prepared = prepare(how.applied_to(draft.into()))?;
+        self.add_prepared(namespace, &prepare(how.applied_to(draft.into()))?, how)
+    }
+
+    /// Adds a draft that is to take the place of what its key says, at an instant ahead.
+    pub(super) fn add_ahead(
+        &mut self,
+        namespace: &NamespaceName,
+        draft: Draft,
+        at: Time,
+        how: &WriteOptions,
+    ) -> Result<Outcome> {
+        self.add_prepared(namespace, &prepare(how.applied_to(draft))?.replacing_at(at), how)
+    }
+
+    fn add_prepared(
+        &mut self,
+        namespace: &NamespaceName,
+        prepared: &Prepared,
+        how: &WriteOptions,
+    ) -> Result<Outcome> {
         self.rows += 1;
         let mut writer = self.session.writer(namespace, how.run, how.no_dedup)?;
         writer.skip_instructions = how.skip_instructions;
-        let outcome = writer.add(&prepared)?;
+        let outcome = writer.add(prepared)?;
         writer.note_in_run(std::slice::from_ref(&outcome))?;
         Ok(outcome)
     }
@@ -389,15 +408,32 @@ impl Batch<'_, '_, '_, '_> {
         self.session.known_writer(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }
 
-    /// The name under which a memory is superseded as a whole: its id, where one of several writers of a text gets a memory of
-    /// its own first. The key of a memory that is replaced at an instant ahead stays that key.
-    pub(super) fn set_apart(&mut self, namespace: &NamespaceName, name: &Name) -> Result<Name> {
+    /// The memory that a name means, and the number of the holder of a key if the key stands for its own write alone. One of
+    /// several writers of a text gets a memory of its own first. The key of a memory that is replaced at an instant ahead
+    /// stays a key.
+    pub(super) fn set_apart(
+        &mut self,
+        namespace: &NamespaceName,
+        name: &str,
+    ) -> Result<(MemoryId, Option<u32>)> {
         let mut writer = self.session.known_writer(namespace)?;
-        match writer.find(name.as_str())? {
-            (id, Some(_)) if writer.is_replaced_ahead(id)? => Ok(name.clone()),
-            (id, Some(number)) => writer.set_apart(id, number).map(Name::from),
-            (id, None) => Ok(Name::from(id)),
+        match writer.find(name)? {
+            (id, Some(number)) if !writer.is_replaced_ahead(id)? => Ok((writer.set_apart(id, number)?, None)),
+            found => Ok(found),
         }
+    }
+
+    /// As [`Batch::supersede`], for memories that were found by their names already.
+    pub(super) fn supersede_found(
+        &mut self,
+        namespace: &NamespaceName,
+        old: impl IntoIterator<Item = (MemoryId, Option<u32>)>,
+        new: MemoryId,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<()> {
+        let mut writer = self.session.known_writer(namespace)?;
+        old.into_iter().try_for_each(|found| writer.supersede(found, new, mode, at))
     }
 
     /// As [`Namespace::restore`](crate::Namespace::restore).
@@ -493,7 +529,8 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let (new, _) = self.find(new)?;
         for name in old {
-            self.supersede(name.as_str(), new, mode, at)?;
+            let found = self.find(name.as_str())?;
+            self.supersede(found, new, mode, at)?;
         }
         Ok(())
     }

@@ -198,6 +198,7 @@ impl Namespace {
             selection: &selection,
             is_named: true,
             judge: asking.as_ref().map(|asking| asking as &dyn Judge),
+            looks: &inner.looks,
         })
     }
 

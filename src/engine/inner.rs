@@ -15,7 +15,7 @@ use crate::engine::queue::Queue;
 use crate::engine::scorer::AttachedScorer;
 use crate::engine::session::Work;
 use crate::error::{Error, Result};
-use crate::hygiene::Accesses;
+use crate::hygiene::{Accesses, Looks};
 use crate::index::{Current, Images, Published, ViewBudget};
 use crate::model::{Actor, IdSource, RunId, Span};
 use crate::policy::Policy;
@@ -80,6 +80,8 @@ pub(super) struct Core {
     pub(super) called_ms: AtomicI64,
     /// What searches have found since a commit counted it.
     pub(super) accesses: Arc<Accesses>,
+    /// The looks of maintenance that found nothing to do.
+    pub(super) looks: Looks,
 }
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
@@ -154,6 +156,7 @@ impl Inner {
             is_swept: AtomicBool::new(false),
             called_ms,
             accesses: Arc::default(),
+            looks: Looks::default(),
         };
         Ok(Arc::new(Inner { core: Arc::new(core), actor, track, read_only }))
     }

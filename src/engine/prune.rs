@@ -140,8 +140,9 @@ impl<Of> Namespace<Of> {
         let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
         let asking = self.db.inner.asking(published, &self.name, now)?;
         let judge = asking.as_ref().map(|asking| asking as &dyn Judge);
-        let (namespace, field) = (&self.name, &field);
-        let input = PlanInput { published, namespace, field, policy, selection, is_named: true, judge };
+        let (namespace, field, looks) = (&self.name, &field, &self.db.inner.looks);
+        let is_named = true;
+        let input = PlanInput { published, namespace, field, policy, selection, is_named, judge, looks };
         match implementation(Pass::Prune).plan(input, &mut |_| false)? {
             Some(Planned::Actions { plan, details, .. }) => {
                 let report = details.get::<PruneReport>().cloned().unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::engine::namespace::Namespace;
 use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
-use crate::model::{Decision, Draft, Field, Memory, Name, Outcome, State, SupersedeMode, Time};
+use crate::model::{Decision, Draft, Field, Memory, MemoryId, Name, Outcome, State, SupersedeMode, Time};
 use crate::recall::Got;
 
 /// When and how one memory takes the place of another.
@@ -26,7 +26,8 @@ impl Namespace {
     /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
     /// and forget what is true now. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
-    /// mode `replaced`; none stands for now. Until an instant ahead, the old key stays with the old memory.
+    /// mode `replaced`; none stands for now. Until an instant ahead, the key means the old memory, and what it revises is
+    /// replaced at the instant. Then it means the new one, as if the call had been made at that instant.
     ///
     /// ```
     /// use oubliette::memory::SupersedeMode;
@@ -42,8 +43,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, for an instant with a mode
-    /// other than `replaced`, and for a key of the draft that an old memory keeps until an instant ahead.
+    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, and for an instant with
+    /// a mode other than `replaced`.
     pub fn replace(
         &self,
         old: impl IntoIterator<Item = impl Into<Name>>,
@@ -56,16 +57,16 @@ impl Namespace {
         }
         let change = Change { mode, at, now: self.db.inner.clock.now() };
         let (mut draft, given) = (new.into(), old.into_iter().map(Into::into));
-        let (mut left, mut parts) = (Vec::new(), Vec::new());
+        let (mut left, mut parts) = (Vec::<String>::new(), Vec::new());
         let (asked, mut revises) = (draft.key.clone(), false);
         for name in given {
             let name: Name = name;
             let Got::Memory(memory) = self.look_up(name.clone(), false)? else {
-                left.push(name);
+                left.push(name.into_string());
                 continue;
             };
             let is_key = memory.keys.iter().any(|known| known == name.as_str());
-            left.push(if is_key { name.clone() } else { Name::from(memory.id) });
+            left.push(if is_key { name.as_str().to_owned() } else { memory.id.to_string() });
             parts.push(memory.partition.agent_name().map(str::to_owned));
             let key = asked.as_deref().unwrap_or(name.as_str());
             // A memory that is replaced at an instant ahead is true until then.
@@ -73,34 +74,32 @@ impl Namespace {
             if revises || !is_true || !memory.keys.iter().any(|known| known == key) {
                 continue;
             }
-            if change.is_ahead() {
-                if asked.is_some() {
-                    let why = "must be another key with an instant that lies ahead: until then the old memory has it";
-                    return Err(Error::invalid("key", why, key));
-                }
-                continue;
-            }
             revises = true;
             draft.key = Some(key.to_owned());
             begin_anew(&mut draft, &memory, change);
         }
+        let ahead = change.at.filter(|_| revises && change.is_ahead());
         draft.agent = part_of(parts, draft.agent)?;
         self.db.batch(|batch| {
-            let left: Vec<Name> =
-                left.iter().map(|name| batch.set_apart(&self.name, name)).collect::<Result<_>>()?;
+            // Found before the new memory is there, which may have the same key.
+            let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
+            let found = found.collect::<Result<Vec<_>>>()?;
             // An equal text that somebody else wrote is another memory, and must not get this one's validity.
             let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            let outcome = batch.add_with(&self.name, draft.clone(), &apart)?;
+            let outcome = match ahead {
+                Some(at) => batch.add_ahead(&self.name, draft.clone(), at, &apart)?,
+                None => batch.add_with(&self.name, draft.clone(), &apart)?,
+            };
             let (revised, key) = match outcome.decision.settled() {
-                Decision::Revised { old } => (Some(Name::from(*old)), outcome.key.as_deref()),
+                Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),
                 Decision::Stored => (None, outcome.key.as_deref()),
                 _ => (None, None),
             };
-            let is_done = |name: &Name| revised.as_ref() == Some(name) || key == Some(name.as_str());
-            let left: Vec<&Name> = left.iter().filter(|name| !is_done(name)).collect();
-            if !left.is_empty() {
-                batch.supersede(&self.name, left, outcome.id, mode, at)?;
-            }
+            // What the write has changed through its key is done.
+            let through_key = key.filter(|_| revises && ahead.is_none());
+            let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
+            let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
+            batch.supersede_found(&self.name, left.map(|(_, found)| found), outcome.id, mode, at)?;
             Ok(outcome)
         })
     }
@@ -113,6 +112,7 @@ fn begin_anew(draft: &mut Draft, old: &Memory, change: Change) {
     if change.mode != SupersedeMode::Replaced {
         return;
     }
+    // The instant of a change is given as the beginning too, so that what is to come is not seen before.
     if change.at.is_some() || old.valid_from.is_some() {
         draft.fields.valid_from = Field::Value(change.at.unwrap_or(change.now));
     }

@@ -176,8 +176,9 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`, and for a run of a
-    /// sort that nothing takes back (`reindex`, `reembed`, `compact`, `index`).
+    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`, for one whose memories
+    /// are all in another namespace by now, and for a run of a sort that nothing takes back (`reindex`, `reembed`, `compact`,
+    /// `index`).
     pub fn undo(&self, run: RunId) -> Result<Undone> {
         let row = self.run_row(run)?;
         if row.as_ref().is_some_and(|row| row.state == RunState::Undone) {
@@ -243,7 +244,19 @@ impl Namespace {
                 }
                 let context = Context { actor: Actor::Caller, run: None, ..writer.context.clone() };
                 let did_nothing = writer.ledger.tx.journal_of_run(ns, run, 1)?.is_empty();
-                let step = undo_slice(writer.ledger, &context, run)?;
+                let moved = row.counts.get(RunRow::MOVED).copied().unwrap_or(0);
+                if did_nothing && moved > 0 && row.state != RunState::Undoing {
+                    return Err(Error::Conflict {
+                        what: format!("undo {run}"),
+                        why: "the memories that it changed are in another namespace now: undo it there"
+                            .to_owned(),
+                    });
+                }
+                let mut step = undo_slice(writer.ledger, &context, run)?;
+                if step.finished && moved > 0 {
+                    let why = "their memories are in another namespace now, where the run can be undone";
+                    step.lost.push(format!("{moved} changes: {why}"));
+                }
                 let state = match row.state {
                     // Where nothing can be taken back, nothing was.
                     RunState::Open | RunState::Done if did_nothing => row.state,

@@ -222,6 +222,7 @@ impl Database {
             selection: &selection,
             is_named: options.passes.contains(&pass),
             judge: asking.as_ref().map(|asking| asking as &dyn Judge),
+            looks: &self.inner.looks,
         };
         let pace = &sweep.pace;
         let planned = implementation(pass).plan(input, &mut |_| pace.is_over())?;

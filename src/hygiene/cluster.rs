@@ -7,8 +7,8 @@
 //! Where a host distils clusters, what it makes of one takes the place of the members
 //! ([`consolidate`](crate::hygiene::consolidate())).
 //!
-//! A plan searches the neighbours of every memory with a vector, so the pass is none for every sweep: a sweeper runs it only
-//! while nobody calls.
+//! A plan searches the neighbours of every memory with a vector. So a sweep looks only where something has changed since a
+//! look that found nothing to do ([`looks`](crate::hygiene::looks)), and a sweeper only while nobody calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::hygiene::adjust::{Adjustment, Membership};
 use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
 use crate::hygiene::goals::{Goals, Relevance, memory_importance};
+use crate::hygiene::looks::Sight;
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, KeptApart, Plan, PruneReason, Pruning, Stop, told_apart};
 use crate::hygiene::prune::is_left_alone;
@@ -32,6 +33,9 @@ use crate::policy::{Metric, Policy};
 use crate::record::{At, decode_access};
 use crate::store::{Read, Rows, Table, Walk, keys};
 
+/// How long members stay for their use without another look.
+const FADING: Span = Span::from_hours(24);
+
 /// The pass `cluster`.
 pub(crate) struct Cluster;
 
@@ -41,6 +45,9 @@ pub(crate) struct Cluster;
 pub struct ClusterReport {
     /// Visible memories with a vector.
     pub memories_seen: u64,
+    /// Namespaces that a sweep has not looked at, because nothing has changed there since a look that found nothing to do.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unchanged: u64,
     /// Clusters of two memories and more.
     pub clusters: u64,
     /// Members of them, their representatives included.
@@ -77,7 +84,7 @@ pub struct ClusterReport {
 
 details!(ClusterReport {
     numbers {
-        memories_seen "memories_seen", clusters "clusters", members "members", marked "marked",
+        memories_seen "memories_seen", unchanged "unchanged", clusters "clusters", members "members", marked "marked",
         redundant "redundant", pruned "pruned", protected "protected", in_use "in_use",
         for_goals "for_goals", kept_apart "kept_apart"
     }
@@ -99,6 +106,14 @@ impl MaintenancePass for Cluster {
         if !input.is_named && !input.policy.cluster.enabled {
             return Ok(Some(Planned::actions(Plan::default(), 0, ClusterReport::default())));
         }
+        let PlanInput { published, field, policy, .. } = input;
+        let step = input.selection.step.filter(|_| policy.cluster.prune);
+        let sight = Sight { rows: published.snapshot(), field, policy, step };
+        // A hook can say something else each time.
+        if !input.is_named && input.judge.is_none() && input.looks.stand(sight)? {
+            let report = ClusterReport { unchanged: 1, ..ClusterReport::default() };
+            return Ok(Some(Planned::actions(Plan::default(), 0, report)));
+        }
         let Some(found) = Clustering::of(input, &mut *stop)? else { return Ok(None) };
         let mut report = found.report(input.policy);
         let Some(actions) = marks(input, &found, stop)? else { return Ok(None) };
@@ -112,6 +127,11 @@ impl MaintenancePass for Cluster {
             plan.actions.extend(redundant.into_iter().map(Action::Prune));
         }
         (plan.hints, report.memories_seen) = (found.kept_apart, found.seen);
+        if plan.actions.is_empty() {
+            // A use fades with time, and then its member may go.
+            let until = (report.in_use > 0).then(|| input.field.now.plus(FADING));
+            input.looks.note(sight, until)?;
+        }
         Ok(Some(Planned::actions(plan, report.memories_seen, report)))
     }
 

@@ -39,6 +39,7 @@ mod goals;
 mod limbo;
 mod link;
 mod list;
+mod looks;
 mod maintenance_plan;
 mod near;
 mod pass;
@@ -94,6 +95,7 @@ pub use gc::{
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;
+pub(crate) use looks::Looks;
 pub(crate) use maintenance_plan::CarryingOut;
 pub use maintenance_plan::MaintenancePlan;
 pub use near::NearDuplicateReport;

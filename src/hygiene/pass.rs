@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
+use crate::hygiene::looks::Looks;
 use crate::hygiene::plan::{Field, Plan, Stop};
 use crate::hygiene::scorer::Judge;
 use crate::hygiene::told::{Details, PassDetails, PassReport};
@@ -83,6 +84,8 @@ pub(crate) struct PlanInput<'s> {
     pub(crate) is_named: bool,
     /// What scores memories in place of the built-in formulas.
     pub(crate) judge: Option<&'s dyn Judge>,
+    /// The looks of the handle that found nothing to do.
+    pub(crate) looks: &'s Looks,
 }
 
 /// An embedder, and the space that its vectors open.

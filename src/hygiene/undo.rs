@@ -192,7 +192,7 @@ fn bring_back(
         None if ledger.tx.vitals(context.ns, id)?.is_some() => {
             all.lost.push(format!("{id}: it came back before"));
         }
-        None => all.lost.push(format!("{id}: it was erased")),
+        None => all.lost.push(format!("{id}: it was erased, or is in another namespace")),
     }
     Ok(())
 }

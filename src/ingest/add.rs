@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{expire, given};
+use crate::ingest::fields::{expire, given, note_replacement};
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
@@ -91,7 +91,8 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Step 1: the caller's key.
     pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
-        let Some(key) = prepared.checked.key() else { return Ok(None) };
+        let key = prepared.checked.key().filter(|_| prepared.replaces_at.is_none());
+        let Some(key) = key else { return Ok(None) };
         let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
@@ -338,9 +339,11 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(vector) = &prepared.vector {
             parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
         }
+        let mut holder = Holder { share: parts.vitals.reinforcement_count, ..self.holder_of(draft) };
+        prepared.replaces_at.inspect(|at| note_replacement(&mut holder, *at, self.ledger.secret));
         let row = NewRow {
             id,
-            holder: Holder { share: parts.vitals.reinforcement_count, ..self.holder_of(draft) },
+            holder,
             vitals: parts.vitals,
             content: parts.content,
             access: parts.access,
@@ -456,27 +459,26 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
         let mode = draft.supersede_mode.unwrap_or_default();
         for name in &draft.supersedes {
-            let (old, _) = self.find(name)?;
-            let (vitals, _) = self.ledger.load(self.ns(), old)?;
-            if old == new || vitals.times.superseded_by() == Some(new) {
+            let found = self.find(name)?;
+            let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
+            if found.0 == new || vitals.times.superseded_by() == Some(new) {
                 continue;
             }
-            self.supersede(name, new, mode, draft.fields.valid_from.value().copied())?;
+            self.supersede(found, new, mode, draft.fields.valid_from.value().copied())?;
         }
         Ok(())
     }
 
-    /// Lets one memory take the place of another. Without an instant, the world changed now. A key stands for its own write
-    /// alone: other writers of the same text keep it.
+    /// Lets one memory take the place of another. Without an instant, the world changed now. A key, of which the number of
+    /// the holder is given, stands for its own write alone: other writers of the same text keep it.
     pub(crate) fn supersede(
         &mut self,
-        old: &str,
+        (mut old, number): (MemoryId, Option<u32>),
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<crate::model::Time>,
     ) -> Result<()> {
         let at = at.unwrap_or(self.now());
-        let (mut old, number) = self.find(old)?;
         let mut ahead = None;
         // A row that is to take its own place is refused as it is.
         if let Some(number) = number.filter(|_| old != new) {

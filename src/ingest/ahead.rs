@@ -91,14 +91,33 @@ impl NamespaceWriter<'_, '_, '_> {
         let times = &vitals.times;
         let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
         let Some((superseded, end)) = superseded.zip(times.valid_to) else { return Ok(None) };
-        let Some((new, next)) = self.ledger.successor(self.ns(), superseded.by, self.now())? else {
-            return Ok(None);
-        };
+        let successor = self.ledger.successor(self.ns(), superseded.by, self.now())?;
+        let is_gone = successor.is_none();
+        // What was to come is gone, but a text of a key of the row can come later.
+        let later = if is_gone { self.to_come_after(old)? } else { None };
+        let Some((new, next)) = successor.or(later) else { return Ok(None) };
         // An end of the row's own may come first. Then the other memory says when it begins.
-        let ends_itself = times.valid_to_before.is_some_and(|own| own <= end);
+        let ends_itself = is_gone || times.valid_to_before.is_some_and(|own| own <= end);
         let begins = next.times.valid_from.filter(|_| ends_itself);
         let at = begins.map_or(end, |from| from.max(end));
         Ok(Some((Step { old, new, at }, next)))
+    }
+
+    /// The memory that one of the keys of a row says at an instant ahead.
+    fn to_come_after(&self, old: MemoryId) -> Result<Option<(MemoryId, Vitals)>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        for key in self.ledger.readable_holders(ns, old)?.into_iter().filter_map(|holder| holder.key) {
+            for (id, number) in tx.holders_of_key(ns, &key)? {
+                let vitals = sound(tx.vitals(ns, id))?.flatten();
+                let current = vitals.filter(|vitals| id != old && vitals.times.is_current(self.now()));
+                if let Some(vitals) = current
+                    && self.ledger.is_to_come(ns, id, number, self.now())?
+                {
+                    return Ok(Some((id, vitals)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Makes the memory that is true now one that can be changed: its keys come back to it.

@@ -12,7 +12,8 @@ use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId, Outcome,
-    PINNED_TAG, Parts, Patch, Payload, RuleId, RunId, SupersedeMode, Time, Vitals, check_patch,
+    PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, SupersedeMode, Time, Vitals,
+    check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -234,7 +235,7 @@ impl NamespaceWriter<'_, '_, '_> {
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let Some(ahead) = self.ahead_of(id)? else {
-            let Some(at) = self.led_ahead(id, through, &edit)? else {
+            let Some((at, holder)) = self.not_begun(id, through, &edit)? else {
                 return self.change_current(id, through, edit, mode);
             };
             // What the key says is true at once, and until the other begins.
@@ -243,7 +244,14 @@ impl NamespaceWriter<'_, '_, '_> {
                     *end = Field::Null;
                 }
             }
-            let changed = self.change_current(id, through, edit, mode)?;
+            let changed = match holder.follows {
+                true => self.change_current(id, through, edit, mode)?,
+                // What is to come stays the key's own.
+                false => {
+                    let parts = self.parts_of_row(id)?;
+                    self.copy(id, parts, holder, edit)?
+                }
+            };
             let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
             self.apply(RuleId::SUPERSEDE, Change::Supersede { old: changed.0, new: id, mode, at, moves })?;
             return Ok(changed);
@@ -254,16 +262,18 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(changed)
     }
 
-    /// When a memory begins to which a key leads that says another text now. What the key said before is gone already, by
-    /// its own end or because it was forgotten.
-    fn led_ahead(&self, id: MemoryId, through: Through, edit: &Edit) -> Result<Option<Time>> {
+    /// When a memory begins that says another text than a key is to say now, and the holder of the key: the key leads there, or
+    /// the memory was written to take the place of what the key said. What the key said before is gone already, by its own
+    /// end or because it was forgotten.
+    fn not_begun(&self, id: MemoryId, through: Through, edit: &Edit) -> Result<Option<(Time, Holder)>> {
         let Through::Holder(number) = through else { return Ok(None) };
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let from = vitals.times.valid_from.filter(|from| *from > self.now());
         let given = edit.patch.fields.valid_from.value();
         let begins = from.filter(|from| edit.patch.text.is_some() && given.is_none_or(|given| given < from));
         let Some(begins) = begins.filter(|_| vitals.times.superseded.is_none()) else { return Ok(None) };
-        Ok(self.holder(id, number)?.follows.then_some(begins))
+        let holder = self.holder(id, number)?;
+        Ok(Some((begins, holder)).filter(|(_, holder)| holder.follows || holder.replaces_ahead()))
     }
 
     fn change_current(
@@ -273,13 +283,11 @@ impl NamespaceWriter<'_, '_, '_> {
         mut edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        let (vitals, content) = self.ledger.load(self.ns(), id)?;
         if let Through::Holder(number) = through {
             let (had, pinned) = (self.holder(id, number)?.tags, edit.patch.fields.pinned);
             edit.patch.tags = keeping_pin(edit.patch.tags, pinned, &had);
         }
-        let access = self.ledger.tx.access(self.ns(), id)?;
-        let parts = Parts { vitals, content, access };
+        let parts = self.parts_of_row(id)?;
         match through {
             Through::Holder(number)
                 if self.has_others(id, number)?
@@ -287,7 +295,7 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !edit.is_of_holder()
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
-                self.copy_on_write(id, number, parts, edit)
+                self.copy_on_write(id, number, edit)
             }
             _ if edit.patch.text.is_some() => self.revise(id, through, parts, edit, mode),
             _ => self.edit_in_place(id, through, parts, edit),
@@ -408,7 +416,6 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         number: u32,
-        mut parts: Parts,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
@@ -422,17 +429,25 @@ impl NamespaceWriter<'_, '_, '_> {
                 ),
             });
         }
+        // Read before the holder leaves: its text, and the vector with it, can go with it.
+        let parts = self.parts_of_row(old)?;
         if edit.patch.text.is_none() && edit.vector.is_none() {
             edit.vector = self.vector_of(old, &parts.vitals)?;
         }
-        let text = edit
-            .patch
-            .text
-            .take()
-            .or_else(|| holder.text.clone())
-            .unwrap_or_else(|| parts.content.text.clone());
-        edit.patch.text = Some(text);
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
+        self.copy(old, parts, holder, edit)
+    }
+
+    /// Gives a change through a holder a row of its own, with what that holder has brought to this one.
+    fn copy(
+        &mut self,
+        old: MemoryId,
+        mut parts: Parts,
+        holder: Holder,
+        mut edit: Edit,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let text = edit.patch.text.take().or_else(|| holder.text.clone());
+        edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
         keep_own(&mut parts, &holder, self.ledger.secret);
         let mut row = self.row_like(parts, edit, holder)?;
         row.content.tags.clone_from(&row.holder.tags);
@@ -442,11 +457,17 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok((new, Decision::Stored, RuleId::DETACH))
     }
 
+    fn parts_of_row(&self, id: MemoryId) -> Result<Parts> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let access = self.ledger.tx.access(self.ns(), id)?;
+        Ok(Parts { vitals, content, access })
+    }
+
     /// Gives one of several writers of a text a row of its own, before a change that takes a whole row along. The row is
     /// returned as it is where the writer is alone, and where the row has ended. A key that only leads to the text
     /// of others names their memory.
     pub(crate) fn set_apart(&mut self, id: MemoryId, number: u32) -> Result<MemoryId> {
-        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let times = &vitals.times;
         let has_ended = times.removed_at.is_some()
             || times.superseded.is_some()
@@ -455,11 +476,10 @@ impl NamespaceWriter<'_, '_, '_> {
         if has_ended || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        let access = self.ledger.tx.access(self.ns(), id)?;
         let (patch, given) = (Patch::default(), Vec::new());
         // The write stays one of the import that brought it.
         let edit = Edit { patch, vector: None, embedder: None, given, says_text: false, run: holder.run };
-        let (alone, ..) = self.copy_on_write(id, number, Parts { vitals, content, access }, edit)?;
+        let (alone, ..) = self.copy_on_write(id, number, edit)?;
         Ok(alone)
     }
 
@@ -579,6 +599,10 @@ fn patch_holder(holder: &mut Holder, edit: &Edit) {
     for field in &edit.given {
         holder.fields.retain(|(code, _)| *code != field.0);
         holder.fields.push(*field);
+    }
+    if patch.fields.valid_from.is_given() {
+        // The write itself says when it begins.
+        holder.fields.retain(|(code, _)| *code != REPLACES_CODE);
     }
     holder.fields.sort_unstable();
 }

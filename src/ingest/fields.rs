@@ -4,7 +4,9 @@
 use serde_json::Value;
 
 use crate::ledger::tier_ttl;
-use crate::model::{EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, SOURCES_CODE, Time, Vitals};
+use crate::model::{
+    EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, SOURCES_CODE, Time, Vitals,
+};
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
 
@@ -40,6 +42,12 @@ pub(super) fn given(
     }
     all.sort_unstable();
     all
+}
+
+/// Notes on a holder the instant at which its text takes the place of what its key says.
+pub(super) fn note_replacement(holder: &mut Holder, at: Time, secret: &Secret) {
+    holder.fields.push((REPLACES_CODE, short(secret, REPLACES_CODE, &Value::String(at.to_string()))));
+    holder.fields.sort_unstable();
 }
 
 /// The HMACs of the fields named by `codes`, from the row as it stands. They are for a holder of an export, which does

@@ -140,8 +140,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 continue;
             }
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
-            let superseded = vitals.and_then(|vitals| vitals.times.superseded);
-            let mode = superseded.map(|superseded| superseded.mode);
+            // What is to be replaced at an instant ahead is true until then, and no earlier version.
+            let times = vitals.map(|vitals| vitals.times).filter(|times| !times.visible_live(self.now()));
+            let mode = times.and_then(|times| times.superseded).map(|superseded| superseded.mode);
             if mode.is_some() && how.keep_history {
                 continue;
             }

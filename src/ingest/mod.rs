@@ -69,6 +69,8 @@ pub(crate) struct Prepared {
     vector: Option<UnitVector>,
     /// The name of the space of the embedder that made the vector; none for a vector of the caller.
     embedder: Option<Arc<str>>,
+    /// When the text takes the place of what its key says, if that is later. Until then the key means the old text.
+    replaces_at: Option<Time>,
 }
 
 /// The embedding space that the vectors of the handle's embedder open.
@@ -98,7 +100,7 @@ pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
     let mut checked = CheckedDraft::new(draft)?;
     let normal = normal_form(&checked.draft().text);
     let vector = checked.take_vector().map(|values| UnitVector::new("vector", &values)).transpose()?;
-    Ok(Prepared { checked, normal, vector, embedder: None })
+    Ok(Prepared { checked, normal, vector, embedder: None, replaces_at: None })
 }
 
 impl Prepared {
@@ -110,6 +112,11 @@ impl Prepared {
     /// The same draft under a key.
     fn keyed(&self, key: &str) -> Self {
         Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
+    }
+
+    /// The same draft, to be stored beside what its key says now and to take its place at an instant ahead.
+    pub(crate) fn replacing_at(self, at: Time) -> Self {
+        Prepared { replaces_at: Some(at), ..self }
     }
 
     /// Whether the draft has a text and no vector.

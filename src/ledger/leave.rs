@@ -163,12 +163,17 @@ impl Ledger<'_, '_> {
         } else {
             self.place_row(context, id, &before, &old, vitals, &content)?;
         }
+        let is_asked = match departure {
+            Departure::Forgotten(reason, _) => is_asked_for(reason),
+            Departure::Apart | Departure::Back(_) => true,
+        };
+        if retold && is_asked {
+            // They had found the text that goes. Where it goes to another row with its writer, whoever forgets it there does
+            // not find them here.
+            self.leave_queries(ns, id, true)?;
+        }
         let marked = match departure {
             Departure::Forgotten(reason, stone) => {
-                if retold && is_asked_for(reason) {
-                    // They had found the text that goes.
-                    self.leave_queries(ns, id, true)?;
-                }
                 self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,

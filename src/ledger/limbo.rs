@@ -9,6 +9,7 @@
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Restored};
+use crate::ledger::change::RestoreTo;
 use crate::ledger::erase::Going;
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::returns::SaidSince;
@@ -171,7 +172,7 @@ impl Ledger<'_, '_> {
             // statement.
             applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
-            keys_taken = self.reclaim_keys(context, id, &[superseded.by].into(), &said)?;
+            keys_taken = self.reclaim_keys(context, id, &[superseded.by].into(), &said, RestoreTo::Undo)?;
             vitals.times.superseded = None;
         }
         vitals.times.removed_at = None;

@@ -7,10 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
-use crate::model::{Limbo, Memory, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
-use crate::store::control::CounterSort as Sort;
+use crate::model::{JournalRow, Limbo, Memory, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
+use crate::store::control::{CounterSort as Sort, RunRow};
 use crate::store::{EventRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Walk, keys, last_id};
 
 /// A memory that goes to another namespace.
@@ -108,7 +108,7 @@ impl Ledger<'_, '_> {
         runs.extend(memory.holders.iter().filter_map(|holder| holder.run));
         runs.extend(memory.limbo.iter().filter_map(|limbo| limbo.run));
         for row in &journal {
-            truth(self.tx).put_journal(to.ns, row)?;
+            self.bring_journal(to.ns, row)?;
         }
         for (event, row) in self.messages_with(from, id)? {
             runs.extend(row.run.map(RunId::from_bytes));
@@ -140,6 +140,7 @@ impl Ledger<'_, '_> {
             }
             if !is_of_others {
                 truth(self.tx).delete_journal(ns, &row)?;
+                self.count_moved(ns, &row, 1)?;
             }
         }
         self.leave_contexts(ns, id)?;
@@ -186,7 +187,7 @@ impl Ledger<'_, '_> {
         })?;
         for seq in seqs {
             if let Some(row) = self.tx.journal_row(from, seq)? {
-                truth(self.tx).put_journal(to.ns, &row)?;
+                self.bring_journal(to.ns, &row)?;
             }
         }
         let runs = self.tx.each_key(Table::Run, &Walk::prefix(&keys::ns(from)), usize::MAX, |key| {
@@ -245,10 +246,35 @@ impl Ledger<'_, '_> {
         Ok(rows.filter_map(|row| row.target.try_into().ok().map(MemoryId::from_bytes)).collect())
     }
 
+    /// A row of the journal that comes, or comes back.
+    fn bring_journal(&mut self, to: NsId, row: &JournalRow) -> Result<()> {
+        let is_there = sound(self.tx.journal_row(to, row.seq))?.is_none_or(|there| there.is_some());
+        truth(self.tx).put_journal(to, row)?;
+        if is_there { Ok(()) } else { self.count_moved(to, row, -1) }
+    }
+
+    /// Counts in a run how many of the changes that could be taken back went to another namespace with their memories.
+    fn count_moved(&mut self, ns: NsId, row: &JournalRow, by: i64) -> Result<()> {
+        let Some(run) = row.run.filter(|_| row.can_be_undone()) else { return Ok(()) };
+        let Some(mut told) = self.tx.run(ns, run)? else { return Ok(()) };
+        let before = told.counts.remove(RunRow::MOVED).unwrap_or(0);
+        let moved = before.saturating_add_signed(by);
+        if moved == before {
+            return Ok(());
+        }
+        if moved > 0 {
+            told.counts.insert(RunRow::MOVED.to_owned(), moved);
+        }
+        self.tx.put_run(ns, run, &told)
+    }
+
     /// A run that rows of two namespaces name is told of in both.
     fn bring_run(&mut self, from: NsId, to: NsId, run: RunId) -> Result<()> {
         match self.tx.run(from, run)? {
-            Some(row) if self.tx.run(to, run)?.is_none() => self.tx.put_run(to, run, &row),
+            Some(mut row) if self.tx.run(to, run)?.is_none() => {
+                row.counts.remove(RunRow::MOVED);
+                self.tx.put_run(to, run, &row)
+            }
             _ => Ok(()),
         }
     }

@@ -187,12 +187,22 @@ impl Ledger<'_, '_> {
         now: Time,
     ) -> Result<bool> {
         let Some(key) = &holder.key else { return Ok(false) };
-        for (other, _) in self.tx.holders_of_key(ns, key)? {
-            if other != old && other != new && self.is_current(ns, other, now)? {
+        for (other, number) in self.tx.holders_of_key(ns, key)? {
+            let is_another = other != old && other != new && self.is_current(ns, other, now)?;
+            // What comes at an instant ahead leaves the key to what is true until then.
+            if is_another && !self.is_to_come(ns, other, number, now)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether a holder was written to take the place of what its key says, at an instant that is still ahead.
+    pub(crate) fn is_to_come(&self, ns: NsId, id: MemoryId, number: u32, now: Time) -> Result<bool> {
+        let vitals: Option<Vitals> = sound(self.tx.vitals(ns, id))?.flatten();
+        let waits = vitals.is_some_and(|vitals| vitals.times.valid_from.is_some_and(|from| from > now));
+        let holder = || sound(self.tx.holder(ns, id, number));
+        Ok(waits && holder()?.flatten().is_some_and(|holder| holder.replaces_ahead()))
     }
 
     pub(super) fn restore(
@@ -226,7 +236,7 @@ impl Ledger<'_, '_> {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id)?,
         };
-        let keys_taken = self.reclaim_keys(context, id, &superseders, &said)?;
+        let keys_taken = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if superseded.mode == SupersedeMode::Replaced {
@@ -321,13 +331,15 @@ impl Ledger<'_, '_> {
 
     /// Gives a restored row its keys again, except for keys that a current row other than `superseders` holds. The
     /// restored row gives these up and names them. A row that all its writers have left keeps them, as a superseded
-    /// row does.
+    /// row does. If the row is to be changed by a write before what comes at an instant ahead, that keeps its own key: the
+    /// same transaction lets it take the place of what the write leaves.
     pub(super) fn reclaim_keys(
         &mut self,
         context: &Context,
         id: MemoryId,
         superseders: &BTreeSet<MemoryId>,
         said: &SaidSince,
+        to: RestoreTo,
     ) -> Result<Vec<String>> {
         let ns = context.ns;
         if said.by_all() {
@@ -338,6 +350,9 @@ impl Ledger<'_, '_> {
             let Some(key) = holder.key.clone() else { continue };
             for (other, number) in self.tx.holders_of_key(ns, &key)? {
                 if other == id || !self.is_current(ns, other, context.now)? {
+                    continue;
+                }
+                if to == RestoreTo::Write && self.is_to_come(ns, other, number, context.now)? {
                     continue;
                 }
                 if superseders.contains(&other) {

@@ -62,8 +62,11 @@ pub struct Holder {
 pub(crate) const EXPIRY_CODE: u8 = 250;
 /// The code of the sources among the fields of a holder.
 pub(crate) const SOURCES_CODE: u8 = 251;
-/// The codes of what a caller gives beside the fields of the table, with the names of the draft.
-const BESIDE_THE_TABLE: [(u8, &str); 2] = [(EXPIRY_CODE, "expires_at"), (SOURCES_CODE, "sources")];
+/// The code, among the fields of a holder, of the instant at which its text takes the place of what its key says.
+pub(crate) const REPLACES_CODE: u8 = 252;
+/// The codes of what a caller gives beside the fields of the table, with their names in an export.
+const BESIDE_THE_TABLE: [(u8, &str); 3] =
+    [(EXPIRY_CODE, "expires_at"), (SOURCES_CODE, "sources"), (REPLACES_CODE, "replaces_at")];
 
 /// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that nobody knows any more.
 mod names_of_fields {
@@ -121,6 +124,11 @@ impl Holder {
     /// Whether the write of the holder gave an end of life.
     pub(crate) fn gave_expiry(&self) -> bool {
         self.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
+    }
+
+    /// Whether the holder was written to take the place of what its key says, at an instant that lay ahead.
+    pub(crate) fn replaces_ahead(&self) -> bool {
+        self.fields.iter().any(|(code, _)| *code == REPLACES_CODE)
     }
 
     /// Whether the holder has written a text in its row: that of the row, or one of its own.

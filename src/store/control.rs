@@ -263,6 +263,9 @@ impl PassRow {
 }
 
 impl RunRow {
+    /// What its counts call the changes that have gone to another namespace with their memories, and can be taken back there.
+    pub(crate) const MOVED: &str = "moved";
+
     /// A run that begins at `now`.
     pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {
         let now = now.as_millis();

@@ -74,6 +74,17 @@ pub(crate) trait GoalRows: Rows {
         let row = self.meta(Table::GoalEpoch, &keys::goal_epoch(ns, agent.unwrap_or_default()))?;
         Ok(row.unwrap_or_default())
     }
+
+    /// How often goals of the namespace have changed, those of all agents together.
+    fn goal_changes(&self, ns: NsId) -> Result<u64> {
+        let mut changes = 0_u64;
+        self.walk(Table::GoalEpoch, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            let row: GoalEpochRow = meta_of(Table::GoalEpoch, key, bytes)?;
+            changes = changes.wrapping_add(row.epoch);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(changes)
+    }
 }
 
 impl<R: Rows> GoalRows for R {}

@@ -599,6 +599,24 @@ fn a_follower_of_a_merged_row_leaves_no_name() {
     story.assert_erased();
 }
 
+/// A query that had found the text of a key goes when the key takes its text out of a merged row, where nobody would find it.
+#[test]
+fn a_query_goes_with_the_text_that_leaves_a_merged_row() {
+    for revise in [false, true] {
+        let mut story = Story::new();
+        let say = |key| Say { key: Some(key), words: Words::Status, no_dedup: false };
+        story.step(&Op::Write(say(2)));
+        story.step(&Op::Write(say(0)));
+        story.step(&Op::Pass(0));
+        story.step(&Op::Update(2, revise));
+        story.world.check();
+        story.forget(&Gone::Key(2));
+        story.world.db.compact().unwrap();
+        story.assert_erased();
+        story.assert_kept();
+    }
+}
+
 /// What an undone merge had brought does not stay on the row that superseded the merged one.
 #[test]
 fn an_undone_merge_gives_back_what_a_revision_took_along() {

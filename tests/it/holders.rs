@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::world::{World, axis, text};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, Expiry, TombstoneReason};
-use oubliette::{Decision, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
+use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
 
 const WAITING: &str = "status: waiting";
 
@@ -260,15 +260,19 @@ fn spam() -> (World, MemoryId, MemoryId) {
     let world = World::new();
     let mut all = Vec::new();
     for _ in 0..3 {
-        let mut draft = text("spam nebula-orchid-77 run").kind(Kind::Message).tag("sp");
-        draft.fields.author_kind = Some(AuthorKind::Bot).into();
-        draft.fields.author_id = Some("botty".to_owned()).into();
-        draft.fields.channel = Some("ops".to_owned()).into();
-        all.push(world.add(draft).id);
+        all.push(world.add(spamming()).id);
         world.advance("1m");
     }
     assert_eq!(all[1], all[2]);
     (world, all[1], all[0])
+}
+
+fn spamming() -> Draft {
+    let mut draft = text("spam nebula-orchid-77 run").kind(Kind::Message).tag("sp");
+    draft.fields.author_kind = Some(AuthorKind::Bot).into();
+    draft.fields.author_id = Some("botty".to_owned()).into();
+    draft.fields.channel = Some("ops".to_owned()).into();
+    draft
 }
 
 /// MODEL-30: the first message of an aggregate says what the aggregate says, so it goes with it.
@@ -306,6 +310,31 @@ fn model_30_an_aggregate_is_forgotten_with_its_first_message() {
     assert_eq!(world.ns.forget(what).unwrap().versions_left, 1);
     assert_eq!(world.row(first).state, State::Superseded);
     world.check();
+}
+
+/// MODEL-27, MODEL-30: a tag is brought by the memory of the first message. Forgetting by it, or by a filter on it, leaves
+/// an aggregate that counts the messages that came, and shows none of what was said by what is gone.
+#[test]
+fn model_27_an_aggregate_counts_its_messages_after_its_members_are_forgotten() {
+    let tagged = || Forget::filter(Filter::parse(r#"{"tags": "sp"}"#).unwrap(), Scope::Any);
+    for (name, what) in [("tag", Forget::tag("sp")), ("filter", tagged())] {
+        let (world, aggregate, first) = spam();
+        let counted = world.ns.aggregates(None, 10).unwrap().items[0].clone();
+        let answer = world.ns.forget(what).unwrap();
+        assert!(answer.tombstones.contains(&first), "{name}: {answer:?}");
+        world.check();
+        let left = world.ns.aggregates(None, 10).unwrap().items[0].clone();
+        let events = world.ns.events(&EventQuery::of_aggregate(counted.id)).unwrap().items;
+        assert_eq!((left.dup_count, events.len()), (3, 3), "{name}");
+        let memory = world.row(aggregate);
+        assert_eq!((memory.state, &memory.metadata["dup_count"]), (State::Live, &3.into()), "{name}");
+        assert_eq!(answer.derived, [aggregate], "{name}: it may still carry the text");
+        assert_eq!(events.iter().filter(|event| event.payload.is_none()).count(), 1, "{name}");
+        // What is said once more begins a count of its own.
+        world.add(spamming());
+        assert_eq!(world.ns.aggregate(counted.id).unwrap().dup_count, 3, "{name}");
+        world.check();
+    }
 }
 
 /// A world where Paris takes the place of Ghent in an hour: the two memories.

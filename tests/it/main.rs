@@ -21,6 +21,7 @@ mod cap;
 #[cfg(feature = "cli")]
 mod cli;
 mod cluster;
+mod cluster_looks;
 mod compat;
 mod confidence;
 mod contexts;
@@ -54,6 +55,7 @@ mod holders;
 mod index;
 mod indexes;
 mod inverses;
+mod keys_ahead;
 #[cfg(all(unix, feature = "cli"))]
 mod kill;
 #[cfg(all(unix, feature = "cli"))]

@@ -6,6 +6,7 @@
 //! `PROPTEST_CASES=5000 cargo test --test it model::` for longer. What it finds is kept as a test of its own in
 //! `regress.rs`.
 
+mod ahead;
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +74,8 @@ enum Op {
     Pin(Index, bool),
     /// The second in place of the first, so many milliseconds ahead.
     Supersede(Index, Index, usize, i64),
+    /// A text in the place of what a key says, so many milliseconds ahead.
+    Replace(usize, usize, i64),
     Reinforce(Index, u32),
     Restore(Index),
     ForgetKey(usize),
@@ -121,6 +124,8 @@ fn calls() -> impl Strategy<Value = Op> {
         1 => (index(), any::<bool>()).prop_map(|(row, pinned)| Op::Pin(row, pinned)),
         4 => (index(), index(), 0..MODES.len(), prop_oneof![Just(0), 1..150_i64])
             .prop_map(|(old, new, mode, ahead)| Op::Supersede(old, new, mode, ahead)),
+        3 => (0..KEYS.len(), 0..TEXTS.len(), 1..150_i64)
+            .prop_map(|(key, text, ahead)| Op::Replace(key, text, ahead)),
         1 => (index(), 1..5_u32).prop_map(|(row, by)| Op::Reinforce(row, by)),
         2 => index().prop_map(Op::Restore),
         2 => (0..KEYS.len()).prop_map(Op::ForgetKey),
@@ -223,6 +228,7 @@ impl Machine {
                     (told == Told::Conflict).then_some(ErrorKind::Conflict)
                 );
             }
+            Op::Replace(key, text, ahead) => self.replace(ns, KEYS[*key], TEXTS[*text], *ahead),
             Op::Restore(at) => {
                 let Some(id) = self.row(ns, at) else { return };
                 let told = self.model(ns).restore(id, now, To::Live);
@@ -363,6 +369,31 @@ impl Machine {
         let told = self.model(ns).edit(id, through, Edit { text, says, ..edit }, new, now);
         match done {
             Ok(outcome) => assert_eq!(told, told_by(&outcome)),
+            Err(why) => assert_eq!((why.kind(), told), (ErrorKind::Conflict, Told::Conflict)),
+        }
+    }
+
+    /// A text takes the place of what a key says, at an instant ahead. Where others have the same text as the key, the key's
+    /// write would get a memory of its own first, of which the answer does not tell.
+    fn replace(&mut self, ns: &NamespaceName, key: &str, text: &str, ahead: i64) {
+        let now = self.now();
+        let Some((held, at)) = self.model(ns).meant_by(key, now) else { return };
+        if self.models[ns].has_others(held, at) {
+            return;
+        }
+        let (write, at) = (
+            Write { key: Some(key.to_owned()), text: text.to_owned(), ..Write::default() },
+            now.plus(oubliette::Span::from_millis(ahead)),
+        );
+        let done =
+            self.world.db.namespace(ns).unwrap().replace([key], text, SupersedeMode::Replaced, Some(at));
+        let new = done.as_ref().map_or(MemoryId::from_bytes([0; 16]), |outcome| outcome.id);
+        let told = self.model(ns).replace_key(&write, new, [now, at]);
+        match done {
+            Ok(outcome) => {
+                assert_eq!((told, outcome.key.as_deref()), (told_by(&outcome), Some(key)));
+                self.forget_ended(ns, true);
+            }
             Err(why) => assert_eq!((why.kind(), told), (ErrorKind::Conflict, Told::Conflict)),
         }
     }

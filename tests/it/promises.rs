@@ -19,7 +19,7 @@ fn until(world: &World, draft: Draft, span: &str) -> Draft {
 
 /// Writes past the ladder.
 fn apart(world: &World, draft: Draft) {
-    world.ns.add_with(draft, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
+    world.ns.add_all(vec![draft], &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
 }
 
 fn run(world: &World, pass: Pass) {

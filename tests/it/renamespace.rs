@@ -248,3 +248,68 @@ fn no_pass_makes_one_row_of_two_owners() {
     assert_eq!(owners, [json!("u1"), json!("u2"), json!("u1"), json!("u2")]);
     world.check();
 }
+
+/// Two states of the same thing, merged by a pass: its run.
+fn merged(world: &World, metadata: [Value; 2]) -> oubliette::maintain::RunId {
+    for (apps, metadata) in [4, 7].into_iter().zip(metadata) {
+        let say = format!("Gateway status: {apps} apps pending");
+        world.add(with(&say, metadata).kind(Kind::Profile).key(format!("k{apps}")));
+    }
+    let report = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert_eq!(report.passes[0].tombstoned, 1);
+    report.run.unwrap()
+}
+
+/// LIFE-28, MODEL-33: a run is taken back where its memories are now; where they were, undo says that they are gone.
+#[test]
+fn a_merge_before_a_split_is_taken_back_where_its_memories_are() {
+    let world = World::new();
+    let of = json!({ "user_id": "u1" });
+    let run = merged(&world, [of.clone(), of]);
+    world.add(text("It rains"));
+    assert_eq!(split(&world).moved, 2);
+    let refused = world.ns.undo(run).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+    assert!(refused.to_string().contains("another namespace"), "{refused}");
+    let there = world.db.namespace("u1").unwrap();
+    let undone = there.undo(run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 0), "{undone:?}");
+    assert_eq!(there.list(&Default::default()).unwrap().items.len(), 2);
+    for key in ["k4", "k7"] {
+        assert_eq!(there.get(key).unwrap().unwrap().keys, [key]);
+    }
+    world.check();
+    assert!(world.ns.undo(run).is_err(), "nothing of it is here");
+
+    // What has come back is taken back here.
+    let world = World::new();
+    let of = json!({ "user_id": "u1" });
+    let run = merged(&world, [of.clone(), of]);
+    world.add(text("It rains"));
+    split(&world);
+    assert_eq!(world.db.move_namespace("u1", "default", &HOW).unwrap().moved, 2);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 0), "{undone:?}");
+    world.check();
+}
+
+/// LIFE-28, MODEL-33: of a merge that a split has taken apart, the memory that went comes back where it is.
+#[test]
+fn a_merge_that_a_split_took_apart_is_taken_back_in_its_parts() {
+    let world = World::new();
+    let run = merged(&world, ["a", "b"].map(|team| json!({ "team": team })));
+    let report = world.db.split_namespace("default", &["team"], &HOW).unwrap();
+    assert_eq!(report.targets.len(), 2, "{report:?}");
+    world.check();
+    let mut restored = 0;
+    for name in ["a", "b"] {
+        let undone = world.db.namespace(name).unwrap().undo(run).unwrap();
+        assert_eq!(undone.lost.len() as u64, 1 - undone.restored, "{name}: {undone:?}");
+        restored += undone.restored;
+        world.check();
+    }
+    assert_eq!(restored, 1);
+    assert_eq!(world.db.namespace("a").unwrap().list(&Default::default()).unwrap().items.len(), 1);
+    assert_eq!(world.db.namespace("b").unwrap().list(&Default::default()).unwrap().items.len(), 1);
+    assert_eq!(world.ns.undo(run).unwrap_err().kind(), ErrorKind::Conflict);
+}

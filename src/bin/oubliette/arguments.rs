@@ -618,7 +618,7 @@ pub(crate) struct SupersedeOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) with_text: Option<String>,
     /// Key of the new text [default: the first of the names that is a key; that key then revises and forgets the new text.
-    /// With an --at that lies ahead: none, because until then the key answers with the old text]
+    /// Until an --at that lies ahead the key answers with the old text]
     #[arg(long, conflicts_with = "with")]
     pub(crate) key: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate

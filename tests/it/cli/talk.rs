@@ -500,6 +500,13 @@ fn what_takes_a_place_ahead_has_not_taken_it_yet() {
         "{story}"
     );
     assert!(!story.contains("took its place"), "{story}");
+
+    // Once it has come, the key forgets what it shows.
+    let later = ["--now", "2027-01-02T00:00:00Z"];
+    let story = read(&sandbox, &[&["get", "office"], &later[..]].concat());
+    assert!(story.contains("the office is in Bruges"), "{story}");
+    sandbox.document(&[&["forget", "office", "--yes"], &later[..]].concat());
+    assert!(sandbox.document(&[&["list"], &later[..]].concat())["items"].as_array().unwrap().is_empty());
 }
 
 #[test]

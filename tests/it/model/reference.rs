@@ -27,6 +27,8 @@ pub(crate) struct Hold {
     pub(crate) from: Option<MemoryId>,
     /// It led to the newest text and did not write it.
     pub(crate) follows: bool,
+    /// It was written to take the place of what its key said, at an instant that lay ahead.
+    pub(crate) ahead: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +93,7 @@ pub(crate) struct Model {
 }
 
 impl Row {
-    fn until(&self) -> Time {
+    pub(super) fn until(&self) -> Time {
         if self.superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Replaced) {
             return Time::MIN;
         }
@@ -136,44 +138,9 @@ impl Row {
 impl Model {
     /// The current row that holds a key, with the place of the holder.
     pub(crate) fn holder_of(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
-        let mut found = self.rows.iter().filter(|(_, row)| row.current(now)).filter_map(|(id, row)| {
-            row.holders.iter().position(|hold| hold.key.as_deref() == Some(key)).map(|at| (*id, at))
-        });
-        let first = found.next();
-        assert_eq!(found.next(), None, "a key belongs to at most one current row");
-        first
-    }
-
-    /// What is to take the place of a row that is seen now: each row, with its own successor and the instant.
-    fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
-        self.rows[&id].superseded.filter(|_| self.rows[&id].visible(now))?;
-        let (mut steps, mut at) = (Vec::new(), id);
-        while let Some(step) = self.step(at, now) {
-            steps.push(step);
-            at = step.1;
-        }
-        Some(steps)
-    }
-
-    fn step(&self, id: MemoryId, now: Time) -> Option<(MemoryId, MemoryId, Time)> {
-        let row = &self.rows[&id];
-        let (by, mode) = row.superseded?;
-        let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced)?;
-        let new = self.successor(by, now)?;
-        let itself = row.valid_to_before.is_some_and(|own| own <= end);
-        let from = self.rows[&new].valid_from.filter(|_| itself);
-        Some((id, new, from.map_or(end, |from| from.max(end))))
-    }
-
-    /// What stands for a row in the world, as long as it has not ended.
-    fn successor(&self, mut id: MemoryId, now: Time) -> Option<MemoryId> {
-        loop {
-            let row = self.rows.get(&id)?;
-            match row.superseded {
-                Some((by, mode)) if mode != SupersedeMode::Replaced => id = by,
-                _ => return Some(id).filter(|_| now < row.until()),
-            }
-        }
+        let found = self.with_key(key, now);
+        assert!(found.len() < 2, "a key belongs to at most one current row");
+        found.first().copied()
     }
 
     /// The row that a key means to a writer: what is true until another takes its place, or else the current one.
@@ -245,6 +212,7 @@ impl Model {
             run: write.run,
             from: None,
             follows: false,
+            ahead: false,
         };
         if let Some(equal) = equal.map(|(id, _)| *id) {
             let row = self.rows.get_mut(&equal).unwrap();
@@ -299,32 +267,27 @@ impl Model {
             return told;
         };
         let before = self.clone();
-        for (later, ..) in steps.iter().skip(1).rev() {
-            self.restore(*later, now, To::Write).unwrap();
-        }
-        self.restore(id, now, To::Write).unwrap();
+        self.bring_back(id, &steps, now);
         let told = self.edit_current(id, through, edit, new, now, None);
         if matches!(told, Told::Conflict | Told::Invalid) {
             *self = before;
             return told;
         }
-        let made = steps.first().map(|(_, by, at)| (new, *by, *at));
-        for (old, by, at) in steps.iter().take(1).copied().chain(made).chain(steps.iter().skip(1).copied()) {
-            let lives = |row: &Row| row.superseded.is_none() && row.expires.is_none_or(|end| end > now);
-            if old != by && self.rows.get(&old).is_some_and(lives) {
-                self.replace((old, by), SupersedeMode::Replaced, Some(None), [now, at]);
-            }
-        }
+        self.replace_again(new, &steps, now);
         told
     }
 
-    /// When a row begins to which a key leads that says another text now.
-    fn led_ahead(&self, id: MemoryId, at: usize, edit: &Edit, now: Time) -> Option<Time> {
-        let row = &self.rows[&id];
-        let says = row.holders[at].follows && edit.text.is_some() && row.superseded.is_none();
-        let begins =
-            row.valid_from.filter(|from| *from > now && edit.valid.0.is_none_or(|given| given < *from));
-        begins.filter(|_| says)
+    /// The current rows with a key, with the place of the holder.
+    pub(super) fn with_key(&self, key: &str, now: Time) -> Vec<(MemoryId, usize)> {
+        let rows = self.rows.iter().filter(|(_, row)| row.current(now));
+        let place = |row: &Row| row.holders.iter().position(|hold| hold.key.as_deref() == Some(key));
+        rows.filter_map(|(id, row)| Some((*id, place(row)?))).collect()
+    }
+
+    /// Whether others than this holder have written the text of a row.
+    pub(crate) fn has_others(&self, id: MemoryId, at: usize) -> bool {
+        let all = self.rows[&id].holders.iter().enumerate();
+        all.into_iter().any(|(other, hold)| other != at && !hold.follows)
     }
 
     fn edit_current(
@@ -351,20 +314,22 @@ impl Model {
         }
         let several = self.rows[&id].holders.len() > 1;
         let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
-        let speak = |at: usize| {
-            let others = self.rows[&id].holders.iter().enumerate().filter(|(other, _)| *other != at);
-            others.into_iter().any(|(_, hold)| !hold.follows)
-        };
-        if let Some(at) = through.filter(|at| speak(*at) && !of_holder) {
+        let others = |at: usize| self.has_others(id, at);
+        if let Some(at) = through.filter(|at| led.is_some() || (others(*at) && !of_holder)) {
             if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
                 return Told::Conflict;
             }
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
-            let mut hold = self.rows.get_mut(&id).unwrap().part(at);
+            // What is to come stays the key's own.
+            let mut hold = match copy.holders[at].follows || led.is_none() {
+                true => self.rows.get_mut(&id).unwrap().part(at),
+                false => copy.holders[at].clone(),
+            };
             copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
             if led.is_some() {
                 (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
+                hold.ahead = false;
             }
             hold.patch(&edit);
             copy.renew(hold, edit, vector);
@@ -388,8 +353,8 @@ impl Model {
             self.replace((id, new), SupersedeMode::Correction, several.then_some(Some(carried)), [now, now]);
             return Told::Revised(id);
         }
-        let taken =
-            self.rows[&id].keys().iter().any(|key| self.holder_of(key, now).is_some_and(|(at, _)| at != id));
+        let holds = |(at, place): &(MemoryId, usize)| *at != id && !self.to_come(*at, *place, now);
+        let taken = self.rows[&id].keys().iter().any(|key| self.with_key(key, now).iter().any(holds));
         let row = self.rows.get_mut(&id).unwrap();
         let before = row.clone();
         row.give(&edit);
@@ -440,7 +405,7 @@ impl Model {
         false
     }
 
-    fn replace(
+    pub(super) fn replace(
         &mut self,
         (old, new): (MemoryId, MemoryId),
         mode: SupersedeMode,
@@ -466,7 +431,8 @@ impl Model {
             holders.into_iter().filter(|hold| moves.is_some_and(|carried| carried != Some(hold.number)))
         {
             let key = hold.key.clone().unwrap_or_default();
-            let taken = self.holder_of(&key, now).is_some_and(|(at, _)| at != new);
+            let holds = |(at, place): &(MemoryId, usize)| *at != new && !self.to_come(*at, *place, now);
+            let taken = self.with_key(&key, now).iter().any(holds);
             if hold.key.is_some() && (own.contains(&key) || taken) {
                 continue;
             }
@@ -518,7 +484,11 @@ impl Model {
         }
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
-            let Some((other, place)) = self.holder_of(&key, now) else { continue };
+            let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
+            // Before a write, what is to come keeps its key.
+            let mut others =
+                others.filter(|(other, place)| to != To::Write || !self.to_come(*other, *place, now));
+            let Some((other, place)) = others.next() else { continue };
             if chain.contains(&other) {
                 self.rows.get_mut(&other).unwrap().holders[place].key = None;
             } else {
@@ -734,6 +704,7 @@ impl Hold {
         }
         self.expiry = edit.expiry.or(self.expiry);
         self.follows &= !edit.says;
+        self.ahead &= edit.valid.0.is_none();
     }
 }
 

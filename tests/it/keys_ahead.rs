@@ -1,0 +1,324 @@
+//! A text that takes the place of what a key says at an instant ahead is the key's own: from the instant on, what the key
+//! shows is what it forgets, corrects and revises (LIFE-6).
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use crate::world::{World, assert_clean, text};
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
+use oubliette::memory::{Expiry, SupersedeMode};
+use oubliette::{Database, Decision, Forget, MemoryId, Patch, Time};
+
+fn texts(world: &World) -> BTreeSet<String> {
+    world.live().iter().map(|id| world.row(id).text).collect()
+}
+
+fn said(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn replace_at(world: &World, new: &str, at: Time) -> MemoryId {
+    let outcome = world.ns.replace(["home"], text(new), SupersedeMode::Replaced, Some(at)).unwrap();
+    assert_eq!(outcome.key.as_deref(), Some("home"));
+    outcome.id
+}
+
+/// A world where Bruges takes the place of Ghent in ten days: the two memories, and the instant.
+fn moving() -> (World, MemoryId, MemoryId, Time) {
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent").key("home")).id;
+    let at = world.ahead("10d");
+    let bruges = replace_at(&world, "Ann lives in Bruges", at);
+    world.advance("1d");
+    assert_eq!((world.row("home").id, world.row("home").also), (ghent, Some(bruges)));
+    world.check();
+    (world, ghent, bruges, at)
+}
+
+/// What a caller does through the key, or to the memory, before the instant comes.
+type Before = fn(&World, MemoryId);
+
+/// Each of them, with what is true until the instant.
+const BEFORE: [(&str, Before, &str); 9] = [
+    ("nothing", |_, _| {}, "Ghent"),
+    ("add", |world, _| drop(world.add(text("Ann lives in Rome").key("home"))), "Rome"),
+    (
+        "update",
+        |world, _| drop(world.ns.update("home", Patch::new().text("Ann lives in Rome")).unwrap()),
+        "Rome",
+    ),
+    (
+        "replace",
+        |world, _| {
+            let rome = text("Ann lives in Rome");
+            drop(world.ns.replace(["home"], rome, SupersedeMode::Replaced, None).unwrap());
+        },
+        "Rome",
+    ),
+    (
+        "supersede",
+        |world, _| {
+            let rome = world.add(text("Ann lives in Rome")).id;
+            world.ns.supersede_all(["home"], rome, SupersedeMode::Replaced, None).unwrap();
+        },
+        "Rome",
+    ),
+    (
+        "replace ahead of it",
+        |world, _| {
+            replace_at(world, "Ann lives in Rome", world.ahead("1h"));
+            world.advance("2h");
+        },
+        "Rome",
+    ),
+    ("pin", |world, _| drop(world.ns.pin("home", true).unwrap()), "Ghent"),
+    ("touch", |world, _| drop(world.ns.touch(["home"], Expiry::Never).unwrap()), "Ghent"),
+    (
+        "writes, and writes again",
+        |world, _| {
+            world.add(text("Ann lives in Oslo").key("home"));
+            world.ns.pin("home", true).unwrap();
+            world.add(text("Ann lives in Rome").key("home"));
+        },
+        "Rome",
+    ),
+];
+
+#[test]
+fn life_6_what_a_key_shows_after_an_instant_ahead_is_what_it_forgets_and_revises() {
+    for (name, before, until) in BEFORE {
+        let world_then = || {
+            let (world, ghent, bruges, at) = moving();
+            before(&world, ghent);
+            assert_eq!(texts(&world), said(&[&format!("Ann lives in {until}")]), "{name}");
+            let row = world.row("home");
+            assert_eq!((row.also, row.valid_to), (Some(bruges), Some(at)), "{name}");
+            world.check();
+            world.set(at.as_millis());
+            assert_eq!((world.row("home").id, world.live()), (bruges, vec![bruges]), "{name}");
+            world.check();
+            (world, bruges)
+        };
+        let (world, bruges) = world_then();
+        world.forget(&["home"]);
+        assert!(world.live().is_empty(), "{name}: {:?}", texts(&world));
+        assert!(world.get(bruges).unwrap().into_memory().is_none(), "{name}");
+        world.check();
+
+        let (world, bruges) = world_then();
+        let ostend = world.add(text("Ann lives in Ostend").key("home"));
+        assert_eq!(ostend.decision, Decision::Revised { old: bruges }, "{name}");
+        assert_eq!((world.live(), world.row("home").id), (vec![ostend.id], ostend.id), "{name}");
+        world.check();
+
+        let (world, _) = world_then();
+        world.ns.update("home", Patch::new().importance(0.9)).unwrap();
+        world.advance("1h");
+        world.ns.contradict("home", None).unwrap();
+        assert!(world.live().is_empty(), "{name}");
+        world.check();
+    }
+}
+
+/// LIFE-6: forgetting the key before the instant forgets what is true, and what was to come.
+#[test]
+fn life_6_a_key_forgets_what_it_says_and_what_it_will_say() {
+    for (name, before, _) in BEFORE {
+        // The memory that an id named belongs to another write.
+        if name == "supersede" {
+            continue;
+        }
+        for keep_history in [false, true] {
+            let (world, ghent, bruges, at) = moving();
+            before(&world, ghent);
+            let names = vec!["home".to_owned()];
+            let what = Forget::Names { names, keep_history, also_merged: true, with_history: false };
+            assert_eq!(world.ns.forget(what).unwrap().forgotten, 1, "{name}");
+            assert!(world.live().is_empty(), "{name}, {keep_history}: {:?}", texts(&world));
+            assert!(world.get(bruges).unwrap().into_memory().is_none(), "{name}");
+            world.check();
+            world.set(at.as_millis());
+            assert!(world.live().is_empty(), "{name}, {keep_history}");
+        }
+    }
+}
+
+/// LIFE-6: several instants ahead, in any order: each text is true in its time, and all are the key's.
+#[test]
+fn life_6_a_key_has_several_texts_to_come() {
+    for order in [["2d", "5d"], ["5d", "2d"]] {
+        let (world, ..) = moving();
+        for wait in order {
+            replace_at(&world, &format!("Ann lives in {wait}"), world.ahead(wait));
+            world.check();
+        }
+        let rome = world.add(text("Ann lives in Rome").key("home")).id;
+        let times = [("1d", "Rome"), ("2d", "2d"), ("3d", "5d"), ("4d", "Bruges")];
+        let mut seen = vec![rome];
+        for (wait, there) in times {
+            world.advance(wait);
+            assert_eq!(texts(&world), said(&[&format!("Ann lives in {there}")]), "{order:?}");
+            seen.push(world.row("home").id);
+            world.check();
+        }
+        world.forget(&["home"]);
+        assert!(seen.iter().all(|id| world.get(id).unwrap().into_memory().is_none()), "{order:?}");
+        world.check();
+    }
+}
+
+/// LIFE-6: the text that comes next is forgotten by its id. What is true still ends at that instant, and the text after it comes.
+#[test]
+fn life_6_a_text_to_come_is_forgotten_and_the_one_after_it_comes() {
+    for write in [false, true] {
+        let (world, ghent, bruges, _) = moving();
+        let rome = replace_at(&world, "Ann lives in Rome", world.ahead("2d"));
+        world.forget_id(rome);
+        let mut said_now = ghent;
+        if write {
+            said_now = world.add(text("Ann lives in Ostend").key("home")).id;
+        }
+        assert_eq!((world.live(), world.row("home").id), (vec![said_now], said_now));
+        world.check();
+        for (wait, live) in [("2d", vec![]), ("7d", vec![bruges])] {
+            world.advance(wait);
+            assert_eq!((world.live(), world.row("home").id), (live, bruges), "{write}");
+            world.check();
+        }
+        world.forget(&["home"]);
+        assert!(world.live().is_empty());
+        world.check();
+    }
+}
+
+/// LIFE-6: where what the key said is gone before the instant, a text under the key is true at once, and what was to come
+/// comes and is still the key's.
+#[test]
+fn life_6_a_text_between_the_end_of_one_and_the_beginning_of_the_next_leaves_the_next() {
+    for gone in ["ended", "forgotten", "contradicted"] {
+        for way in ["add", "update", "replace"] {
+            let (world, ghent, bruges, at) = moving();
+            match gone {
+                "ended" => {
+                    let end = Expiry::After("1h".parse().unwrap());
+                    world.ns.touch(["home"], end).unwrap()[0].as_ref().unwrap();
+                    world.advance("2h");
+                    world.db.maintain().unwrap();
+                }
+                "forgotten" => drop(world.forget_id(ghent)),
+                _ => drop(world.ns.contradict("home", None).unwrap()),
+            }
+            assert!(world.live().is_empty(), "{gone}");
+            let ostend = match way {
+                "add" => world.add(text("Ann lives in Ostend").key("home")),
+                "update" => world.ns.update("home", Patch::new().text("Ann lives in Ostend")).unwrap(),
+                _ => {
+                    let ostend = text("Ann lives in Ostend");
+                    world.ns.replace(["home"], ostend, SupersedeMode::Replaced, None).unwrap()
+                }
+            };
+            assert_eq!(world.live(), [ostend.id], "{gone}, {way}");
+            assert_eq!((world.row("home").id, world.row("home").also), (ostend.id, Some(bruges)));
+            world.check();
+            world.set(at.as_millis());
+            assert_eq!((world.live(), world.row("home").id), (vec![bruges], bruges), "{gone}, {way}");
+            world.forget(&["home"]);
+            assert!(world.live().is_empty(), "{gone}, {way}");
+            world.check();
+        }
+    }
+    // Whoever says when the text begins corrects that text.
+    let (world, ghent, bruges, _) = moving();
+    world.forget_id(ghent);
+    let mut later = Patch::new();
+    later.fields.valid_from = Some(world.ahead("20d")).into();
+    world.ns.update(bruges, later).unwrap();
+    world.add(text("Ann lives in Ostend").key("home"));
+    assert!(world.live().is_empty());
+    world.advance("20d");
+    assert_eq!(texts(&world), said(&["Ann lives in Ostend"]));
+
+    let world = World::new();
+    let mut conference = text("The conference is in Rome").key("conference");
+    conference.fields.valid_from = Some(world.ahead("10d")).into();
+    world.add(conference);
+    world.add(text("The conference is in Oslo").key("conference"));
+    assert!(world.live().is_empty());
+    world.advance("10d");
+    assert_eq!(texts(&world), said(&["The conference is in Oslo"]));
+}
+
+/// LIFE-6, MODEL-8: of two writers of a text one announces another text. The other keeps the old one.
+#[test]
+fn life_6_a_text_to_come_belongs_to_one_of_two_writers() {
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent").key("home")).id;
+    world.add(text("Ann lives in Ghent").key("post"));
+    let at = world.ahead("10d");
+    let bruges = replace_at(&world, "Ann lives in Bruges", at);
+    assert!(world.row("home").id != ghent && world.row("home").also == Some(bruges));
+    world.set(at.as_millis());
+    assert_eq!(texts(&world), said(&["Ann lives in Ghent", "Ann lives in Bruges"]));
+    world.forget(&["home"]);
+    assert_eq!((world.live(), world.row("post").id), (vec![ghent], ghent));
+    world.check();
+}
+
+/// LIFE-6, LIFE-7: taken back, and what an import wrote before the instant undone.
+#[test]
+fn life_7_a_text_to_come_after_restore_and_undo() {
+    // A restoration gives the key to the old text, as after any revision.
+    let (world, ghent, bruges, at) = moving();
+    world.ns.restore("home").unwrap();
+    world.set(at.as_millis());
+    assert_eq!((world.row("home").id, world.live()), (ghent, vec![ghent, bruges]));
+    assert!(world.row(bruges).keys.is_empty());
+    world.check();
+
+    let (world, ghent, bruges, at) = moving();
+    let run = world.start_import();
+    world.import(run, vec![text("Ann lives in Rome").key("home")]);
+    world.ns.undo(run).unwrap();
+    assert_eq!((world.row("home").id, world.row("home").also), (ghent, Some(bruges)));
+    assert_eq!(world.row("home").valid_to, Some(at));
+    world.check();
+    world.set(at.as_millis());
+    assert_eq!(world.live(), [bruges]);
+    let ostend = world.add(text("Ann lives in Ostend").key("home"));
+    assert_eq!((ostend.decision, world.live()), (Decision::Revised { old: bruges }, vec![ostend.id]));
+    world.check();
+}
+
+/// LIFE-6, MODEL-48: a copy by an export of all states does the same before the instant, between, and after.
+#[test]
+fn model_48_a_copy_knows_what_is_to_come() {
+    let copy = |world: &World| {
+        let mut lines = Vec::new();
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+        let snapshot = world.db.snapshot().unwrap();
+        export.write(&snapshot, &mut lines, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        let other: Database = world.builder().open(world.beside("copy.oub")).unwrap();
+        Import::default().run(&other, LineReader::new(lines.as_slice(), "lines"), &mut ()).unwrap();
+        assert_clean(&other);
+        other
+    };
+    let live = |db: &Database, world: &World| -> Vec<String> {
+        let items = db.namespace(world.ns.name()).unwrap().list(&Default::default()).unwrap().items;
+        items.into_iter().map(|memory| memory.text).collect()
+    };
+    for gone in [false, true] {
+        let (world, ghent, _, at) = moving();
+        if gone {
+            world.forget_id(ghent);
+        }
+        let other = copy(&world);
+        let team = other.namespace(world.ns.name()).unwrap();
+        team.add(text("Ann lives in Rome").key("home")).unwrap();
+        assert_eq!(live(&other, &world), ["Ann lives in Rome"], "{gone}");
+        world.set(at.as_millis());
+        assert_eq!(live(&other, &world), ["Ann lives in Bruges"], "{gone}");
+        team.forget("home").unwrap();
+        assert!(live(&other, &world).is_empty(), "{gone}");
+        assert_clean(&other);
+    }
+}

@@ -1,0 +1,129 @@
+//! What is to take the place of a row at an instant ahead, for the reference.
+
+use std::collections::BTreeSet;
+
+use crate::model::reference::{Edit, Hold, Model, Row, To, Told, Write};
+use oubliette::memory::SupersedeMode;
+use oubliette::{MemoryId, Time};
+
+impl Model {
+    /// What is to take the place of a row that is seen now: each row, with its own successor and the instant.
+    pub(super) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
+        self.rows[&id].superseded.filter(|_| self.rows[&id].visible(now))?;
+        let (mut steps, mut at) = (Vec::new(), id);
+        while let Some(step) = self.step(at, now) {
+            steps.push(step);
+            at = step.1;
+        }
+        Some(steps)
+    }
+
+    pub(super) fn step(&self, id: MemoryId, now: Time) -> Option<(MemoryId, MemoryId, Time)> {
+        let row = &self.rows[&id];
+        let (by, mode) = row.superseded?;
+        let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced)?;
+        let (new, itself) = match self.successor(by, now) {
+            Some(new) => (new, row.valid_to_before.is_some_and(|own| own <= end)),
+            // What was to come is gone, but a text of a key of the row can come later.
+            None => {
+                let keys = row.holders.iter().filter_map(|hold| hold.key.as_deref());
+                let mut others = keys.flat_map(|key| self.with_key(key, now));
+                (others.find(|(other, at)| *other != id && self.to_come(*other, *at, now))?.0, true)
+            }
+        };
+        let from = self.rows[&new].valid_from.filter(|_| itself);
+        Some((id, new, from.map_or(end, |from| from.max(end))))
+    }
+
+    /// What stands for a row in the world, as long as it has not ended.
+    pub(super) fn successor(&self, mut id: MemoryId, now: Time) -> Option<MemoryId> {
+        loop {
+            let row = self.rows.get(&id)?;
+            match row.superseded {
+                Some((by, mode)) if mode != SupersedeMode::Replaced => id = by,
+                _ => return Some(id).filter(|_| now < row.until()),
+            }
+        }
+    }
+
+    /// A text that takes the place of what a key says, at an instant ahead. No other writer has the text that is true now.
+    pub(crate) fn replace_key(&mut self, write: &Write, id: MemoryId, [now, at]: [Time; 2]) -> Told {
+        let key = write.key.as_deref().unwrap();
+        let (held, _) = self.meant_by(key, now).unwrap();
+        let before = self.clone();
+        let hold = Hold {
+            number: 0,
+            key: write.key.clone(),
+            count: 1,
+            share: 1,
+            tags: BTreeSet::new(),
+            expiry: None,
+            valid: (Some(at), None),
+            run: None,
+            from: None,
+            follows: false,
+            ahead: true,
+        };
+        let row = Row {
+            agent: self.rows[&held].agent.clone(),
+            text: write.text.clone(),
+            vector: write.vector,
+            holders: vec![hold],
+            reinforcement: 1,
+            valid_from: Some(at),
+            valid_to: None,
+            valid_to_before: None,
+            expires: None,
+            superseded: None,
+        };
+        let (mut old, mut later) = (held, None);
+        if let Some(steps) = self.ahead(held, now) {
+            let passed = steps.iter().take_while(|(.., begins)| *begins <= at).count();
+            old = steps[..passed].last().map_or(held, |(_, by, _)| *by);
+            later = Some(steps[passed..].to_vec()).filter(|rest| passed == 0 || !rest.is_empty());
+        }
+        self.rows.insert(id, row);
+        later.iter().for_each(|later| self.bring_back(old, later, now));
+        if self.supersede(old, id, SupersedeMode::Replaced, [now, at]) == Told::Conflict {
+            *self = before;
+            return Told::Conflict;
+        }
+        later.iter().for_each(|later| self.replace_again(id, later, now));
+        Told::Stored
+    }
+
+    /// A row that is seen now can be changed, and so can those that come later.
+    pub(super) fn bring_back(&mut self, id: MemoryId, steps: &[(MemoryId, MemoryId, Time)], now: Time) {
+        for (later, ..) in steps.iter().skip(1).rev() {
+            self.restore(*later, now, To::Write).unwrap();
+        }
+        self.restore(id, now, To::Write).unwrap();
+    }
+
+    /// What a change has left, and what it made, is replaced once more.
+    pub(super) fn replace_again(&mut self, new: MemoryId, steps: &[(MemoryId, MemoryId, Time)], now: Time) {
+        let made = steps.first().map(|(_, by, at)| (new, *by, *at));
+        for (old, by, at) in steps.iter().take(1).copied().chain(made).chain(steps.iter().skip(1).copied()) {
+            let lives = |row: &Row| row.superseded.is_none() && row.expires.is_none_or(|end| end > now);
+            if old != by && self.rows.get(&old).is_some_and(lives) {
+                self.replace((old, by), SupersedeMode::Replaced, Some(None), [now, at]);
+            }
+        }
+    }
+
+    /// Whether a holder waits to take the place of what its key says.
+    pub(super) fn to_come(&self, id: MemoryId, at: usize, now: Time) -> bool {
+        let row = &self.rows[&id];
+        row.holders[at].ahead && row.valid_from.is_some_and(|from| from > now)
+    }
+
+    /// When a row begins to which a key leads that says another text now.
+    pub(super) fn led_ahead(&self, id: MemoryId, at: usize, edit: &Edit, now: Time) -> Option<Time> {
+        let row = &self.rows[&id];
+        let hold = &row.holders[at];
+        let says = (hold.follows || hold.ahead) && edit.text.is_some() && row.superseded.is_none();
+        let begins =
+            row.valid_from.filter(|from| *from > now && edit.valid.0.is_none_or(|given| given < *from));
+        begins.filter(|_| says)
+    }
+}
