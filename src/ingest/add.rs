@@ -483,7 +483,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // A row that is to take its own place is refused as it is.
         if let Some(number) = number.filter(|_| old != new) {
             let through = old;
-            if let Some(later) = self.ahead_of(old)? {
+            if let Some(later) = self.ahead_beside(old, Some(new))? {
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
             }

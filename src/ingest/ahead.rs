@@ -62,6 +62,11 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// What takes the place of a memory that is true now, if a caller said so.
     pub(super) fn ahead_of(&self, old: MemoryId) -> Result<Option<Ahead>> {
+        self.ahead_beside(old, None)
+    }
+
+    /// The same beside a memory that is about to take a place, and has none yet.
+    pub(super) fn ahead_beside(&self, old: MemoryId, new: Option<MemoryId>) -> Result<Option<Ahead>> {
         let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
             return Ok(None);
         };
@@ -73,7 +78,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut seen = BTreeSet::new();
         let mut at = old;
         while seen.insert(at)
-            && let Some((step, next)) = self.step_from(at, &vitals)?
+            && let Some((step, next)) = self.step_from(at, &vitals, new)?
         {
             ahead.steps.push(step);
             (at, vitals) = (step.new, next);
@@ -87,14 +92,19 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The memory that replaces a row, and its hot part. A damaged row takes nobody's place.
-    fn step_from(&self, old: MemoryId, vitals: &Vitals) -> Result<Option<(Step, Vitals)>> {
+    fn step_from(
+        &self,
+        old: MemoryId,
+        vitals: &Vitals,
+        beside: Option<MemoryId>,
+    ) -> Result<Option<(Step, Vitals)>> {
         let times = &vitals.times;
         let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
         let Some((superseded, end)) = superseded.zip(times.valid_to) else { return Ok(None) };
         let successor = self.ledger.successor(self.ns(), superseded.by, self.now())?;
         let is_gone = successor.is_none();
         // What was to come is gone, but a text of a key of the row can come later.
-        let later = if is_gone { self.to_come_after(old)? } else { None };
+        let later = if is_gone { self.to_come_after(old, beside)? } else { None };
         let Some((new, next)) = successor.or(later) else { return Ok(None) };
         // An end of the row's own may come first. Then the other memory says when it begins.
         let ends_itself = is_gone || times.valid_to_before.is_some_and(|own| own <= end);
@@ -104,12 +114,13 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The memory that one of the keys of a row says at an instant ahead.
-    fn to_come_after(&self, old: MemoryId) -> Result<Option<(MemoryId, Vitals)>> {
+    fn to_come_after(&self, old: MemoryId, beside: Option<MemoryId>) -> Result<Option<(MemoryId, Vitals)>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         for key in self.ledger.readable_holders(ns, old)?.into_iter().filter_map(|holder| holder.key) {
             for (id, number) in tx.holders_of_key(ns, &key)? {
                 let vitals = sound(tx.vitals(ns, id))?.flatten();
-                let current = vitals.filter(|vitals| id != old && vitals.times.is_current(self.now()));
+                let is_other = id != old && beside != Some(id);
+                let current = vitals.filter(|vitals| is_other && vitals.times.is_current(self.now()));
                 if let Some(vitals) = current
                     && self.ledger.is_to_come(ns, id, number, self.now())?
                 {

@@ -191,6 +191,24 @@ fn life_6_a_text_to_come_is_forgotten_and_the_one_after_it_comes() {
     }
 }
 
+/// LIFE-6: another text is announced where the one that was to come has ended before it came.
+#[test]
+fn life_6_another_text_is_announced_in_the_place_of_one_that_has_ended() {
+    let (world, ghent, bruges, at) = moving();
+    let other = world.add(text("Ann lives with Bob")).id;
+    let last = world.add(text("Ann lives alone")).id;
+    world.supersede(other, last, SupersedeMode::Correction, None).unwrap();
+    world.supersede(bruges, other, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(world.row("home").id, ghent);
+    let rome = replace_at(&world, "Ann lives in Rome", at);
+    world.check();
+    world.set(at.as_millis());
+    assert_eq!((world.live(), world.row("home").id), (vec![last, rome], rome));
+    world.forget(&["home"]);
+    assert_eq!(world.live(), [last]);
+    world.check();
+}
+
 /// LIFE-6: where what the key said is gone before the instant, a text under the key is true at once, and what was to come
 /// comes and is still the key's.
 #[test]
