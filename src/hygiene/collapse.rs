@@ -78,8 +78,8 @@ pub(crate) fn plan<R: Rows>(
     let mut report = scan.report();
     let mut groups = Groups::new(policy.collapse.canonical);
     let mut hints = Vec::new();
-    for ((part, ..), shelf) in &scan.shelves {
-        let Some(apart) = shelf.group(*part, &scan, &mut groups, stop) else { return Ok(None) };
+    for (place, shelf) in &scan.shelves {
+        let Some(apart) = shelf.group(place.part, &scan, &mut groups, stop) else { return Ok(None) };
         hints.extend(apart);
     }
     report.protected_skipped = groups.protected;
@@ -125,6 +125,15 @@ enum Seen {
     Operational { signature: String, owner: String, negations: usize },
 }
 
+/// What rows have in common before one of them stands for the others.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    part: PartId,
+    owner: String,
+    /// From when and until when they are true.
+    valid: (Option<Time>, Option<Time>),
+}
+
 /// The walk over the rows.
 struct Scan<'p> {
     field: &'p Field,
@@ -133,8 +142,7 @@ struct Scan<'p> {
     operational: Operational,
     guards: Guards,
     scanned: u64,
-    /// By partition, owner and validity.
-    shelves: BTreeMap<(PartId, String, (Option<Time>, Option<Time>)), Shelf>,
+    shelves: BTreeMap<Place, Shelf>,
 }
 
 impl<'p> Scan<'p> {
@@ -160,7 +168,8 @@ impl<'p> Scan<'p> {
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
         if let Seen::Operational { signature, owner, negations } = seen {
             let valid = (vitals.times.valid_from, vitals.times.valid_to);
-            let shelf = self.shelves.entry((PartId(vitals.place.partition), owner, valid)).or_default();
+            let place = Place { part: PartId(vitals.place.partition), owner, valid };
+            let shelf = self.shelves.entry(place).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
             shelf.rows.push(OperationalRow {

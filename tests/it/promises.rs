@@ -220,7 +220,7 @@ fn life_28_what_counts_messages_goes_with_their_owner() {
     }
     let counts: Vec<_> = world.live().iter().map(|id| world.row(id)).collect();
     let told = |row: &Memory| (row.metadata["user_id"].clone(), row.metadata["dup_count"].clone());
-    let mut counts: Vec<_> = counts.iter().map(|row| told(row)).collect();
+    let mut counts: Vec<_> = counts.iter().map(told).collect();
     counts.sort_by_key(|(owner, _)| owner.to_string());
     assert_eq!(counts, [(json!("ann"), json!(2)), (json!("bob"), json!(2))]);
     world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();

@@ -161,7 +161,7 @@ fn with<'p, const N: usize>(
 mod tests {
     use super::Arguments;
     use clap::{CommandFactory, Parser};
-    use oubliette::{Error, Result};
+    use oubliette::Result;
     use std::path::{Path, PathBuf};
 
     /// The options of a command and of those below it that take a path.
