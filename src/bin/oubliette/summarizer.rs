@@ -119,8 +119,9 @@ impl Leash {
         // A child of another thread may get this end as well. That does no harm: only the other end says anything.
         rustix::io::fcntl_setfd(&watched, rustix::io::FdFlags::empty())?;
         let end = format!("/dev/fd/{}", watched.as_raw_fd());
+        // Two shells deep, the watcher is no child of the command, which may wait for all its children.
         let watch =
-            format!("if [ -e {end} ]; then (read -r _ < {end} || kill -KILL 0) > /dev/null 2>&1 & fi");
+            format!("if [ -e {end} ]; then ( (read -r _ < {end} || kill -KILL 0) > /dev/null 2>&1 & ) fi");
         shell.process_group(0).args(["-c", &format!("{watch}\nexec sh -c \"$1\""), "sh", line]);
         Ok(Leash { held: Some(held), _watched: Some(watched) })
     }

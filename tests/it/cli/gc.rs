@@ -338,6 +338,24 @@ fn a_command_ends_with_the_program_that_asked_it() {
     assert_eq!(live(&sandbox), 3);
 }
 
+/// A command may wait for all its children, and none must be there that it has not started.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_has_no_children_but_its_own() {
+    if !std::path::Path::new("/proc/self/task").join(std::process::id().to_string()).join("children").exists()
+    {
+        return eprintln!("skipped: this kernel does not list the children of a process");
+    }
+    let sandbox = old();
+    let told = tempfile::NamedTempFile::new().unwrap();
+    let path = told.path().display();
+    let command = format!(
+        "cat > /dev/null; read -r kids < /proc/$$/task/$$/children; echo \"$kids.\" >> '{path}'; echo nonsense"
+    );
+    sandbox.run(&["gc", "run", "--summarizer", &command]);
+    assert_eq!(std::fs::read_to_string(told.path()).unwrap(), ".\n.\n");
+}
+
 /// What a command that did its work leaves behind, such as a server that keeps a model in memory, is its own affair.
 #[cfg(unix)]
 #[test]
