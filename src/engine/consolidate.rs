@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::engine::deadline::answered_within;
 use crate::engine::namespace::Namespace;
@@ -14,7 +15,7 @@ use crate::hygiene::{
     Distilled, Field, Judge, PlanInput, Selection, consolidate, refuse_consolidation, to_consolidate,
     to_unite, unite,
 };
-use crate::ingest::{Prepared, prepare};
+use crate::ingest::{IDENTITY_KEYS, Prepared, prepare};
 use crate::model::{Draft, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier};
 use crate::policy::Policy;
 use crate::recall::Got;
@@ -305,10 +306,29 @@ fn accepted(draft: Draft, memories: &[Memory], policy: &Policy, aim: Aim) -> Res
     if draft.text.trim().is_empty() {
         return Err(Error::invalid("text", "must say something", "nothing"));
     }
+    let draft = owned(draft, memories);
     prepare(match aim {
         Aim::Lasting => lasting(draft, memories, policy),
         Aim::United => united(draft, memories),
     })
+}
+
+/// The answer as a memory of whose memories all are, so that it goes where they go.
+fn owned(mut draft: Draft, memories: &[Memory]) -> Draft {
+    let Some((first, others)) = memories.split_first() else { return draft };
+    for key in IDENTITY_KEYS {
+        let of_all = first
+            .metadata
+            .get(key)
+            .filter(|value| others.iter().all(|memory| memory.metadata.get(key) == Some(value)));
+        if let Some(value) = of_all
+            && let Value::Object(metadata) =
+                draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new()))
+        {
+            metadata.insert(key.to_owned(), value.clone());
+        }
+    }
+    draft
 }
 
 /// The answer as a durable memory.

@@ -130,8 +130,8 @@ enum Seen {
 struct Place {
     part: PartId,
     owner: String,
-    /// From when and until when they are true.
-    valid: (Option<Time>, Option<Time>),
+    /// Until when they are true. What is to be true stands with what is.
+    until: Option<Time>,
 }
 
 /// The walk over the rows.
@@ -167,8 +167,8 @@ impl<'p> Scan<'p> {
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
         if let Seen::Operational { signature, owner, negations } = seen {
-            let valid = (vitals.times.valid_from, vitals.times.valid_to);
-            let place = Place { part: PartId(vitals.place.partition), owner, valid };
+            let until = vitals.times.valid_to;
+            let place = Place { part: PartId(vitals.place.partition), owner, until };
             let shelf = self.shelves.entry(place).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);

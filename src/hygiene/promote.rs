@@ -92,7 +92,7 @@ pub(super) fn candidates(field: &Field, rows: &Snapshot, policy: &Policy) -> Res
 /// A short-term memory that was used often enough.
 pub(super) struct Candidate {
     pub(super) vitals: Vitals,
-    content: Content,
+    pub(super) content: Content,
     pub(super) access: Access,
 }
 

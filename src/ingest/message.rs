@@ -426,7 +426,14 @@ impl NamespaceWriter<'_, '_, '_> {
             ..self.event_of(prepared, part, message)
         };
         let (row, aggregate, family) = self.count(message, &found, &id, event)?;
-        let used = self.use_of(first, 1)?;
+        let (vitals, _) = self.ledger.load(self.ns(), first)?;
+        let life = vitals.life().absorbing(message.standing.life);
+        let mut used = self.use_of(first, 1)?;
+        if let Change::Reinforce { expires_at, .. } = &mut used
+            && life.is_promised_end()
+        {
+            *expires_at = life.end;
+        }
         self.apply_entry(Entry { change: used, rule, evidence: evidence.clone() })?;
         let family = Some((found.slice, family));
         let recorded = Recorded { event: id, row, family, aggregate: Some(aggregate), life: None };

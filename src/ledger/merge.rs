@@ -10,15 +10,15 @@ use crate::ledger::change::Merge;
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
 use crate::ledger::raised::raised;
-use crate::ledger::writer::{Context, End, Ledger, Whole, Why};
-use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, RunId, TombstoneReason, Vitals};
+use crate::ledger::writer::{Context, End, Ledger, Whole, Why, Writer};
+use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, while it changes.
 struct Canonical {
     id: MemoryId,
     parts: Parts,
     /// Who has written the row, as [`End`] says it.
-    writer: Option<(Vec<String>, Option<RunId>)>,
+    writer: Option<Writer>,
 }
 
 impl Ledger<'_, '_> {

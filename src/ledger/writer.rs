@@ -94,16 +94,25 @@ pub(crate) struct Whole {
 /// The end of a row's life, and who has written the row.
 pub(crate) struct End {
     pub(super) life: Life,
-    /// What its writers have in common if each has written without a key: tags and run. Nobody can leave the row then and let
-    /// another stay.
-    pub(super) writer: Option<(Vec<String>, Option<RunId>)>,
+    /// Its one writer, if each that has written it has done so without a key. Nobody can leave the row then and let another stay.
+    pub(super) writer: Option<Writer>,
+}
+
+/// Whoever writes without a key, as far as writes tell.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Writer {
+    author_id: Option<String>,
+    tags: Vec<String>,
+    run: Option<RunId>,
 }
 
 impl Whole {
     /// The end of the row.
     pub(crate) fn end(&self) -> End {
-        let first = self.holders.first().map(|first| (first.tags.clone(), first.run));
-        let writer = first.filter(|(tags, run)| {
+        let author_id = self.content.author_id.clone();
+        let writer =
+            self.holders.first().map(|first| Writer { author_id, tags: first.tags.clone(), run: first.run });
+        let writer = writer.filter(|Writer { tags, run, .. }| {
             self.holders.iter().all(|holder| holder.takes_keyless(tags, *run, holder.text.as_deref()))
         });
         End { life: self.vitals.life(), writer }

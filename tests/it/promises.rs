@@ -151,6 +151,25 @@ fn life_56_nothing_is_distilled_from_what_a_caller_lets_end() {
     world.check();
 }
 
+/// What is distilled of the memories of one owner is that owner's.
+#[test]
+fn life_28_what_is_distilled_goes_with_its_owner() {
+    let world = World::new();
+    for size in ["tall", "high"] {
+        world.add(
+            Draft::new(format!("a {size} tree"))
+                .vector(axis(3))
+                .metadata(json!({ "user_id": "bob", "seen": size })),
+        );
+    }
+    let unites: Arc<dyn Summarizer> = Arc::new(Unites);
+    let made = world.ns.consolidate_clusters(&unites).unwrap().created;
+    assert_eq!(world.row(made[0]).metadata, json!({ "user_id": "bob" }));
+    world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
+    assert!(world.live().is_empty());
+    world.check();
+}
+
 const SAID: &str = "Please water the plants in the cellar";
 
 fn message(kind: AuthorKind, author: &str) -> Draft {
@@ -184,13 +203,21 @@ fn life_71_a_message_ends_with_nobody_elses() {
 
 #[test]
 fn life_56_an_author_moves_the_end_of_a_message_by_saying_it_again() {
-    let world = World::new();
-    world.add(until(&world, message(AuthorKind::Bot, "ci"), "8h"));
-    world.advance("1h");
-    let again = world.add(until(&world, message(AuthorKind::Bot, "ci"), "8h"));
-    assert!(matches!(again.decision, Decision::Aggregated { .. }), "{:?}", again.decision);
-    assert_eq!(world.row(again.id).expires_at, Some(world.ahead("8h")));
-    world.check();
+    for kind in [AuthorKind::Bot, AuthorKind::Human] {
+        let world = World::new();
+        world.add(until(&world, message(kind, "ann"), "8h"));
+        world.advance("30m");
+        let again = world.add(until(&world, message(kind, "ann"), "8h"));
+        assert_ne!(again.decision, Decision::Stored, "{kind:?}");
+        assert_eq!(world.row(again.id).expires_at, Some(world.ahead("8h")), "{kind:?}");
+        let sooner = world.add(until(&world, message(kind, "ann"), "1h"));
+        assert_eq!(
+            world.row(sooner.id).expires_at,
+            Some(world.ahead("8h")),
+            "{kind:?}: the later end stands"
+        );
+        world.check();
+    }
 }
 
 #[test]

@@ -119,7 +119,10 @@ impl Graph {
 
 fn told<'g>(nodes: &[&Node], edges: impl Iterator<Item = &'g Edge>) -> Value {
     let entity = |node: &&Node| {
-        let texts: Vec<&str> = node.observations.iter().map(|(text, _)| text.as_str()).collect();
+        // Two memories can say the same, where the text of one was changed.
+        let mut seen = HashSet::new();
+        let texts = node.observations.iter().map(|(text, _)| text.as_str());
+        let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
         json!({ "name": node.name, "entityType": node.sort, "observations": texts })
     };
     let relation = |edge: &Edge| json!({ "from": edge.from, "to": edge.to, "relationType": edge.relation });
