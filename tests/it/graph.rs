@@ -194,10 +194,11 @@ fn an_observation_that_was_changed_stays_beside_its_first_text() {
     let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
     assert_eq!(told.as_array().unwrap().len(), 3, "{told}");
     let milk = world.ns.search("milk").unwrap().hits[0].id;
-    world.ns.update(milk, Patch { text: Some("Ann: likes tea".to_owned()), ..Patch::new() }).unwrap();
+    let again = world.ns.update(milk, Patch { text: Some("Ann: likes tea".to_owned()), ..Patch::new() });
+    let again = again.unwrap().id;
     let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
     assert_eq!(told.as_array().unwrap().len(), 2, "what two memories say is told once: {told}");
-    world.ns.update(milk, Patch { text: Some("Ann: likes milk".to_owned()), ..Patch::new() }).unwrap();
+    world.ns.update(again, Patch { text: Some("Ann: likes milk".to_owned()), ..Patch::new() }).unwrap();
     done(&world, "create_relations", json!({ "relations": [relation("Ann", "likes", "Ann")] }));
     let likes =
         world.ns.search("likes").unwrap().hits.into_iter().find(|hit| hit.text == "Ann likes Ann").unwrap();
