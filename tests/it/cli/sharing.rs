@@ -304,6 +304,13 @@ fn what_was_acknowledged_is_there_once_when_owners_are_killed() {
             let mut kills = 0;
             while !until.load(std::sync::atomic::Ordering::SeqCst) {
                 let owner = Session::begin(sandbox, &["tool"]);
+                // However busy the machine is: somebody has the file before it is counted on that something gets done.
+                for _ in 0..1_000 {
+                    if sandbox.path("m.oub.sock").exists() {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 std::thread::sleep(Duration::from_millis(150 + 37 * (kills % 5)));
                 owner.kill();
                 kills += 1;
@@ -318,9 +325,10 @@ fn what_was_acknowledged_is_there_once_when_owners_are_killed() {
                 let answer = sandbox.run(&["--wait", "30s", "add", &text, "--key", &key]);
                 match answer.code {
                     0 => assert_eq!(answer.document()["decision"], "stored", "{key}"),
-                    // It may have been done; nobody said so.
+                    // It may have been done, and nobody said so; or there was no room in all that time.
                     _ => {
-                        assert_eq!(answer.error().0, "Unavailable", "{answer:?}");
+                        let kind = answer.error().0;
+                        assert!(matches!(kind.as_str(), "Unavailable" | "Locked"), "{answer:?}");
                         continue;
                     }
                 }
@@ -329,10 +337,11 @@ fn what_was_acknowledged_is_there_once_when_owners_are_killed() {
             said
         };
         let clients = [0, 1].map(|client| scope.spawn(move || add(client)));
-        let said = clients.map(|client| client.join().unwrap());
+        let said = clients.map(|client| client.join());
+        // Whatever became of them: the killer must not go on for ever.
         until.store(true, std::sync::atomic::Ordering::SeqCst);
         assert!(killer.join().unwrap() > 1);
-        said.into()
+        said.map(Result::unwrap).into()
     });
     let all = sandbox.document(&["list", "--limit", "10000"]);
     let keys: Vec<&str> =
