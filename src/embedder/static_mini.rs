@@ -51,8 +51,7 @@ pub struct StaticMini {
 struct Model {
     id: String,
     table: Table,
-    /// Made for the first text: a program that opens a database and embeds nothing has no use for the vocabulary, which
-    /// takes longer to read than the rest of an opening.
+    /// Made for the first text: a program that opens a database and embeds nothing has no use for the vocabulary.
     words: OnceLock<Words>,
 }
 

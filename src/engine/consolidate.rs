@@ -15,7 +15,7 @@ use crate::hygiene::{
     Distilled, Field, Judge, PlanInput, Selection, consolidate, refuse_consolidation, to_consolidate,
     to_unite, unite,
 };
-use crate::ingest::{IDENTITY_KEYS, Prepared, prepare};
+use crate::ingest::{Prepared, owner_in, prepare};
 use crate::model::{Draft, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier};
 use crate::policy::Policy;
 use crate::recall::Got;
@@ -313,20 +313,16 @@ fn accepted(draft: Draft, memories: &[Memory], policy: &Policy, aim: Aim) -> Res
     })
 }
 
-/// The answer as a memory of whose memories all are, so that it goes where they go.
+/// The answer as a memory of the owner that all the memories name, so that it goes where they go.
 fn owned(mut draft: Draft, memories: &[Memory]) -> Draft {
     let Some((first, others)) = memories.split_first() else { return draft };
-    for key in IDENTITY_KEYS {
-        let of_all = first
-            .metadata
-            .get(key)
-            .filter(|value| others.iter().all(|memory| memory.metadata.get(key) == Some(value)));
-        if let Some(value) = of_all
-            && let Value::Object(metadata) =
-                draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new()))
-        {
-            metadata.insert(key.to_owned(), value.clone());
-        }
+    let mut owner = owner_in(&first.metadata);
+    owner.retain(|key, value| others.iter().all(|memory| memory.metadata.get(key) == Some(value)));
+    if !owner.is_empty()
+        && let Value::Object(metadata) =
+            draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new()))
+    {
+        metadata.extend(owner);
     }
     draft
 }

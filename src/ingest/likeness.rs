@@ -69,7 +69,12 @@ impl<'a> Likeness<'a> {
     }
 }
 
-/// What the metadata of a memory name as its owner, as text: empty where they name none. Rows of different owners are
+/// What the metadata of a memory name as its owner.
+pub(crate) fn owner_in(metadata: &Value) -> Map<String, Value> {
+    IDENTITY_KEYS.iter().filter_map(|key| Some(((*key).to_owned(), metadata.get(key)?.clone()))).collect()
+}
+
+/// The same as text: empty where they name none. Rows of different owners are
 /// never merged.
 pub(crate) fn owner_of(metadata: &Value) -> String {
     let named = IDENTITY_KEYS.map(|key| metadata.get(key));

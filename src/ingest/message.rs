@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
-use crate::ingest::likeness::{IDENTITY_KEYS, is_verbatim, owner_of};
+use crate::ingest::likeness::{is_verbatim, owner_in, owner_of};
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -528,10 +528,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let family = MemoryId::from_bytes(found.row.family);
         parts.content.family_id = Some(family);
         parts.content.aggregate_id = Some(MemoryId::from_bytes(*aggregate));
-        let named = IDENTITY_KEYS
-            .iter()
-            .filter_map(|key| Some(((*key).to_owned(), content.metadata.get(key)?.clone())));
-        parts.content.metadata = Value::Object(named.chain(statistics(aggregate, numbers)).collect());
+        let mut metadata = owner_in(&content.metadata);
+        metadata.extend(statistics(aggregate, numbers));
+        parts.content.metadata = Value::Object(metadata);
         let vector = if self.policy.agg.embed { self.vector_of(found.first(), &first)? } else { None };
         if vector.is_some() {
             parts.vitals.place.space = first.place.space;

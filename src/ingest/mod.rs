@@ -54,7 +54,7 @@ use crate::vector::UnitVector;
 
 pub(crate) use confidence::grown;
 pub(crate) use forget::ForgetNames;
-pub(crate) use likeness::{IDENTITY_KEYS, Likeness, is_record_of_its_own, owner_of, stands_apart};
+pub(crate) use likeness::{Likeness, is_record_of_its_own, owner_in, owner_of, stands_apart};
 pub(crate) use names::open_namespace;
 pub(crate) use near::Neighbours;
 pub(crate) use probe::text_of_update;

@@ -20,8 +20,7 @@ use crate::ledger::erase::Going;
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Counted, Delta, Evidence, ExpiresBy, Holder, Kind, Life, MemoryId, Op, RuleId, Tombstone,
-    TombstoneReason, Vitals,
+    Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
@@ -178,10 +177,7 @@ impl Ledger<'_, '_> {
         let content = sound(self.tx.content(ns, id))?.flatten();
         // The partition is asked before the index rows go, which may be the last rows that know it.
         let part = self.tx.part_of(ns, id)?.unwrap_or(PartId(0));
-        // Of a row whose end is unknown nothing is left either.
-        let unknown = Life { end: Some(context.now), by: ExpiresBy::Caller };
-        let life = vitals.as_ref().map_or(unknown, Vitals::life);
-        let mut erased = self.part_with(context, id, gone, life)?;
+        let mut erased = self.part_with(context, id, gone, vitals.as_ref().map(Vitals::life))?;
         if let Some(vitals) = &vitals {
             let holders = self.readable_holders(ns, id)?;
             erased.onward = Onward::of(id, vitals, &holders);

@@ -37,11 +37,12 @@ impl Ledger<'_, '_> {
         context: &Context,
         id: MemoryId,
         Going { reason, replaced_by }: Going,
-        life: Life,
+        life: Option<Life>,
     ) -> Result<Erased> {
         let mut erased = self.kin(context.ns, id)?;
-        // An end that a caller set is a promise that nothing of the text is left, as an erasure is.
-        let is_promised = reason == TombstoneReason::Expired && life.is_promised_end();
+        // An end that a caller set is a promise that nothing of the text is left, as an erasure is. Whoever set that of a
+        // damaged row is unknown.
+        let is_promised = reason == TombstoneReason::Expired && life.is_none_or(Life::is_promised_end);
         let is_asked_for = is_asked_for(reason) || is_promised;
         self.leave_queries(context.ns, id, is_asked_for)?;
         if is_asked_for {
@@ -76,7 +77,7 @@ impl Ledger<'_, '_> {
         };
         // Messages are settled while the content still stands, because the content names the aggregate of the
         // memory.
-        let mut erased = self.part_with(context, id, going, whole.vitals.life())?;
+        let mut erased = self.part_with(context, id, going, Some(whole.vitals.life()))?;
         let Whole { vitals, content, holders } = &whole;
         erased.onward = Onward::of(id, vitals, holders);
         self.take_out(context, id, &whole)?;

@@ -1,10 +1,10 @@
 //! Clusters of near memories (LIFE-42 to LIFE-45): what marks them, what goes, what a summarizer makes of them, when a sweeper
-//! looks for them.
+//! looks for them. The threshold of 0.92 is 23.07 degrees.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::world::{World, text};
+use crate::world::{World, at, near};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::gc::{InputPack, Summarizer};
 use oubliette::maintain::{
@@ -15,16 +15,6 @@ use oubliette::policy::Syntax;
 use oubliette::report::{ChainEnd, Op};
 use oubliette::{Draft, Kind, Memory, MemoryId, Result, Scope, State};
 use serde_json::Value;
-
-/// A unit vector at so many degrees in the plane of the first two axes. The threshold of 0.92 is 23.07 degrees.
-fn at(degrees: f64) -> Vec<f32> {
-    let angle = degrees.to_radians();
-    vec![angle.cos() as f32, angle.sin() as f32, 0.0, 0.0]
-}
-
-fn near(say: &str, degrees: f64) -> Draft {
-    text(say).vector(at(degrees))
-}
 
 fn with(policy: &str) -> World {
     let world = World::new();

@@ -1,25 +1,15 @@
 //! A sweep looks for clusters only where something has changed since a look that found nothing to do (LIFE-66).
 
-use crate::world::{World, text};
+use crate::world::{World, at, near, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::exchange::{Import, LineReader};
 use oubliette::faults::Tally;
 use oubliette::maintain::{ClusterReport, MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{Expiry, GoalDraft};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Durability, Patch, Query};
+use oubliette::{Durability, Patch, Query};
 
 const STAGE: &str = "cluster.enabled = true\nsweeper.stages = ['fold', 'cluster']\n";
-
-/// A unit vector at so many degrees in the plane of the first two axes. The threshold of 0.92 is 23.07 degrees.
-fn at(degrees: f64) -> Vec<f32> {
-    let angle = degrees.to_radians();
-    vec![angle.cos() as f32, angle.sin() as f32, 0.0, 0.0]
-}
-
-fn near(say: &str, degrees: f64) -> Draft {
-    text(say).vector(at(degrees))
-}
 
 /// What a sweep tells of the pass.
 fn sweep(world: &World) -> ClusterReport {

@@ -1,22 +1,12 @@
 //! Near vectors, in the write ladder and in the pass `vector-duplicates`, by the vectors of the specification (DEDUP-42 to
-//! DEDUP-48, DEDUP-54, DEDUP-55 step 6).
+//! DEDUP-48, DEDUP-54, DEDUP-55 step 6). The default threshold is 10.12 degrees.
 
-use crate::world::{World, holders, text};
+use crate::world::{World, holders, near};
 use oubliette::maintain::{DedupReport, MaintainOptions, Pass, PassReport};
 use oubliette::memory::Tier;
 use oubliette::policy::{Linkage, Metric, Policy, VectorMatch};
-use oubliette::{Builder, Decision, Draft, Kind, MemoryId, Patch, State, WriteOptions};
+use oubliette::{Builder, Decision, Kind, MemoryId, Patch, State, WriteOptions};
 use serde_json::json;
-
-/// A unit vector at so many degrees in the plane of the first two axes. The default threshold is 10.12 degrees.
-fn at(degrees: f64) -> Vec<f32> {
-    let angle = degrees.to_radians();
-    vec![angle.cos() as f32, angle.sin() as f32, 0.0, 0.0]
-}
-
-fn near(say: &str, degrees: f64) -> Draft {
-    text(say).vector(at(degrees))
-}
 
 fn with(builder: Builder, change: impl FnOnce(&mut Policy)) -> Builder {
     let mut policy = Policy::default();

@@ -230,6 +230,13 @@ impl World {
         self.ns.search(&query).unwrap().hits.iter().map(|hit| hit.id).collect()
     }
 
+    /// Whether some bytes are in the file, once nothing is left in it of what was deleted.
+    pub(crate) fn has_bytes_of(&self, words: &str) -> bool {
+        self.db.compact().unwrap();
+        let file = std::fs::read(self.path()).unwrap();
+        file.windows(words.len()).any(|bytes| bytes == words.as_bytes())
+    }
+
     /// What `check` says about counters, indexes and everything else: nothing.
     pub(crate) fn check(&self) {
         assert_clean(&self.db);
@@ -285,6 +292,17 @@ pub(crate) fn axis(at: usize) -> [f32; DIM] {
     let mut vector = [0.0; DIM];
     vector[at] = 1.0;
     vector
+}
+
+/// A unit vector at so many degrees in the plane of the first two axes.
+pub(crate) fn at(degrees: f64) -> Vec<f32> {
+    let angle = degrees.to_radians();
+    vec![angle.cos() as f32, angle.sin() as f32, 0.0, 0.0]
+}
+
+/// A text with a vector at so many degrees.
+pub(crate) fn near(say: &str, degrees: f64) -> Draft {
+    text(say).vector(at(degrees))
 }
 
 pub(crate) fn text(text: &str) -> Draft {

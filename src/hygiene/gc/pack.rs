@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::error::{Result, sound};
-use crate::ingest::IDENTITY_KEYS;
+use crate::ingest::owner_in;
 use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
 use crate::store::keys;
@@ -127,9 +127,10 @@ pub(crate) struct Shared {
 impl Shared {
     fn of(content: Content) -> Self {
         let Content { tags, channel, thread, session, metadata, .. } = content;
-        let names = IDENTITY_KEYS.iter().chain(&PLACE_NAMES);
-        let named = names.filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone())));
-        Shared { tags, channel, thread, session, metadata: named.collect() }
+        let place =
+            PLACE_NAMES.iter().filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone())));
+        let metadata = owner_in(&metadata).into_iter().chain(place).collect();
+        Shared { tags, channel, thread, session, metadata }
     }
 
     fn keep_of(&mut self, other: &Self) {
