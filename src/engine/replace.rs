@@ -27,7 +27,8 @@ impl Namespace {
     /// and forget what is true now. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
     /// mode `replaced`; none stands for now. Until an instant ahead, the key means the old memory, and what it revises is
-    /// replaced at the instant. Then it means the new one, as if the call had been made at that instant.
+    /// replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
+    /// memory keeps what the draft does not give: tags, metadata, the pin, kind and tier.
     ///
     /// ```
     /// use oubliette::memory::SupersedeMode;

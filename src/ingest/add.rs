@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{expire, given, note_replacement};
+use crate::ingest::fields::{expire, given};
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
@@ -91,9 +91,11 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Step 1: the caller's key.
     pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
-        let key = prepared.checked.key().filter(|_| prepared.replaces_at.is_none());
-        let Some(key) = key else { return Ok(None) };
+        let Some(key) = prepared.checked.key() else { return Ok(None) };
         let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
+        if let Some(at) = prepared.replaces_at {
+            return self.announce(prepared, (id, number), at).map(Some);
+        }
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
         let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
@@ -339,8 +341,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(vector) = &prepared.vector {
             parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
         }
-        let mut holder = Holder { share: parts.vitals.reinforcement_count, ..self.holder_of(draft) };
-        prepared.replaces_at.inspect(|at| note_replacement(&mut holder, *at, self.ledger.secret));
+        let holder = Holder { share: parts.vitals.reinforcement_count, ..self.holder_of(draft) };
         let row = NewRow {
             id,
             holder,
@@ -442,7 +443,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Provenance may name a tombstone, but never an id of which nothing is known.
-    fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
+    pub(super) fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         for source in sources {
             if !tx.has_row(ns, *source)?

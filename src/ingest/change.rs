@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::fields::{expire, given, keep_own};
+use crate::ingest::fields::{expire, given, keep_own, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
-    Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId, Outcome,
-    PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, SupersedeMode, Time, Vitals,
+    Access, Decision, Delta, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId,
+    Outcome, PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, SupersedeMode, Time, Vitals,
     check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
-use crate::text::normal_form;
+use crate::text::{Secret, normal_form};
 use crate::vector::UnitVector;
 
 /// The holders through which a change is written.
@@ -44,6 +44,14 @@ struct Edit {
 }
 
 impl Edit {
+    /// The change gives the text of a draft, and every field that the draft gives.
+    fn says(&mut self, draft: &Draft, secret: &Secret) {
+        self.patch.text = Some(draft.text.clone());
+        self.patch.fields = draft.fields.clone();
+        self.patch.expiry = draft.expiry;
+        self.given = given(&draft.fields, draft.expiry, draft.sources.as_deref(), secret);
+    }
+
     /// Whether the change touches only what a single holder carries: tags and links.
     fn is_of_holder(&self) -> bool {
         self.given.is_empty() && self.vector.is_none() && self.patch.payload.is_none()
@@ -95,10 +103,7 @@ impl NamespaceWriter<'_, '_, '_> {
         } else {
             // New content comes with everything that its write gives, including what the holder had given
             // before.
-            edit.patch.text = Some(draft.text.clone());
-            edit.patch.fields = draft.fields.clone();
-            edit.patch.expiry = draft.expiry;
-            edit.given = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
+            edit.says(draft, self.ledger.secret);
         }
         let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
         let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
@@ -455,6 +460,56 @@ impl NamespaceWriter<'_, '_, '_> {
         let new = row.id;
         self.apply(RuleId::DETACH, Change::Insert(Box::new(row)))?;
         Ok((new, Decision::Stored, RuleId::DETACH))
+    }
+
+    /// Stores what takes the place of what a key says, at an instant ahead. The new row has of the row that is true by then
+    /// what a revision has of the row that it revises.
+    pub(super) fn announce(
+        &mut self,
+        prepared: &Prepared,
+        (mut old, mut number): (MemoryId, u32),
+        at: Time,
+    ) -> Result<Outcome> {
+        let draft = prepared.checked.draft();
+        if let Some(ahead) = self.ahead_of(old)? {
+            let then = ahead.by(at).0;
+            let holders = self.ledger.tx.holders(self.ns(), then)?;
+            if let Some(holder) = holders.iter().find(|holder| holder.key == draft.key) {
+                (old, number) = (then, holder.number);
+            }
+        }
+        let mut holder = self.holder(old, number)?;
+        let mut parts = self.parts_of_row(old)?;
+        if holder.follows || self.has_others(old, number)? {
+            keep_own(&mut parts, &holder, self.ledger.secret);
+        }
+        if parts.vitals.times.expires_at.is_some_and(|end| end <= at) {
+            // An end that comes first is that of the old text alone.
+            holder.fields.retain(|(code, _)| *code != EXPIRY_CODE);
+        }
+        let mut edit = self.edit_of(prepared, &holder);
+        edit.says(draft, self.ledger.secret);
+        let ends = &mut edit.patch.fields.valid_to;
+        if !ends.is_given() {
+            // The end of what is true until then.
+            *ends = Field::Null;
+        }
+        self.check_sources(draft.sources.as_deref().unwrap_or_default())?;
+        let sources = draft.sources.clone().map_or_else(|| self.sources_of(old), Ok)?;
+        parts.vitals.created_at = self.now();
+        let lives_by_tier =
+            edit.patch.expiry.is_none_or(|expiry| expiry == Expiry::Tier) && !holder.gave_expiry();
+        let mut row = NewRow { sources, ..self.row_like(parts, edit, holder)? };
+        row.content.tags.clone_from(&row.holder.tags);
+        if lives_by_tier {
+            // A life that would be over before the beginning is none.
+            let ttl = tier_ttl(row.vitals.tier, &self.policy.ttl);
+            row.vitals.set_life(Life::of_tier(at, ttl));
+        }
+        note_replacement(&mut row.holder, at, self.ledger.secret);
+        let id = row.id;
+        self.apply(RuleId::STORE, Change::Insert(Box::new(row)))?;
+        Ok(self.outcome(prepared, id, Decision::Stored, RuleId::STORE, Evidence::default(), Vec::new()))
     }
 
     fn parts_of_row(&self, id: MemoryId) -> Result<Parts> {

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use crate::world::{World, assert_clean, text};
+use crate::world::{World, assert_clean, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::memory::{Expiry, SupersedeMode};
-use oubliette::{Database, Decision, Forget, MemoryId, Patch, Time};
+use oubliette::memory::{Expiry, SupersedeMode, Tier};
+use oubliette::{Database, Decision, Draft, Forget, MemoryId, Patch, Time};
 
 fn texts(world: &World) -> BTreeSet<String> {
     world.live().iter().map(|id| world.row(id).text).collect()
@@ -118,6 +118,78 @@ fn life_6_what_a_key_shows_after_an_instant_ahead_is_what_it_forgets_and_revises
         assert!(world.live().is_empty(), "{name}");
         world.check();
     }
+}
+
+/// LIFE-6: a text to come keeps what the write under the key gave, as a text does that takes the place at once.
+#[test]
+fn life_6_a_text_to_come_keeps_what_the_key_gave() {
+    let given = || {
+        let mut draft = text("Ann lives in Ghent").key("home").tag("people").agent("planner");
+        draft.fields.metadata = Some(serde_json::json!({"user_id": "ann"}));
+        draft.fields.kind = Some("profile".parse().unwrap());
+        draft.fields.tier = Some(Tier::Episodic);
+        draft.fields.importance = Some(0.9);
+        draft.fields.pinned = Some(true);
+        draft
+    };
+    let shown = |world: &World| {
+        let row = world.row("home");
+        let fields = (row.metadata.clone(), row.kind.clone(), row.tier, row.importance, row.pinned);
+        let rest = (row.tags.clone(), row.partition.clone(), row.valid_from, row.valid_to, row.confidence);
+        (row.text.clone(), fields, rest, row.expires_at)
+    };
+    let first: [(&str, Option<Expiry>); 4] = [
+        ("the end of its tier", None),
+        ("no end", Some(Expiry::Never)),
+        ("an end after the instant", Some(Expiry::After(span("20d")))),
+        ("an end before the instant", Some(Expiry::After(span("5d")))),
+    ];
+    for (name, expiry) in first {
+        let (ahead, then) = (World::new(), World::new());
+        let at = ahead.ahead("10d");
+        for world in [&ahead, &then] {
+            world.add(Draft { expiry, ..given() });
+        }
+        replace_at(&ahead, "Ann lives in Bruges", at);
+        ahead.check();
+        then.set(at.as_millis());
+        if name == "an end before the instant" {
+            // By then the key is free, and the owner is known to the one that was announced.
+            ahead.set(at.as_millis());
+            let row = ahead.row("home");
+            assert_eq!(
+                (row.tags, row.expires_at, row.tier),
+                (vec!["people".to_owned(), "pinned".to_owned()], Some(at.plus(span("30d"))), Tier::Episodic)
+            );
+            continue;
+        }
+        then.ns.replace(["home"], text("Ann lives in Bruges"), SupersedeMode::Replaced, Some(at)).unwrap();
+        ahead.set(at.as_millis());
+        assert_eq!(shown(&ahead), shown(&then), "{name}");
+        ahead.check();
+        // With the version before it.
+        assert_eq!(ahead.forget_tag("people").forgotten, 2, "{name}");
+        assert!(ahead.live().is_empty(), "{name}");
+    }
+}
+
+/// LIFE-6: a text that is to come after another one keeps what that one was given.
+#[test]
+fn life_6_a_text_to_come_keeps_what_the_one_before_it_was_given() {
+    let world = World::new();
+    world.add(text("Ann lives in Ghent").key("home").tag("people"));
+    let bruges = text("Ann lives in Bruges").tag("coast");
+    let (soon, late) = (world.ahead("5d"), world.ahead("10d"));
+    world.ns.replace(["home"], bruges, SupersedeMode::Replaced, Some(soon)).unwrap();
+    replace_at(&world, "Ann lives in Ostend", late);
+    world.set(soon.as_millis());
+    assert_eq!(world.row("home").tags, ["coast"]);
+    world.set(late.as_millis());
+    assert_eq!(
+        (world.row("home").text.as_str(), world.row("home").tags),
+        ("Ann lives in Ostend", vec!["coast".to_owned()])
+    );
+    world.check();
 }
 
 /// LIFE-6: forgetting the key before the instant forgets what is true, and what was to come.

@@ -1,7 +1,5 @@
 //! What is to take the place of a row at an instant ahead, for the reference.
 
-use std::collections::BTreeSet;
-
 use crate::model::reference::{Edit, Hold, Model, Row, To, Told, Write};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
@@ -51,37 +49,43 @@ impl Model {
         let key = write.key.as_deref().unwrap();
         let (held, _) = self.meant_by(key, now).unwrap();
         let before = self.clone();
-        let hold = Hold {
-            number: 0,
-            key: write.key.clone(),
-            count: 1,
-            share: 1,
-            tags: BTreeSet::new(),
-            expiry: None,
-            valid: (Some(at), None),
-            run: None,
-            from: None,
-            follows: false,
-            ahead: true,
-        };
-        let row = Row {
-            agent: self.rows[&held].agent.clone(),
-            text: write.text.clone(),
-            vector: write.vector,
-            holders: vec![hold],
-            reinforcement: 1,
-            valid_from: Some(at),
-            valid_to: None,
-            valid_to_before: None,
-            expires: None,
-            superseded: None,
-        };
         let (mut old, mut later) = (held, None);
         if let Some(steps) = self.ahead(held, now) {
             let passed = steps.iter().take_while(|(.., begins)| *begins <= at).count();
             old = steps[..passed].last().map_or(held, |(_, by, _)| *by);
             later = Some(steps[passed..].to_vec()).filter(|rest| passed == 0 || !rest.is_empty());
         }
+        // What the write under the key gave stays, but for an end that comes before the new text begins.
+        let like = |id: MemoryId| {
+            let row = &self.rows[&id];
+            let hold = row.holders.iter().find(|hold| hold.key == write.key)?;
+            Some((row.expires.filter(|end| hold.expiry.is_some() && *end > at), hold.clone()))
+        };
+        let (expires, was) = like(old).or_else(|| like(held)).unwrap();
+        let hold = Hold {
+            number: 0,
+            count: was.count,
+            share: was.share,
+            expiry: was.expiry.filter(|_| expires.is_some()),
+            valid: (Some(at), None),
+            run: None,
+            from: None,
+            follows: false,
+            ahead: true,
+            ..was
+        };
+        let row = Row {
+            agent: self.rows[&held].agent.clone(),
+            text: write.text.clone(),
+            vector: write.vector,
+            reinforcement: hold.share.max(1),
+            holders: vec![hold],
+            valid_from: Some(at),
+            valid_to: None,
+            valid_to_before: None,
+            expires,
+            superseded: None,
+        };
         self.rows.insert(id, row);
         later.iter().for_each(|later| self.bring_back(old, later, now));
         if self.supersede(old, id, SupersedeMode::Replaced, [now, at]) == Told::Conflict {
