@@ -39,7 +39,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The name of a tool by the name that a client has for it.
-fn tool(name: &str) -> Option<&'static str> {
+pub(super) fn tool(name: &str) -> Option<&'static str> {
     known_names().find(|own| plain(own) == name)
 }
 

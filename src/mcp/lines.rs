@@ -1,6 +1,7 @@
 //! Messages as lines of JSON, read strictly and written in turn.
 //!
-//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read.
+//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request that
+//! comes after a write waits for it.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::limits::LINE_BYTES_MAX;
 use crate::mcp::message;
+use crate::mcp::turns::Turns;
 
 /// Lines that wait to be written. While there are so many, no message is read.
 const WAITING: usize = 256;
@@ -28,6 +30,10 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// Whether the line is past its bound, and only its end is looked for.
     too_long: bool,
+    /// Whether the last line was read.
+    has_ended: bool,
+    /// Requests that wait for the answer to an earlier one.
+    turns: Turns,
     /// None once it is closed.
     write: Option<mpsc::Sender<String>>,
     /// The task that writes.
@@ -51,6 +57,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             read: BufReader::new(read),
             line: Vec::new(),
             too_long: false,
+            has_ended: false,
+            turns: Turns::default(),
             write: Some(sender),
             writer: Some(writer),
         }
@@ -90,6 +98,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<()>> + Send + 'static {
+        self.turns.answered(&item);
         let sender = self.write.clone();
         async move {
             let line = serde_json::to_string(&item)?;
@@ -101,11 +110,28 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let sender = self.write.clone()?;
         loop {
+            if let Some(message) = self.turns.next() {
+                return Some(message);
+            }
+            if self.turns.is_full() || (self.has_ended && !self.turns.is_empty()) {
+                // The answer that is waited for ends this read, and the next one finds what has its turn.
+                return std::future::pending().await;
+            }
             // Room for an answer, before there is anything to answer.
             let room = sender.reserve().await.ok()?;
-            let answer = match self.next().await? {
+            let Some(line) = self.next().await else {
+                if self.turns.is_empty() {
+                    return None;
+                }
+                self.has_ended = true;
+                continue;
+            };
+            let answer = match line {
                 Ok(line) => match message::read(&line) {
-                    Ok(Some(message)) => return Some(message),
+                    Ok(Some(message)) => match self.turns.arrived(message) {
+                        Some(message) => return Some(message),
+                        None => continue,
+                    },
                     Ok(None) => continue,
                     Err(answer) => answer,
                 },

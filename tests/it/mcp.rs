@@ -550,6 +550,49 @@ fn what_was_asked_before_the_end_is_answered() {
     assert_eq!(world.live().len(), 1);
 }
 
+/// A client may send a correction before the first text is answered, and search for what it has just written.
+#[test]
+fn what_is_sent_without_waiting_is_done_in_its_order() {
+    for round in 0..10 {
+        let world = world();
+        run(async {
+            let mut raw = Raw::new(&world).await;
+            let texts = (1..=8).map(|n| format!(r#"{{"key":"port","text":"The port is {n}"}}"#));
+            let mut lines: Vec<String> =
+                (1..).zip(texts).map(|(id, text)| request(id, "add_memory", &text)).collect();
+            lines.push(request(9, "search_memories", r#"{"query":"port"}"#));
+            lines.push(request(10, "no_such_tool", "{}"));
+            lines.push(request(11, "update_memory", r#"{"id":"port","text":7}"#));
+            lines.push(request(12, "forget_memory", r#"{"id":"port","dry_run":false}"#));
+            lines.push(r#"{"jsonrpc":"2.0","id":13,"method":"ping"}"#.to_owned());
+            lines.push(request(14, "list_memories", "{}"));
+            raw.say(&lines.join("\n")).await;
+            let mut told = std::collections::BTreeMap::new();
+            while told.len() < lines.len() {
+                let answer = raw.hear().await;
+                told.insert(answer["id"].as_u64().unwrap(), answer);
+            }
+            let hits = &told[&9]["result"]["structuredContent"];
+            assert!(hits.to_string().contains("The port is 8"), "{round}: {hits}");
+            assert!(!told[&14].to_string().contains("The port is"), "{round}: {}", told[&14]);
+        });
+    }
+}
+
+/// A write that is cancelled gets no answer, and none is waited for.
+#[test]
+fn a_cancelled_write_is_not_waited_for() {
+    let world = world();
+    run(async {
+        let mut raw = Raw::new(&world).await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}"#;
+        let add = |id: u64| request(id, "add_memory", &format!(r#"{{"text":"Note {id}"}}"#));
+        raw.say(&[&add(1), cancel, &add(2)].join("\n")).await;
+        while raw.hear().await["id"] != 2 {}
+    });
+}
+
 /// A world with so many memories whose life is over.
 fn over(count: usize) -> World {
     let world = world();
