@@ -25,6 +25,8 @@ closed_set! {
         Names = 3, "names";
         /// No word of one text has its opposite in the other.
         Opposites = 4, "opposites";
+        /// The words that each text has once stand in the same order in both.
+        Order = 5, "order";
     }
 }
 
@@ -49,6 +51,7 @@ pub struct Profile {
     negations: usize,
     vocabulary: Vocabulary,
     opposites: Vec<(usize, u8)>,
+    order: Vec<String>,
 }
 
 /// Numbers and ids, as often as they occur, and dates, each once; sorted, one on each line.
@@ -99,6 +102,7 @@ impl Guards {
                 let sides = |text| self.opposites(&self.vocabulary(text).words);
                 !opposed(&sides(a), &sides(b))
             }
+            Guard::Order => in_one_order(&self.order(a), &self.order(b)),
         }
     }
 
@@ -114,6 +118,7 @@ impl Guards {
             figures: self.figures(text),
             negations: self.negations(text),
             opposites: self.opposites(&vocabulary.words),
+            order: self.order(text),
             vocabulary,
         }
     }
@@ -178,6 +183,15 @@ impl Guards {
         Vocabulary { words: all, names, caseless: is_mostly_caseless(&text) }
     }
 
+    /// The lowercase words that a text has once, stopwords aside, in their order.
+    fn order(&self, text: &str) -> Vec<String> {
+        let text = lowered(text);
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        words(&text).for_each(|word| *times.entry(word).or_default() += 1);
+        let once = |word: &&str| times.get(word) == Some(&1) && !self.stopwords.contains(word);
+        words(&text).filter(once).map(str::to_owned).collect()
+    }
+
     /// Whether names agree. If one of the texts is mostly caseless, its names cannot be recognised, and the
     /// sets of all words are compared. Words then end at spaces and punctuation. So in a script without
     /// spaces a clause is one word, and a change in it keeps the texts apart.
@@ -220,8 +234,16 @@ impl Profile {
             Guard::Negation => self.negations == other.negations,
             Guard::Names => guards.names_agree(&self.vocabulary, &other.vocabulary),
             Guard::Opposites => !opposed(&self.opposites, &other.opposites),
+            Guard::Order => in_one_order(&self.order, &other.order),
         }
     }
+}
+
+/// Whether the words of both texts come in the same order. Who owes whom is in the order alone, and an embedder that takes
+/// the mean of the words does not see it.
+fn in_one_order(a: &[String], b: &[String]) -> bool {
+    let there: HashMap<&str, usize> = b.iter().enumerate().map(|(at, word)| (word.as_str(), at)).collect();
+    a.iter().filter_map(|word| there.get(word.as_str())).is_sorted()
 }
 
 /// Whether one text takes a side of a pair and the other text its opposite. Texts that both take both sides
