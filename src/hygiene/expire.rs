@@ -16,7 +16,8 @@ use crate::hygiene::plan::Stop;
 use crate::hygiene::told::{PassReport, details, is_zero};
 use crate::ledger::{Change, Context, Entry, Folded, Ledger};
 use crate::model::{
-    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Time, TombstoneReason, Vitals,
+    Actor, ExpiresBy, Kind, MemoryId, NamespaceName, Pass, RuleId, RunId, SupersedeMode, Time,
+    TombstoneReason, Vitals,
 };
 use crate::policy::Policy;
 use crate::store::control::NamespaceRow;
@@ -85,9 +86,11 @@ fn ended_at(rows: &Snapshot, ns: NsId, until: Time, protected: bool) -> Result<V
     Ok(ended)
 }
 
-/// Whether the life of a memory was over at `until`, and no protection keeps the memory.
+/// Whether the life of a memory was over at `until`, and no protection keeps the memory. In limbo only an end that a
+/// caller set comes before the horizon.
 fn is_over(vitals: &Vitals, until: Time) -> bool {
-    vitals.times.removed_at.is_none() && vitals.times.is_expired(until) && !vitals.is_protected()
+    let is_kept = vitals.times.removed_at.is_some() && !vitals.life().is_promised_end();
+    !is_kept && vitals.times.is_expired(until) && !vitals.is_protected()
 }
 
 /// Memories that have gone.
@@ -262,7 +265,8 @@ fn waits(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, vitals: &Vita
     Ok(ledger.is_whole(context.ns, id)? && ledger.has_its_vector(context.ns, vitals)?)
 }
 
-/// Erases a memory whose life is over, and raises the purge horizons of its namespace.
+/// Erases a memory whose life is over, and raises the purge horizons of its namespace. Where a caller set the end of what counts
+/// messages, the first message goes as well: it says the same.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -273,8 +277,17 @@ pub(crate) fn erase_ended(
     id: MemoryId,
     vitals: &Vitals,
 ) -> Result<()> {
-    let change = Change::Remove { id, reason: TombstoneReason::Expired, replaced_by: None };
-    ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Expire), change))?;
-    row.raise_horizons(&vitals.times);
+    let counts = vitals.kind_code == Kind::Aggregate.code() && vitals.life().is_promised_end();
+    let mut ended = vec![(id, vitals.times)];
+    while let Some((id, times)) = ended.pop() {
+        let change = Change::Remove { id, reason: TombstoneReason::Expired, replaced_by: None };
+        let applied = ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Expire), change))?;
+        row.raise_horizons(&times);
+        let before = applied.erased.iter().flat_map(|erased| &erased.predecessors);
+        for (first, _) in before.filter(|(_, mode)| counts && *mode == SupersedeMode::Aggregate) {
+            let vitals = sound(ledger.tx.vitals(context.ns, *first))?.flatten();
+            ended.extend(vitals.map(|vitals| (*first, vitals.times)));
+        }
+    }
     Ok(())
 }

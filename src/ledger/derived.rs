@@ -132,8 +132,10 @@ pub(crate) fn index_rows(
     }
     if vitals.times.removed_at.is_some() {
         // A row in limbo is found only by its name, in listings that ask for limbo, and from the row that
-        // took its place.
+        // took its place. An end that a caller set is kept there too.
         rows.extend(vitals.times.superseded_by().map(IndexRow::Superseded));
+        let promised = vitals.times.expires_at.filter(|_| vitals.life().is_promised_end());
+        rows.extend(promised.map(|at| IndexRow::Ended(vitals.is_protected(), at)));
         return rows;
     }
     if let Some(at) = next_due(&vitals.times, vitals.place.counted) {

@@ -166,14 +166,18 @@ impl Ledger<'_, '_> {
         let mut applied = Applied::default();
         let mut vitals = before.clone();
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
-        if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
-            self.take_transfer(context, id, superseded.by, limbo.transferred)?;
+        let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
+        if let Some(by) = superseder {
+            self.take_transfer(context, id, by, limbo.transferred)?;
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
-            applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
-            said = self.said_since(context, id)?;
-            keys_taken = self.reclaim_keys(context, id, &[superseded.by].into(), &said, RestoreTo::Undo)?;
+            applied.erased = self.give_back(context, by, id, Beyond::All, &why)?;
             vitals.times.superseded = None;
+        }
+        if vitals.times.superseded.is_none() {
+            said = self.said_since(context, id)?;
+            let superseders = superseder.into_iter().collect();
+            keys_taken = self.reclaim_keys(context, id, &superseders, &said, RestoreTo::Undo)?;
         }
         vitals.times.removed_at = None;
         if limbo.reason == TombstoneReason::Expired {
@@ -201,7 +205,6 @@ impl Ledger<'_, '_> {
                 self.join_sources(ns, id, &[source])?;
             }
         }
-        let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
         self.lead_back(ns, id, superseder, &limbo.links)?;
         if let Some(tombstone) = self.tx.tombstone(ns, id)? {
             truth(self.tx).delete_tombstone(ns, &tombstone)?;

@@ -128,3 +128,21 @@ fn v302_a_large_overflow_takes_several_sweeps() {
     assert_eq!((rest.changed, rest.left, rest.budget_exhausted), (463, 0, false));
     assert_eq!(world.live().len(), 100);
 }
+
+/// MODEL-33: a key that was taken meanwhile stays where it is, whichever pass had removed the memory.
+#[test]
+fn model_33_a_key_that_was_written_again_has_one_memory_after_undo() {
+    for words in ["w0", "w0 anew"] {
+        let world = capped(1);
+        let [first, ..] = four(&world, [""; 4]);
+        let (.., run) = live(&world);
+        assert!(!world.is_live(first));
+        world.advance("1h");
+        let again = world.add(text(words).key("k0")).id;
+        let undone = world.ns.undo(run.unwrap()).unwrap();
+        assert!(undone.lost.len() == 1 && undone.lost[0].contains("key k0"), "{words}: {:?}", undone.lost);
+        assert_eq!(world.row("k0").id, again, "{words}");
+        assert!(!world.is_live(first), "{words}: its writer says something else");
+        world.check();
+    }
+}
