@@ -217,6 +217,8 @@ impl NamespaceWriter<'_, '_, '_> {
     fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
         let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
         let before = before.filter(|row| (row.author, &*row.normalizer) == (message.author.code(), MSG_ID));
+        let goes_on = before.as_ref().map_or(Ok(false), |row| self.goes_on(row, message, part))?;
+        let before = before.filter(|_| goes_on);
         Ok(FamilyRow {
             family: before.map_or_else(|| *self.next_id().as_bytes(), |row| row.family),
             part: part.0,
@@ -233,6 +235,23 @@ impl NamespaceWriter<'_, '_, '_> {
             aggregate: None,
             count: 1,
         })
+    }
+
+    /// Whether a family goes on with a message that none of its slices takes in. Messages of two owners, tiers or validities
+    /// are of two families, and a family of a bot has one slice in a slice of time.
+    fn goes_on(&self, family: &FamilyRow, message: &Message, part: PartId) -> Result<bool> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        if message.author == AuthorKind::Bot {
+            let slice = self.slice_of(message.at);
+            let beside = tx.families_of_key(ns, part, &message.dup_key, slice.from, Some(slice.to))?;
+            if beside.iter().any(|(_, other)| other.family == family.family) {
+                return Ok(false);
+            }
+        }
+        // What is gone stood for no more than the text.
+        let first = sound(self.ledger.load_there(ns, MemoryId::from_bytes(family.first_memory)))?.flatten();
+        Ok(first
+            .is_none_or(|(vitals, content)| Standing::of(&vitals, &content, None).takes(&message.standing)))
     }
 
     /// The event of a message, not yet linked to anything.

@@ -279,11 +279,18 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// The messages that go where a memory goes: those of its aggregate if it stands for one, and those that belong to no
-    /// aggregate and became or reinforced the memory.
+    /// The messages that go where a memory goes: those of its aggregate if it stands for one, and those that became or
+    /// reinforced the memory and are counted by no other memory.
     fn messages_with(&self, ns: NsId, id: MemoryId) -> Result<BTreeMap<Id, EventRow>> {
         let mut all = self.members(ns, id.as_bytes())?;
+        let counted: BTreeSet<Id> = all.values().filter_map(|row| row.aggregate).collect();
         all.retain(|_, row| row.aggregate.is_none());
+        for aggregate in counted {
+            // What counts the repeats of a person has no memory of its own.
+            if self.tx.aggregate(ns, &aggregate)?.is_some_and(|row| row.memory.is_none()) {
+                all.append(&mut self.members(ns, &aggregate)?);
+            }
+        }
         if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
             all.append(&mut self.members(ns, &aggregate)?);
         }

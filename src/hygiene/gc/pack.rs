@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::error::{Result, sound};
-use crate::ingest::owner_in;
+use crate::ingest::{owner_in, owner_of};
 use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
 use crate::store::keys;
@@ -40,7 +40,12 @@ pub(crate) fn pack<R: MessageRows>(
             known.insert(aggregate);
             aggregates.push(statistics(aggregate, row));
         }
-        days.insert((vitals.place.partition, content.channel.clone(), day_of(vitals.created_at)));
+        days.insert(Day {
+            part: vitals.place.partition,
+            owner: owner_of(&content.metadata),
+            channel: content.channel.clone(),
+            begin: day_of(vitals.created_at),
+        });
         sources.push(PackSource {
             id: id.to_string(),
             ts: vitals.happened_at.unwrap_or(vitals.created_at).as_millis(),
@@ -65,16 +70,26 @@ fn day_of(at: Time) -> Time {
     Time::from_millis(at.as_millis().div_euclid(day) * day)
 }
 
-/// Adds the numbers of the other families of repeated messages of some partitions, channels and days.
+/// The messages of one owner in a channel on a UTC day.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Day {
+    part: u32,
+    owner: String,
+    channel: Option<String>,
+    begin: Time,
+}
+
+/// Adds the numbers of the other families of repeated messages of some days. What a summary must not be made of is not shown
+/// either: the writer could take its words.
 fn beside<R: MessageRows>(
     rows: &R,
     ns: NsId,
-    days: BTreeSet<(u32, Option<String>, Time)>,
+    days: BTreeSet<Day>,
     mut known: BTreeSet<MemoryId>,
     aggregates: &mut Vec<PackAggregate>,
 ) -> Result<()> {
     let mut left = ROWS_BESIDE_MAX;
-    for (part, channel, day) in days {
+    for Day { part, owner, channel, begin: day } in days {
         let part = PartId(part);
         let from = keys::by_time(ns, part, day, MemoryId::from_bytes([0; 16]));
         let end = keys::by_time(ns, part, day.plus(Span::from_days(1)), MemoryId::from_bytes([0; 16]));
@@ -87,12 +102,17 @@ fn beside<R: MessageRows>(
             }
             let vitals = sound(rows.vitals(ns, id))?.flatten();
             let stays = |vitals: &Vitals| {
-                vitals.kind_code == Kind::Aggregate.code() && vitals.times.removed_at.is_none()
+                vitals.kind_code == Kind::Aggregate.code()
+                    && vitals.times.removed_at.is_none()
+                    && !vitals.life().is_promised_end()
+                    && vitals.times.valid_to.is_none()
             };
             if !vitals.as_ref().is_some_and(stays) {
                 continue;
             }
-            let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.channel == channel);
+            let content = sound(rows.content(ns, id))?.flatten();
+            let content =
+                content.filter(|content| content.channel == channel && owner_of(&content.metadata) == owner);
             let Some(id) = content.and_then(|content| content.aggregate_id) else { continue };
             if known.insert(id) {
                 let row = sound(rows.aggregate(ns, id.as_bytes()))?.flatten();
