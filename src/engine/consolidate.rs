@@ -16,7 +16,7 @@ use crate::hygiene::{
     to_unite, unite,
 };
 use crate::ingest::{Prepared, owner_in, prepare};
-use crate::model::{Draft, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier};
+use crate::model::{Draft, Field as Given, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier};
 use crate::policy::Policy;
 use crate::recall::Got;
 use crate::store::NsId;
@@ -313,9 +313,17 @@ fn accepted(draft: Draft, memories: &[Memory], policy: &Policy, aim: Aim) -> Res
     })
 }
 
-/// The answer as a memory of the owner that all the memories name, so that it goes where they go.
+/// The answer as a memory of the owner that all the memories name, so that it goes where they go. It is true no longer than the
+/// memories are, which are all true at the same times.
 fn owned(mut draft: Draft, memories: &[Memory]) -> Draft {
     let Some((first, others)) = memories.split_first() else { return draft };
+    for (given, of_all) in
+        [(&mut draft.fields.valid_from, first.valid_from), (&mut draft.fields.valid_to, first.valid_to)]
+    {
+        if !given.is_given() {
+            *given = Given::from(of_all);
+        }
+    }
     let mut owner = owner_in(&first.metadata);
     owner.retain(|key, value| others.iter().all(|memory| memory.metadata.get(key) == Some(value)));
     if !owner.is_empty()

@@ -130,7 +130,9 @@ enum Seen {
 struct Place {
     part: PartId,
     owner: String,
-    /// Until when they are true. What is to be true stands with what is.
+    /// From when they are true, if that is to come. What is true stands for what is true.
+    from: Option<Time>,
+    /// Until when they are true.
     until: Option<Time>,
 }
 
@@ -167,8 +169,9 @@ impl<'p> Scan<'p> {
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
         if let Seen::Operational { signature, owner, negations } = seen {
+            let from = vitals.times.valid_from.filter(|from| *from > self.field.now);
             let until = vitals.times.valid_to;
-            let place = Place { part: PartId(vitals.place.partition), owner, until };
+            let place = Place { part: PartId(vitals.place.partition), owner, from, until };
             let shelf = self.shelves.entry(place).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);

@@ -16,21 +16,23 @@ use crate::policy::Policy;
 use crate::store::{Rows, Snapshot};
 
 /// The short-term memories that were used often enough, that no consolidation has looked at, and whose end no caller set: those of
-/// one partition and owner together, at most `promote.batch` at a time.
+/// one partition, owner and validity together, at most `promote.batch` at a time.
 ///
 /// # Errors
 /// `Corrupted`, except for damaged rows, which are left out.
 pub(crate) fn to_consolidate(field: &Field, rows: &Snapshot, policy: &Policy) -> Result<Vec<Vec<MemoryId>>> {
-    let mut by_owner: BTreeMap<(u32, String), Vec<MemoryId>> = BTreeMap::new();
+    let mut alike: BTreeMap<_, Vec<MemoryId>> = BTreeMap::new();
     for id in candidates(field, rows, policy)? {
         let Some(candidate) = read(field, rows, policy, id)? else { continue };
         if candidate.access.last_consolidated_at.is_none() && !candidate.vitals.life().is_promised_end() {
             let owner = owner_of(&candidate.content.metadata);
-            by_owner.entry((candidate.vitals.place.partition, owner)).or_default().push(id);
+            let times = &candidate.vitals.times;
+            let place = (candidate.vitals.place.partition, owner, times.valid_from, times.valid_to);
+            alike.entry(place).or_default().push(id);
         }
     }
     let batch = policy.promote.batch as usize;
-    Ok(by_owner.values().flat_map(|ids| ids.chunks(batch)).map(<[MemoryId]>::to_vec).collect())
+    Ok(alike.values().flat_map(|ids| ids.chunks(batch)).map(<[MemoryId]>::to_vec).collect())
 }
 
 /// The clusters of which one memory may be made: their members but those that are pinned or locked, or whose end a caller set, at

@@ -271,8 +271,8 @@ impl NamespaceWriter<'_, '_, '_> {
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// What was made from forgotten memories and stays may still tell of them. A summary says how many of its sources were
-    /// forgotten, or goes to limbo, as the policy wants.
+    /// What was made from forgotten memories and stays may still tell of them. It says how many of its sources were
+    /// forgotten; a summary goes to limbo instead, if the policy wants so.
     fn tell_derived(&mut self, answer: &mut Forgotten) -> Result<()> {
         let gone: BTreeSet<MemoryId> = answer.tombstones.iter().copied().collect();
         let mut derived: BTreeMap<MemoryId, u64> = BTreeMap::new();
@@ -283,14 +283,17 @@ impl NamespaceWriter<'_, '_, '_> {
             answer.derived.push(id);
             // A damaged summary keeps nothing from being forgotten.
             let Some(vitals) = self.ledger.whole_vitals(self.ns(), id)? else { continue };
-            if vitals.kind_code != Kind::Summary.code() || vitals.times.removed_at.is_some() {
+            if vitals.times.removed_at.is_some() {
                 continue;
             }
             match self.policy.gc.on_source_forget {
-                OnSourceForget::Mark => self.ledger.note_forgotten(&self.context, id, sources)?,
-                OnSourceForget::Retire => {
+                // Sources that are left of a summary come back with its undo. What was distilled stands for its sources.
+                OnSourceForget::Retire if vitals.kind_code == Kind::Summary.code() => {
                     let (reason, replaced_by) = (TombstoneReason::Pruned, None);
                     self.apply(RuleId::FORGOTTEN_SOURCE, Change::Retire { id, reason, replaced_by })?;
+                }
+                OnSourceForget::Mark | OnSourceForget::Retire => {
+                    self.ledger.note_forgotten(&self.context, id, sources)?;
                 }
             }
         }

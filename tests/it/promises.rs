@@ -1,6 +1,7 @@
 //! Ends that callers set are promises (LIFE-56, LIFE-71): no pass, no summary and no message of somebody else moves them, and
 //! nothing of a text is left when its end has come.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +9,7 @@ use crate::world::{World, axis, text};
 use oubliette::clock::ManualClock;
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, Expiry, Field, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Decision, Draft, Error, Forget, Kind, Memory, Query, Result, WriteOptions};
 use serde_json::json;
@@ -151,6 +152,26 @@ fn life_56_nothing_is_distilled_from_what_a_caller_lets_end() {
     world.check();
 }
 
+/// MODEL-15: what was made of memories tells nothing as true that is not any more.
+#[test]
+fn model_15_what_is_made_of_memories_is_true_no_longer_than_they_are() {
+    let world = World::new();
+    let end = world.ahead("30d");
+    for size in ["tall", "high"] {
+        world.add(Draft::new(format!("a {size} tree")).vector(axis(3)).valid_to(end));
+    }
+    let unites: Arc<dyn Summarizer> = Arc::new(Unites);
+    let made = world.ns.consolidate_clusters(&unites).unwrap().created;
+    assert_eq!(world.row(made[0]).valid_to, Some(end));
+    for number in 0..4 {
+        world.add(told(number).valid_to(end));
+    }
+    assert!(world.ns.gc_plan(&GcOptions::default()).unwrap().groups.is_empty());
+    world.advance("31d");
+    assert!(world.live().is_empty());
+    world.check();
+}
+
 /// What is distilled of the memories of one owner is that owner's.
 #[test]
 fn life_28_what_is_distilled_goes_with_its_owner() {
@@ -250,11 +271,42 @@ fn life_28_what_counts_messages_goes_with_their_owner() {
     let mut counts: Vec<_> = counts.iter().map(told).collect();
     counts.sort_by_key(|(owner, _)| owner.to_string());
     assert_eq!(counts, [(json!("ann"), json!(2)), (json!("bob"), json!(2))]);
+    // Each memory that counts messages has a key of its own, on each day.
+    world.advance("1d");
+    for owner in ["bob", "ann", "ann", "bob"] {
+        world.add(message(AuthorKind::Bot, "ci").metadata(json!({ "user_id": owner })));
+    }
+    let rows: Vec<Memory> = world.live().iter().map(|id| world.row(id)).collect();
+    let keys: BTreeSet<&str> = rows.iter().flat_map(|row| &row.keys).map(String::as_str).collect();
+    assert_eq!((rows.len(), keys.len()), (4, 4), "{keys:?}");
+    world.check();
     world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
     for owner in ["ann", "bob"] {
         let of_owner = world.db.namespace(owner).unwrap().list(&Default::default()).unwrap();
-        assert_eq!(of_owner.items.len(), 1, "{owner}");
+        assert_eq!(of_owner.items.len(), 2, "{owner}");
     }
+    world.check();
+}
+
+/// What counts the repeats of a person has no memory of its own, and keeps the words.
+#[test]
+fn life_28_what_counts_a_persons_messages_goes_with_the_message() {
+    let world = World::new();
+    for _ in 0..2 {
+        world.add(message(AuthorKind::Human, "x").metadata(json!({ "user_id": "ann" })));
+        world.advance("10m");
+    }
+    world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
+    let counted = |namespace: &str| {
+        let namespace = world.db.namespace(namespace).unwrap();
+        let events = namespace.events(&EventQuery::default()).unwrap().items.len();
+        (namespace.aggregates(None, 10).unwrap().items.len(), events)
+    };
+    assert_eq!((counted("default"), counted("ann")), ((0, 0), (1, 2)));
+    world.check();
+    world.db.drop_namespace("ann").unwrap();
+    world.db.maintain().unwrap();
+    assert!(!world.has_bytes_of(SAID));
     world.check();
 }
 
@@ -269,6 +321,93 @@ fn life_56_nothing_is_left_of_a_message_whose_end_has_come() {
     world.add(text("Something else"));
     assert!(!world.has_bytes_of(SAID) && !world.has_bytes_of("Ann walks home"));
     world.check();
+}
+
+/// A caller may set the end of what counts messages, too.
+#[test]
+fn life_56_nothing_is_left_of_messages_whose_count_ends() {
+    let world = World::new();
+    for _ in 0..2 {
+        world.add(message(AuthorKind::Bot, "ci"));
+    }
+    let count = world.live()[0];
+    world.ns.touch([count.to_string()], Expiry::At(world.ahead("1h"))).unwrap();
+    world.advance("2h");
+    world.add(text("Something else"));
+    assert!(!world.has_bytes_of(SAID));
+    world.check();
+}
+
+/// GC-42: what was distilled says how many of its sources were forgotten, and stays for those that are left.
+#[test]
+fn gc_42_what_was_distilled_counts_its_forgotten_sources() {
+    for policy in ["mark", "retire"] {
+        let world = World::new();
+        world.db.set_policy(&format!("gc.on_source_forget = '{policy}'"), Syntax::Toml).unwrap();
+        for size in ["tall", "high", "big"] {
+            world.add(Draft::new(format!("a {size} tree")).key(size).vector(axis(3)));
+        }
+        let unites: Arc<dyn Summarizer> = Arc::new(Unites);
+        let made = world.ns.consolidate_clusters(&unites).unwrap().created[0];
+        assert_eq!(world.forget(&["tall", "big"]).derived, [made]);
+        assert_eq!((world.row(made).source_forgotten, world.is_live(made)), (2, true), "{policy}");
+        world.check();
+    }
+}
+
+/// GC-6: whoever writes a summary is shown nothing of another owner, nor of what a caller lets end.
+#[test]
+fn gc_6_a_pack_tells_of_messages_of_its_owner_alone() {
+    let world = World::new();
+    for end in [None, Some("90d")] {
+        for _ in 0..2 {
+            let other = if end.is_some() { "bob" } else { "ann" };
+            let mut said = message(AuthorKind::Bot, "ci").metadata(json!({ "user_id": other }));
+            said.text = format!("{SAID} of {other}");
+            said = said.channel("home").created_at("1969-12-01T09:00:00Z".parse().unwrap());
+            world.add(end.map_or(said.clone(), |span| until(&world, said, span)));
+        }
+    }
+    let of_bob = |number| told(number).metadata(json!({ "user_id": "bob" }));
+    let ids: Vec<_> = (0..4).map(|number| world.add(of_bob(number)).id).collect();
+    assert_eq!(world.live().len(), 6);
+    assert!(world.ns.gc_pack_of(&ids).unwrap().aggregates.is_empty());
+    for _ in 0..2 {
+        let mine = message(AuthorKind::Bot, "ci").channel("home").metadata(json!({ "user_id": "bob" }));
+        world.add(mine.created_at("1969-12-01T09:30:00Z".parse().unwrap()));
+    }
+    assert_eq!(world.ns.gc_pack_of(&ids).unwrap().aggregates.len(), 1, "its own");
+    world.check();
+}
+
+/// LIFE-55, LIFE-56: what a pass has removed can be brought back until its horizon, but not past an end that a caller set.
+#[test]
+fn life_56_limbo_keeps_nothing_past_the_end_that_a_caller_set() {
+    for by_write in [false, true] {
+        let world = World::new();
+        world.db.set_policy("sweeper.short_term_cap = 1", Syntax::Toml).unwrap();
+        let brief = |text: &str| Draft::new(text).tier(Tier::Working);
+        let zebra = world.add(until(&world, brief("a zebra in the garden"), "8h")).id;
+        let said = world.add(until(&world, message(AuthorKind::Bot, "ci").tier(Tier::Working), "8h"));
+        let lynx = world.add(brief("a lynx in the garden")).id;
+        world.advance("1h");
+        world.add(brief("the latest"));
+        run(&world, Pass::Cap);
+        assert_eq!(world.live().len(), 1);
+        world.check();
+        world.advance("8h");
+        if by_write {
+            world.add(text("Something else"));
+            assert!(world.tombstone(zebra).erased_at.is_some());
+        }
+        assert!(!world.has_bytes_of("zebra") && !world.has_bytes_of(SAID), "{by_write}");
+        assert!(world.tombstone(said.id).erased_at.is_some(), "{by_write}");
+        assert!(world.has_bytes_of("lynx"), "{by_write}");
+        world.check();
+        world.ns.restore(lynx.to_string()).unwrap();
+        assert!(world.is_live(lynx), "{by_write}");
+        world.check();
+    }
 }
 
 #[test]
@@ -347,6 +486,16 @@ fn dedup_55_no_pass_unites_what_is_true_at_other_times() {
         assert_eq!(world.live().len(), 2, "{pass}");
         world.advance("9h");
         assert_eq!(world.live(), [always], "{pass}");
+        world.check();
+
+        let world = World::new();
+        let mut ahead = status().key("ahead");
+        ahead.fields.valid_from = Field::Value(world.ahead("8h"));
+        world.add(ahead);
+        world.advance("1h");
+        let now = world.add(status().key("now")).id;
+        run(&world, pass);
+        assert_eq!((world.live(), world.row("now").id), (vec![now], now), "{pass}");
         world.check();
     }
 }

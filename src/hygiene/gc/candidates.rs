@@ -186,6 +186,8 @@ impl Asked<'_> {
             && !vitals.is_protected()
             // It goes by itself, and a summary would keep its words past the end that a caller set.
             && !vitals.life().is_promised_end()
+            // A summary would tell as true what is not any more.
+            && vitals.times.valid_to.is_none()
             && vitals.times.visible_live(self.now)
     }
 
