@@ -110,15 +110,15 @@ impl Batch<'_, '_, '_, '_> {
         self.add_prepared(namespace, &prepare(how.applied_to(draft.into()))?, how)
     }
 
-    /// Adds a draft that is to take the place of what its key says, at an instant ahead.
-    pub(super) fn add_ahead(
+    /// Adds a draft that takes the place of what its key says: at an instant ahead, or at once.
+    pub(super) fn add_replacing(
         &mut self,
         namespace: &NamespaceName,
         draft: Draft,
-        at: Time,
+        ahead: Option<Time>,
         how: &WriteOptions,
     ) -> Result<Outcome> {
-        self.add_prepared(namespace, &prepare(how.applied_to(draft))?.replacing_at(at), how)
+        self.add_prepared(namespace, &prepare(how.applied_to(draft))?.replacing(ahead), how)
     }
 
     fn add_prepared(

@@ -87,9 +87,9 @@ impl Namespace {
             let found = found.collect::<Result<Vec<_>>>()?;
             // An equal text that somebody else wrote is another memory, and must not get this one's validity.
             let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            let outcome = match ahead {
-                Some(at) => batch.add_ahead(&self.name, draft.clone(), at, &apart)?,
-                None => batch.add_with(&self.name, draft.clone(), &apart)?,
+            let outcome = match revises {
+                true => batch.add_replacing(&self.name, draft.clone(), ahead, &apart)?,
+                false => batch.add_with(&self.name, draft.clone(), &apart)?,
             };
             let (revised, key) = match outcome.decision.settled() {
                 Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),

@@ -8,12 +8,12 @@ use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_con
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
-use crate::ingest::{NamespaceWriter, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared, Replaces};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode,
-    Vitals,
+    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, State,
+    SupersedeMode, Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::{PartId, Rows};
@@ -92,14 +92,34 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Step 1: the caller's key.
     pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
         let Some(key) = prepared.checked.key() else { return Ok(None) };
-        let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
-        if let Some(at) = prepared.replaces_at {
-            return self.announce(prepared, (id, number), at).map(Some);
+        let Some((id, number)) = self.held_in(key, part)? else {
+            return match prepared.replaces {
+                Some(replaces) => self.follow_past(prepared, part, key, replaces),
+                None => Ok(None),
+            };
+        };
+        if let Some(replaces @ Replaces::At(_)) = prepared.replaces {
+            return self.take_place(prepared, (id, number), replaces).map(Some);
         }
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
         let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
         self.write_through_key(prepared, id, number, on_key).map(Some)
+    }
+
+    /// The text that follows one which was true under `key`, and is not any more.
+    fn follow_past(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        key: &str,
+        replaces: Replaces,
+    ) -> Result<Option<Outcome>> {
+        let Some(was) = self.meant_by_key(key)? else { return Ok(None) };
+        if was.vitals.times.state(self.now()) != State::Live || was.vitals.place.partition != part.0 {
+            return Ok(None);
+        }
+        self.take_place(prepared, (was.id, was.number), replaces).map(Some)
     }
 
     /// The row of a partition that a write under `key` changes, with the number of the holder.

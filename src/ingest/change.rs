@@ -8,14 +8,15 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{expire, given, keep_own, note_replacement};
-use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
+use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId,
-    Outcome, PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, SupersedeMode, Time, Vitals,
-    check_patch,
+    Outcome, PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, RunSort, SupersedeMode, Time,
+    Vitals, check_patch,
 };
 use crate::policy::OnKey;
+use crate::store::control::RunRow;
 use crate::store::{PartId, Rows, SpaceId};
 use crate::text::{Secret, normal_form};
 use crate::vector::UnitVector;
@@ -439,6 +440,11 @@ impl NamespaceWriter<'_, '_, '_> {
         if edit.patch.text.is_none() && edit.vector.is_none() {
             edit.vector = self.vector_of(old, &parts.vitals)?;
         }
+        if let Some(run) =
+            self.context.run.filter(|run| holder.run != Some(*run) && edit.patch.text.is_some())
+        {
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::PARTED, 1)])?;
+        }
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         self.copy(old, parts, holder, edit)
     }
@@ -462,15 +468,19 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok((new, Decision::Stored, RuleId::DETACH))
     }
 
-    /// Stores what takes the place of what a key says, at an instant ahead. The new row has of the row that is true by then
-    /// what a revision has of the row that it revises.
-    pub(super) fn announce(
+    /// Stores what takes the place of what a key says, beside it. The new row has of the row that is true by then what a
+    /// revision has of the row that it revises.
+    pub(super) fn take_place(
         &mut self,
         prepared: &Prepared,
         (mut old, mut number): (MemoryId, u32),
-        at: Time,
+        replaces: Replaces,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
+        let at = match replaces {
+            Replaces::Now => self.now(),
+            Replaces::At(at) => at,
+        };
         if let Some(ahead) = self.ahead_of(old)? {
             let then = ahead.by(at).0;
             let holders = self.ledger.tx.holders(self.ns(), then)?;
@@ -506,7 +516,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let ttl = tier_ttl(row.vitals.tier, &self.policy.ttl);
             row.vitals.set_life(Life::of_tier(at, ttl));
         }
-        note_replacement(&mut row.holder, at, self.ledger.secret);
+        if let Replaces::At(at) = replaces {
+            note_replacement(&mut row.holder, at, self.ledger.secret);
+        }
         let id = row.id;
         self.apply(RuleId::STORE, Change::Insert(Box::new(row)))?;
         Ok(self.outcome(prepared, id, Decision::Stored, RuleId::STORE, Evidence::default(), Vec::new()))

@@ -69,8 +69,17 @@ pub(crate) struct Prepared {
     vector: Option<UnitVector>,
     /// The name of the space of the embedder that made the vector; none for a vector of the caller.
     embedder: Option<Arc<str>>,
-    /// When the text takes the place of what its key says, if that is later. Until then the key means the old text.
-    replaces_at: Option<Time>,
+    /// That the text takes the place of what its key says.
+    replaces: Option<Replaces>,
+}
+
+/// When a text takes the place of what its key says.
+#[derive(Clone, Copy, Debug)]
+enum Replaces {
+    /// At once, also of a text that is no longer true.
+    Now,
+    /// At an instant ahead. Until then the key means the old text.
+    At(Time),
 }
 
 /// The embedding space that the vectors of the handle's embedder open.
@@ -100,7 +109,7 @@ pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
     let mut checked = CheckedDraft::new(draft)?;
     let normal = normal_form(&checked.draft().text);
     let vector = checked.take_vector().map(|values| UnitVector::new("vector", &values)).transpose()?;
-    Ok(Prepared { checked, normal, vector, embedder: None, replaces_at: None })
+    Ok(Prepared { checked, normal, vector, embedder: None, replaces: None })
 }
 
 impl Prepared {
@@ -114,9 +123,9 @@ impl Prepared {
         Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
     }
 
-    /// The same draft, to be stored beside what its key says now and to take its place at an instant ahead.
-    pub(crate) fn replacing_at(self, at: Time) -> Self {
-        Prepared { replaces_at: Some(at), ..self }
+    /// The same draft, to take the place of what its key says: at an instant ahead, or at once.
+    pub(crate) fn replacing(self, at: Option<Time>) -> Self {
+        Prepared { replaces: Some(at.map_or(Replaces::Now, Replaces::At)), ..self }
     }
 
     /// Whether the draft has a text and no vector.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
 use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
-use crate::store::control::RunState;
+use crate::store::control::{RunRow, RunState};
 use crate::store::{MessageRows, Rows};
 
 /// The number of messages or holders that one slice removes.
@@ -16,6 +16,9 @@ const SLICE: usize = 1_000;
 pub(crate) struct UndoStep {
     /// The rows that went, stayed, or are live again.
     pub(crate) done: Forgotten,
+    /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
+    /// writers.
+    pub(crate) parted: u64,
     /// Whether the whole run is undone.
     pub(crate) finished: bool,
 }
@@ -49,9 +52,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let tx = &*self.ledger.tx;
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
+        let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, finished })
+        Ok(UndoStep { done, parted, finished })
     }
 }

@@ -173,6 +173,27 @@ fn life_6_a_text_to_come_keeps_what_the_key_gave() {
     }
 }
 
+/// LIFE-6: a text that follows one which is no longer true keeps what the key gave.
+#[test]
+fn life_6_a_text_after_the_end_of_another_keeps_what_the_key_gave() {
+    for at in [None, Some("10d")] {
+        let world = World::new();
+        let owned = text("Bob lives in Ghent").key("home").tag("people");
+        world.add(owned.metadata(serde_json::json!({ "user_id": "bob" })));
+        world.advance("1d");
+        world.ns.contradict("home", None).unwrap();
+        world.advance("1d");
+        let at = at.map(|span| world.ahead(span));
+        let bruges = text("Bob lives in Bruges");
+        let new = world.ns.replace(["home"], bruges, SupersedeMode::Replaced, at).unwrap().id;
+        world.set(at.unwrap_or(world.now()).as_millis());
+        let row = world.row("home");
+        assert_eq!((row.id, row.tags.clone()), (new, vec!["people".to_owned()]), "{at:?}");
+        assert_eq!((row.metadata["user_id"].as_str(), row.valid_to), (Some("bob"), None), "{at:?}");
+        world.check();
+    }
+}
+
 /// LIFE-6: a text that is to come after another one keeps what that one was given.
 #[test]
 fn life_6_a_text_to_come_keeps_what_the_one_before_it_was_given() {
