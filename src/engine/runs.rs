@@ -27,6 +27,8 @@ pub struct Undone {
     pub detached: u64,
     /// What could not be taken back, with the reason.
     pub lost: Vec<String>,
+    /// Changes that are left, because their memories are in another namespace now. The run can be undone there.
+    pub moved: u64,
     /// Whether the run was taken back before, so that nothing was left to do.
     pub already: bool,
 }
@@ -203,6 +205,10 @@ impl Namespace {
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
             if step.finished {
+                if step.parted > 0 {
+                    let what = "earlier writes of keys whose texts others had written too, not brought back";
+                    undone.lost.push(format!("{what}: {}", step.parted));
+                }
                 return Ok(undone);
             }
         }
@@ -232,7 +238,7 @@ impl Namespace {
                 let row = writer.ledger.tx.run(ns, run)?;
                 let row = row.ok_or_else(|| unknown(run))?;
                 if row.state == RunState::Undone {
-                    return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
+                    return Ok(((Returned { finished: true, ..Returned::default() }, 0), Vec::new()));
                 }
                 if row.state != RunState::Undoing
                     && Time::from_millis(row.started_ms).plus(horizon) <= writer.context.now
@@ -252,11 +258,7 @@ impl Namespace {
                             .to_owned(),
                     });
                 }
-                let mut step = undo_slice(writer.ledger, &context, run)?;
-                if step.finished && moved > 0 {
-                    let why = "their memories are in another namespace now, where the run can be undone";
-                    step.lost.push(format!("{moved} changes: {why}"));
-                }
+                let step = undo_slice(writer.ledger, &context, run)?;
                 let state = match row.state {
                     // Where nothing can be taken back, nothing was.
                     RunState::Open | RunState::Done if did_nothing => row.state,
@@ -272,13 +274,15 @@ impl Namespace {
                         writer.ledger.tx.put_pass(ns, &pass, &last)?;
                     }
                 }
-                Ok((step, std::mem::take(&mut writer.ledger.waiting)))
+                Ok(((step, moved), std::mem::take(&mut writer.ledger.waiting)))
             })?;
+            let (step, moved) = step;
             self.db.embed_waiting(waiting);
             undone.restored += step.restored;
             undone.removed += step.removed;
             undone.lost.extend(step.lost);
             if step.finished {
+                undone.moved = moved;
                 return Ok(undone);
             }
         }

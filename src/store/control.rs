@@ -265,6 +265,9 @@ impl PassRow {
 impl RunRow {
     /// What its counts call the changes that have gone to another namespace with their memories, and can be taken back there.
     pub(crate) const MOVED: &str = "moved";
+    /// What its counts call the earlier writes of keys that left a memory of several writers for another text. An undo does not
+    /// bring such a write back.
+    pub(crate) const PARTED: &str = "parted";
 
     /// A run that begins at `now`.
     pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {

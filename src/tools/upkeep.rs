@@ -129,6 +129,7 @@ pub(super) fn undo(host: &Host, args: UndoArguments, _: &dyn Caller) -> Result<V
         "removed": undone.removed,
         "detached": undone.detached,
         "lost": undone.lost,
+        "moved": undone.moved,
         "already": undone.already,
     }))
 }

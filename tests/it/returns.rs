@@ -289,6 +289,26 @@ fn told(world: &World, run: RunId) -> Option<(String, u64)> {
 
 /// V-282, with fewer rows: the disk fails in the middle of an undo of some 600 removals.
 #[cfg(all(unix, feature = "faults"))]
+/// An import that gives a key another text takes its earlier write out of a memory that others wrote too, for good. The undo
+/// says so.
+#[test]
+fn an_undo_names_the_writes_that_it_does_not_bring_back() {
+    for shared in [false, true] {
+        let world = World::new();
+        world.add(text("the port is 8080").key("k8"));
+        if shared {
+            world.add(text("the port is 8080").tag("net"));
+        }
+        let run = world.start_import();
+        world.import(run, vec![text("the port is 9090").key("k8"), text("the port is 7070").key("k8")]);
+        let lost = world.ns.undo(run).unwrap().lost;
+        assert_eq!(lost.len(), usize::from(shared), "{lost:?}");
+        assert_eq!(lost.iter().filter(|line| line.ends_with(": 1")).count(), lost.len(), "{lost:?}");
+        assert_eq!(world.unknown("k8"), shared);
+        world.check();
+    }
+}
+
 #[test]
 fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     use std::sync::{Arc, atomic::Ordering};

@@ -241,22 +241,22 @@ pub(crate) struct FieldOptions {
     /// Importance, 0 to 1; a new memory has 0.5
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) importance: Option<f64>,
-    /// Confidence of the writer, 0 to 1
+    /// Confidence of the writer, 0 to 1; use moves it between the bounds of the policy (confidence.*)
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) confidence: Option<f64>,
-    /// A tag; can be given several times
+    /// A tag; can be given several times. An update replaces all tags by these
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// A category; can be given several times
+    /// A category; can be given several times. An update replaces all
     #[arg(long = "category", value_name = "NAME")]
     pub(crate) categories: Vec<String>,
-    /// An entity that the memory is about; can be given several times
+    /// An entity that the memory is about; can be given several times. An update replaces all
     #[arg(long = "entity", value_name = "NAME[=ROLE]")]
     pub(crate) entities: Vec<String>,
-    /// A link to another memory; can be given several times
+    /// A link to another memory; can be given several times. An update replaces all
     #[arg(long = "link", value_name = "ID=RELATION")]
     pub(crate) links: Vec<String>,
-    /// Metadata, a JSON object
+    /// Metadata, a JSON object. An update replaces the whole object
     #[arg(long, value_name = "JSON")]
     pub(crate) metadata: Option<String>,
     /// Protect the memory from automatic actors
@@ -272,7 +272,7 @@ pub(crate) struct FieldOptions {
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
     /// After how long the memory ends
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with = "expires_at")]
     pub(crate) ttl: Option<String>,
     /// World time from which the text is true
     #[arg(long, value_name = "TIME")]
@@ -512,7 +512,7 @@ pub(crate) struct ListOptions {
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// Items of a page, 1 to 10000
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, short_alias = 'n', default_value_t = 100)]
     pub(crate) limit: usize,
     #[command(flatten)]
     pub(crate) past: PastOptions,
@@ -528,7 +528,7 @@ pub(crate) struct DistinctOptions {
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
     /// How many values, 1 to 10000
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, short_alias = 'n', default_value_t = 100)]
     pub(crate) limit: usize,
 }
 
@@ -538,7 +538,7 @@ pub(crate) struct PageOptions {
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// Items of a page, 1 to 10000
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, short_alias = 'n', default_value_t = 100)]
     pub(crate) limit: usize,
 }
 

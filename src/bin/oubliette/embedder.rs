@@ -44,6 +44,25 @@ pub(crate) fn option_help() -> String {
     )
 }
 
+/// The name from another folder: that of a model in a folder has the whole path.
+///
+/// # Errors
+/// `Io` where the present folder is gone.
+#[cfg(feature = "mcp")]
+pub(crate) fn placed(name: &str) -> Result<String> {
+    match name.split_once(':') {
+        Some((first @ ("minilm" | "minilm-int8"), folder)) => {
+            let whole = std::path::absolute(folder).map_err(|source| Error::Io {
+                action: "find",
+                path: folder.into(),
+                source,
+            })?;
+            Ok(format!("{first}:{}", whole.display()))
+        }
+        _ => Ok(name.to_owned()),
+    }
+}
+
 /// The embedder of a name; none for `none`.
 pub(crate) fn named(name: &str, caller: &Caller) -> Result<Option<Box<dyn Embedder>>> {
     let (first, given) = name.split_once(':').unwrap_or((name, ""));

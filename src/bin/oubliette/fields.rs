@@ -220,6 +220,10 @@ pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> 
     if !options.supersedes.is_empty() {
         members.set("supersedes", &options.supersedes)?;
     }
+    if let Some(namespace) = members.0.get("namespace") {
+        // A text is never written past the border that the call names.
+        return Err(Error::invalid("--field", "must not be the namespace: use --namespace", namespace));
+    }
     let mut line = line(&members)?;
     if let Some(vector) = options.fields.vector_of_file()? {
         line.draft.vector = Some(vector);

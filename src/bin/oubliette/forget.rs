@@ -147,8 +147,12 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
-    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
+    let named = place.named_namespace()?;
+    let is_everywhere = named.is_none();
+    let mut undone = undo_everywhere(&database, run, named)?;
     place.close(database)?;
+    // Where the run was taken back in all namespaces, it was there too.
+    undone.lost.extend((!is_everywhere).then(|| told::moved(undone.moved)).flatten());
     let document = json!({
         "restored": undone.restored,
         "removed": undone.removed,
@@ -169,13 +173,18 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     })
 }
 
-/// Takes a run back where it wrote: in the namespace that was named, or in all that know the run.
+/// Takes a run back where it wrote: in the namespace that was named, or in all that know the run. Where one refuses, as a namespace
+/// does that the memories have left, the others still take back their part.
 fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>) -> Result<Undone> {
     let namespaces = named.map_or_else(|| database.namespaces(), |named| Ok(vec![named]))?;
-    let mut all: Option<Undone> = None;
+    let (mut all, mut refused): (Option<Undone>, _) = (None, None);
     for namespace in namespaces {
         let done = match database.namespace(&namespace)?.undo(run) {
             Err(Error::NotFound { .. }) => continue,
+            Err(why @ Error::Conflict { .. }) => {
+                refused = Some(why);
+                continue;
+            }
             done => done?,
         };
         let sum = all.get_or_insert_with(|| Undone { already: true, ..Undone::default() });
@@ -183,9 +192,11 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
         sum.removed += done.removed;
         sum.detached += done.detached;
         sum.lost.extend(done.lost);
+        sum.moved += done.moved;
         sum.already &= done.already;
     }
-    all.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })
+    let unknown = || Error::NotFound { what: "run", name: run.to_string() };
+    all.ok_or_else(|| refused.unwrap_or_else(unknown))
 }
 
 /// `namespace drop`. A person at a terminal is asked first.

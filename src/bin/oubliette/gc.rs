@@ -70,8 +70,8 @@ fn refused(error: Error) -> Failure {
 }
 
 /// Why there is no group.
-const NOTHING: &str = "Nothing to summarize: no memories are old and unused enough (--age-min widens it), or those that \
-    are wait in an open plan (`gc show` lists plans, `gc abort` frees them), or their summary was taken back within gc.resummarize_after";
+const NOTHING: &str = "Nothing to summarize: no memories are old and unused enough (a lower --age-min takes younger ones), or an open \
+    plan has them (`gc show` lists plans, `gc abort` frees them), or their summary was taken back within gc.resummarize_after";
 
 fn plan_told(plan: &GcPlan) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();

@@ -118,18 +118,18 @@ fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
     let done = apart
         .and_then(|()| Place::new(&arguments.global, Arc::clone(caller), answer))
         .map(|place| if route.is_alone() { place.alone() } else { place })
-        .and_then(|place| shared(words, arguments.command.as_ref(), &Arc::new(place), (route, output)));
+        .and_then(|place| shared(words, &arguments, &Arc::new(place), (route, output)));
     ended(done, output)
 }
 
 /// Does a command here, or lets the process do it that has the file open.
 fn shared(
     words: &[OsString],
-    command: Option<&Command>,
+    arguments: &Arguments,
     place: &Arc<Place>,
     (route, output): (Route, Output<'_>),
 ) -> Result<u8, Failure> {
-    let Some(sharing) = place.sharing() else { return run(command, place, output).map(|()| 0) };
+    let Some(sharing) = place.sharing() else { return run(arguments, place, output).map(|()| 0) };
     let mut deadline = Instant::now() + place.patience();
     loop {
         if route.is_handed_over()
@@ -150,7 +150,7 @@ fn shared(
                 Asked::Busy | Asked::Nobody => {}
             }
         }
-        let done = run(command, place, output);
+        let done = run(arguments, place, output);
         // Those who were answered meanwhile are answered to the end, whatever became of the command.
         sharing.end();
         if let (Some(trouble), true) = (sharing.trouble(), output.verbose || is_locked(&done)) {
@@ -191,13 +191,13 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
         let Global { json, quiet, verbose, .. } = arguments.global;
         let output = Output { json, quiet, verbose, caller: &caller };
         let place = meant.and_then(|()| Place::of_guest(&arguments.global, Arc::clone(&caller), host));
-        let done = place.and_then(|place| run(arguments.command.as_ref(), &Arc::new(place), output));
+        let done = place.and_then(|place| run(&arguments, &Arc::new(place), output));
         ended(done.map(|()| 0), output)
     })
 }
 
-fn run(command: Option<&Command>, place: &Arc<Place>, output: Output<'_>) -> Done {
-    let Some(command) = command else { return front::run(place, output) };
+fn run(arguments: &Arguments, place: &Arc<Place>, output: Output<'_>) -> Done {
+    let Some(command) = &arguments.command else { return front::run(place, output) };
     match command {
         Command::Init(options) => maintain::init(options, place, output),
         Command::Add(options) => write::add(options, place, output),
@@ -256,7 +256,7 @@ fn run(command: Option<&Command>, place: &Arc<Place>, output: Output<'_>) -> Don
         #[cfg(feature = "mcp")]
         Command::Serve(options) => serve::run(options, place, output),
         #[cfg(feature = "mcp")]
-        Command::Setup(options) => setup::run(options, place, output),
+        Command::Setup(options) => setup::run(options, &arguments.global, place, output),
         Command::Tool(options) => tool::run(options, place, output),
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(*shell, output),

@@ -46,7 +46,7 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
-    raw(output, &text, carries, &place.present())
+    raw(output, &options.name, &text, carries, &place.present())
 }
 
 /// The visible memory that stands in the end in the place of one that is not live.
@@ -63,7 +63,7 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
-fn raw(output: Output<'_>, text: &str, carries: bool, now: &story::Present) -> Done {
+fn raw(output: Output<'_>, asked: &str, text: &str, carries: bool, now: &story::Present) -> Done {
     if output.json {
         return output.line(text);
     }
@@ -75,6 +75,11 @@ fn raw(output: Output<'_>, text: &str, carries: bool, now: &story::Present) -> D
             if output.verbose {
                 output.document(&document)
             } else {
+                // Of several keys the one that was asked for is shown, beside the text that it wrote.
+                let keys = document.get("keys").and_then(Value::as_array);
+                if keys.is_some_and(|keys| keys.iter().any(|key| key == asked)) {
+                    document["key"] = json!(asked);
+                }
                 output.text(&story::memory(&document, now))
             }
         }
@@ -332,8 +337,13 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
         }
         return output.document(&document);
     }
-    let text = match team.look_up(explained.id, false) {
-        Ok(Got::Memory(memory)) => Some(memory.row_text),
+    let told = team.look_up(explained.id, false).and_then(|got| match got {
+        // A key is told of with the text that it wrote itself.
+        Got::Memory(memory) if memory.keys.iter().any(|key| key == name) => team.look_up(name, false),
+        got => Ok(got),
+    });
+    let text = match told {
+        Ok(Got::Memory(memory)) => Some(memory.text),
         Ok(Got::Tombstone(_)) | Err(Error::NotFound { .. }) => None,
         Err(why) => {
             // The story of a damaged memory is worth as much as any other.

@@ -5,7 +5,8 @@ use std::path::Path;
 use oubliette::{Error, Result};
 use serde_json::json;
 
-use crate::arguments::{McpClient, SetupOptions};
+use crate::arguments::{Global, McpClient, SetupOptions};
+use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::Place;
 
@@ -13,13 +14,16 @@ use crate::place::Place;
 const NAME: &str = "oubliette";
 
 /// `setup`.
-pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output<'_>) -> Done {
+pub(crate) fn run(options: &SetupOptions, global: &Global, place: &Place, output: Output<'_>) -> Done {
     let io = |source| Error::Io { action: "find", path: "the program or the database".into(), source };
     let program = std::env::current_exe().map_err(io)?;
     let file = std::path::absolute(place.path()?).map_err(io)?;
     let namespace = place.namespace()?;
     let (program, file) = (text(&program)?, text(&file)?);
-    let args = ["--db", file, "--namespace", namespace.as_str(), "serve", "--mcp"];
+    let asked = asked(global)?;
+    let mut args = vec!["--db", file, "--namespace", namespace.as_str()];
+    args.extend(asked.iter().map(String::as_str));
+    args.extend(["serve", "--mcp"]);
     let (lines, place) = match options.client {
         McpClient::Claude => (of_shell(program, &args), "a terminal"),
         McpClient::Cursor => (of_json(program, &args), "~/.cursor/mcp.json"),
@@ -30,6 +34,28 @@ pub(crate) fn run(options: &SetupOptions, place: &Place, output: Output<'_>) -> 
     }
     output.remark(&format!("For {place}:"));
     output.line(&output::printable(&lines))
+}
+
+/// What else was asked of the database, for the server to be asked the same. A client starts the server in a folder of its own.
+fn asked(global: &Global) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for (option, file) in [("--policy", &global.policy), ("--instructions", &global.instructions)] {
+        if let Some(file) = file {
+            let io = |source| Error::Io { action: "find", path: file.clone(), source };
+            all.extend([option.to_owned(), text(&std::path::absolute(file).map_err(io)?)?.to_owned()]);
+        }
+    }
+    let embedder = global.embedder.as_deref().map(embedder::placed).transpose()?;
+    let durability = global.durability.map(|durability| durability.as_str().to_owned());
+    for (option, value) in
+        [("--embedder", &embedder), ("--durability", &durability), ("--wait", &global.wait)]
+    {
+        all.extend(value.iter().flat_map(|value| [option.to_owned(), value.clone()]));
+    }
+    let flags =
+        [("--read-only", global.read_only), ("--shared", global.shared), ("--no-share", global.no_share)];
+    all.extend(flags.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| (*flag).to_owned()));
+    Ok(all)
 }
 
 fn text(path: &Path) -> Result<&str> {

@@ -43,6 +43,12 @@ pub(crate) fn name(answer: &Value) -> &str {
     text("key").or(text("id")).unwrap_or("it")
 }
 
+/// What an undo has left to another namespace.
+pub(crate) fn moved(changes: u64) -> Option<String> {
+    let told = of(changes, "change: its memory is", "changes: their memories are");
+    (changes > 0).then(|| format!("{told} in another namespace now, where the run can be undone"))
+}
+
 /// An import.
 pub(crate) fn import(report: &Value) -> String {
     const WORDS: [&str; 10] = [

@@ -743,3 +743,23 @@ fn namespaces_are_moved_and_taken_apart() {
     assert!(plain.out.starts_with("Moved 2 memories out of default"), "{plain:?}");
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
 }
+
+/// A run is taken back wherever its memories are.
+#[test]
+fn what_was_split_away_is_taken_back_without_its_namespace() {
+    let sandbox = Sandbox::new();
+    for (key, count) in [("g1", 1), ("g2", 2)] {
+        let text = format!("Gateway status: {count} apps pending");
+        let owner = r#"{"user_id":"ann"}"#;
+        sandbox.document(&["add", &text, "--kind", "profile", "--key", key, "--metadata", owner]);
+    }
+    let run = sandbox.document(&["maintain", "collapse"])["run"].as_str().unwrap().to_owned();
+    sandbox.document(&["namespace", "split", "default"]);
+    let refused = sandbox.run(&["--namespace", "default", "undo", &run]).error();
+    assert_eq!(refused.0, "Conflict", "{}", refused.1);
+    let undone = sandbox.document(&["undo", &run]);
+    assert_eq!((&undone["restored"], &undone["lost"]), (&json!(1), &json!([])));
+    let left = sandbox.document(&["--namespace", "ann", "list"]);
+    assert_eq!(left["items"].as_array().unwrap().len(), 2);
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+}

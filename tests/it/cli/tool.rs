@@ -117,6 +117,17 @@ fn setup_shows_what_a_client_must_be_told() {
             assert!(lines.contains(word), "{lines}");
         }
     }
+    // The server is asked for what this call was asked for, from whatever folder the client starts it.
+    let asked = ["--embedder", "minilm:models", "--durability", "fast", "--policy", "p.toml", "--read-only"];
+    std::fs::write(sandbox.path("p.toml"), "").unwrap();
+    let told = sandbox.document(&[&asked[..], &["setup", "codex"]].concat());
+    let table: toml::Table = told["lines"].as_str().unwrap().parse().unwrap();
+    let args = table["mcp_servers"]["oubliette"]["args"].as_array().unwrap();
+    let args: Vec<&str> = args.iter().map(|word| word.as_str().unwrap()).collect();
+    let value = |option: &str| args[args.iter().position(|word| *word == option).unwrap() + 1];
+    assert!(value("--embedder").starts_with("minilm:/") && value("--embedder").ends_with("/models"));
+    assert!(value("--policy").starts_with('/') && value("--policy").ends_with("/p.toml"));
+    assert!(value("--durability") == "fast" && args.contains(&"--read-only"), "{args:?}");
     assert!(!sandbox.path("m.oub").exists(), "nothing is written");
     assert_eq!(sandbox.run(&["setup", "nobody"]).code, 2);
 }
