@@ -3,7 +3,7 @@
 use crate::world::{World, text};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link, Tier};
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
@@ -377,6 +377,25 @@ fn a_forget_of_many_rows_keeps_few_blocks() {
     assert!(kept <= STAGED_BYTES_MAX, "{kept} bytes");
     assert_eq!(find(last - 1, 600), (ROWS / 2, format!("memory {} of the crowd", last - 1)));
     assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
+}
+
+/// What a memory has nothing of is not looked for, its journal is read once, and what is left behind is read once to go.
+#[test]
+fn a_move_reads_of_a_memory_what_it_has() {
+    let moved = |memories: usize| {
+        let world = world();
+        fill(&world, 0, memories, |at| text(&format!("memory {at}")).vector(vec![1.0, at as f32]));
+        world.db.namespace("other").unwrap().add("is there already").unwrap();
+        let to = |dry_run| {
+            let options = RenamespaceOptions { dry_run, ..RenamespaceOptions::default() };
+            cost(|| drop(world.db.move_namespace("default", "other", &options).unwrap()))
+        };
+        (to(true), to(false))
+    };
+    let (small, large) = (moved(100), moved(300));
+    let each = |small: Tally, large: Tally| (large.read - small.read) as f64 / 200.0;
+    let (brought, all) = (each(small.0, large.0), each(small.1, large.1));
+    assert!(brought <= 16.0 && all <= 34.0, "{brought} rows of each are read to bring it, and {all} in all");
 }
 
 /// Of many values few are written in one transaction, or taken away.
