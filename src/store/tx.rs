@@ -14,8 +14,7 @@ use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableE
 use crate::error::{Error, FILE_CUT, Result};
 use crate::limits::STAGED_BYTES_MAX;
 use crate::record::{
-    self, At, BitRow, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block,
-    vectors_per_block,
+    self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
 use crate::store::keys;
@@ -354,7 +353,7 @@ pub(crate) struct WriteTx<'t> {
     pub(super) text_heads: BTreeMap<TextId, TextHead>,
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
-    pub(super) postings: BTreeMap<Vec<u8>, Postings>,
+    pub(super) postings: BTreeMap<Vec<u8>, Thinned>,
     /// Rows that it put or took away.
     rows: u64,
     /// Bytes that the blocks take that are kept decoded.

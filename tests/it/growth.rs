@@ -379,23 +379,20 @@ fn a_forget_of_many_rows_keeps_few_blocks() {
     assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
 }
 
-/// What a memory has nothing of is not looked for, its journal is read once, and what is left behind is read once to go.
+/// What a memory has nothing of is not looked for, and what it has is read once.
 #[test]
 fn a_move_reads_of_a_memory_what_it_has() {
-    let moved = |memories: usize| {
+    let brought = |memories: usize| {
         let world = world();
         fill(&world, 0, memories, |at| text(&format!("memory {at}")).vector(vec![1.0, at as f32]));
         world.db.namespace("other").unwrap().add("is there already").unwrap();
-        let to = |dry_run| {
-            let options = RenamespaceOptions { dry_run, ..RenamespaceOptions::default() };
-            cost(|| drop(world.db.move_namespace("default", "other", &options).unwrap()))
-        };
-        (to(true), to(false))
+        let dry = RenamespaceOptions { dry_run: true, ..RenamespaceOptions::default() };
+        cost(|| drop(world.db.move_namespace("default", "other", &dry).unwrap())).read
     };
-    let (small, large) = (moved(100), moved(300));
-    let each = |small: Tally, large: Tally| (large.read - small.read) as f64 / 200.0;
-    let (brought, all) = (each(small.0, large.0), each(small.1, large.1));
-    assert!(brought <= 16.0 && all <= 34.0, "{brought} rows of each are read to bring it, and {all} in all");
+    // Of its own rows: vitals (twice, since a walk names it), content, holder, vector and its space, journal. Of the other
+    // namespace: whether the id was used there.
+    let of_one = (brought(300) - brought(100)) as f64 / 200.0;
+    assert!((10.0..12.0).contains(&of_one), "{of_one} rows of each");
 }
 
 /// Of many values few are written in one transaction, or taken away.
