@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::engine::database::Database;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
+use crate::ledger::Gaps;
 use crate::model::{MemoryId, NamespaceName};
 use crate::store::control::{CounterSort, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
@@ -217,9 +218,9 @@ impl Session<'_, '_, '_> {
             report.cross_namespace_edges += brought.edges;
             report.dropped_keys.extend(brought.lost);
         }
-        let context = self.context(ns, None);
+        let (context, gaps) = (self.context(ns, None), Gaps::of(&*self.ledger.tx, ns)?);
         for id in targets.values().flatten() {
-            self.ledger.send_away(&context, *id)?;
+            self.ledger.send_away(&context, *id, &gaps)?;
         }
         // Only when all are away it is clear what still refers to them.
         for id in targets.values().flatten() {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, sound};
 use crate::limits::{BITS_DIM_MIN, BITS_SLOTS_MIN};
 use crate::record::{BIT_ROW_SLOTS, BitCode, BitRow, SlotBlock, SlotMeta, slots_per_block};
 use crate::store::control::BitsHead;
-use crate::store::{IndexId, Read, Rows, Table, WriteTx, keys};
+use crate::store::{IndexId, Read, Table, WriteTx, keys};
 use crate::vector::{BIT_SLOTS, BitFrame, SlotCode};
 
 /// The number of slots whose mean is the center.

@@ -14,7 +14,7 @@ use crate::limits::BITS_SLOTS_MIN;
 use crate::model::Time;
 use crate::record::{BitRow, DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};
-use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId, TextRows};
+use crate::store::{IndexId, NsId, Read, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId, TextRows};
 
 /// The number of maps of views. A publish copies this many pointers, and the maps with changed views.
 const SHARDS: usize = 64;

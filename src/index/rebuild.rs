@@ -88,7 +88,7 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
         tx.put_slot_block(index, number, &block)?;
     }
     let used = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-    tx.put_slot_head(index, &SlotHead { len, used })?;
+    tx.put_slot_head(index, SlotHead { len, used });
     if bit_rows::is_due(len, dim) {
         bit_rows::make(tx, index, dim, len)?;
     }

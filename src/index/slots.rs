@@ -6,7 +6,7 @@ use crate::index::bit_rows;
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::GraphHead;
-use crate::store::{IndexId, Rows, WriteTx};
+use crate::store::{IndexId, Read, Rows, WriteTx};
 use crate::vector::{UnitVector, encode};
 
 /// The block and the position of a slot in tables with `per` slots for each block.
@@ -25,7 +25,9 @@ pub(crate) fn claim(
     vector: &UnitVector,
 ) -> Result<u32> {
     let mut head = tx.slot_head(index)?;
-    let slot = match tx.free_slot(index)? {
+    // Where every slot is used, none is free, and the list need not be asked.
+    let free = if head.used < head.len { tx.free_slot(index)? } else { None };
+    let slot = match free {
         Some((died, slot)) => {
             tx.delete_free_slot(index, died, slot)?;
             slot
@@ -47,7 +49,7 @@ pub(crate) fn claim(
         return Err(Error::corrupted("slot_head", &crate::store::keys::index(index), why));
     }
     head.used += 1;
-    tx.put_slot_head(index, &head)?;
+    tx.put_slot_head(index, head);
     fill(tx, index, slot, commit, id, times, vector)?;
     Ok(slot)
 }
@@ -183,7 +185,7 @@ pub(crate) fn release(
     let mut head = tx.slot_head(index)?;
     // A wrong count in the head must not keep a memory from being forgotten.
     head.used = head.used.saturating_sub(1);
-    tx.put_slot_head(index, &head)?;
+    tx.put_slot_head(index, head);
     match node {
         GraphRole::None => tx.put_free_slot(index, commit, slot),
         GraphRole::Of(mut graph) => {

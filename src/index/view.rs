@@ -13,7 +13,7 @@ use crate::index::sight::{Sight, Sights};
 use crate::model::MemoryId;
 use crate::record::{At, BitRow, SlotBlock, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
-use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
+use crate::store::{IndexId, Read, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{QueryCode, dot_i8_many};
 
 /// The image of one index at one commit.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
-use crate::ledger::Change;
+use crate::ledger::{Change, Recreated};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, Kept, Memory,
     MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
@@ -211,7 +211,9 @@ impl NamespaceWriter<'_, '_, '_> {
         for holder in &mut memory.holders {
             given_by_code(holder, &fields, self.ledger.secret);
         }
-        self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new((memory, parts)))).map(|_| ())
+        let Memory { holders, vector, sources, limbo, payload, .. } = memory;
+        let row = Recreated { id, parts, holders, vector, sources, limbo, payload };
+        self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(row))).map(|_| ())
     }
 
     /// Leaves out ends that do not exist: links, and sources without even a tombstone.

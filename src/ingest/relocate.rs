@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Change, Relocation};
+use crate::ledger::{Change, Gaps, Relocation, Trail};
 use crate::model::{MemoryId, Partition, RuleId};
 use crate::store::{NsId, PartId, Rows};
 
@@ -43,12 +43,22 @@ impl NamespaceWriter<'_, '_, '_> {
         let set: BTreeSet<MemoryId> = ids.iter().copied().collect();
         let comes = |id| set.contains(&id);
         let mut brought = Brought { edges: 0, lost };
+        let gaps = Gaps::of(&*self.ledger.tx, from)?;
         for id in ids {
-            let way = Relocation { from, id: *id, parts: &parts, lost: &brought.lost, comes: &comes };
-            let (memory, rows, cut) = self.ledger.to_relocate(&way)?;
+            let way = Relocation {
+                from,
+                id: *id,
+                parts: &parts,
+                lost: &brought.lost,
+                comes: &comes,
+                is_all,
+                gaps: &gaps,
+            };
+            let (row, cut) = self.ledger.to_relocate(&way)?;
+            let trail = Trail::of(&row);
             self.ledger.welcome(self.ns(), *id)?;
-            self.apply(RuleId::RELOCATE, Change::Recreate(Box::new((memory.clone(), rows))))?;
-            self.ledger.bring_along(&self.context, &way, &memory)?;
+            self.apply(RuleId::RELOCATE, Change::Recreate(Box::new(row)))?;
+            self.ledger.bring_along(&self.context, &way, trail)?;
             brought.edges += cut;
         }
         if is_all {
@@ -61,6 +71,9 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The keys of current memories among these that current memories of this namespace hold.
     fn keys_held_here(&self, from: NsId, ids: &[MemoryId]) -> Result<BTreeSet<String>> {
         let mut held = BTreeSet::new();
+        if !self.ledger.tx.has_keys(from)? {
+            return Ok(held);
+        }
         for id in ids {
             let Some(vitals) = self.ledger.tx.vitals(from, *id)? else { continue };
             if !vitals.times.is_current(self.now()) {
@@ -95,12 +108,15 @@ impl NamespaceWriter<'_, '_, '_> {
         ids: &[MemoryId],
         is_all: bool,
     ) -> Result<BTreeMap<PartId, PartId>> {
-        let mut used = BTreeSet::new();
-        for id in ids {
-            used.extend(self.ledger.tx.vitals(from, *id)?.map(|vitals| PartId(vitals.place.partition)));
+        let (agents, mut used) = (self.ledger.tx.partitions(from)?, BTreeSet::new());
+        // Only where there are agents, and some of their partitions may stay, is it asked where a memory lies.
+        if !agents.is_empty() && !is_all {
+            for id in ids {
+                used.extend(self.ledger.tx.vitals(from, *id)?.map(|vitals| PartId(vitals.place.partition)));
+            }
         }
         let mut parts = BTreeMap::new();
-        for (agent, part) in self.ledger.tx.partitions(from)? {
+        for (agent, part) in agents {
             if is_all || used.contains(&part) {
                 parts.insert(part, self.open_partition(&Partition::agent(&agent)?)?);
             }

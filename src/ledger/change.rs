@@ -3,7 +3,7 @@
 use crate::ledger::applied::Onward;
 use crate::ledger::fold::Folded;
 use crate::model::{
-    Access, Content, Delta, Evidence, GoalId, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId,
+    Access, Content, Delta, Evidence, GoalId, Holder, Life, Limbo, MemoryId, Parts, Payload, RuleId,
     SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
 use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
@@ -26,6 +26,25 @@ pub(crate) struct NewRow {
     pub(crate) vector: Option<UnitVector>,
     /// The provenance.
     pub(crate) sources: Vec<MemoryId>,
+    /// What it carries beside its text.
+    pub(crate) payload: Option<Payload>,
+}
+
+/// A memory of an export or of another namespace, as it was there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recreated {
+    /// The id.
+    pub(crate) id: MemoryId,
+    /// Everything that fields decide. The ledger sets the slot and the document.
+    pub(crate) parts: Parts,
+    /// The writes that it stands for.
+    pub(crate) holders: Vec<Holder>,
+    /// The values of its vector, if it has one.
+    pub(crate) vector: Option<Vec<f32>>,
+    /// The provenance.
+    pub(crate) sources: Vec<MemoryId>,
+    /// What its return needs, if maintenance has removed it.
+    pub(crate) limbo: Option<Box<Limbo>>,
     /// What it carries beside its text.
     pub(crate) payload: Option<Payload>,
 }
@@ -90,8 +109,8 @@ pub(crate) struct Recorded {
 pub(crate) enum Change {
     /// A new memory.
     Insert(Box<NewRow>),
-    /// A memory of an export, put back as it was.
-    Recreate(Box<(Memory, Parts)>),
+    /// A memory that is put back as it was.
+    Recreate(Box<Recreated>),
     /// A memory absorbs a write: it gets one more holder, or a keyless holder counts one more write.
     Hold {
         /// The memory.

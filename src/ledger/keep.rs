@@ -3,33 +3,34 @@
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::applied::Applied;
+use crate::ledger::change::Recreated;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts};
+use crate::model::{Access, Actor, Joint, JournalRow, Limbo, Link, MemoryId, Op, Parts};
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;
 
 impl Ledger<'_, '_> {
     /// Puts a memory back as it was: id, holders, times, statistics, and its row in limbo.
-    pub(super) fn recreate(
-        &mut self,
-        context: &Context,
-        memory: Memory,
-        parts: Parts,
-        why: Why,
-    ) -> Result<Applied> {
-        let (ns, id) = (context.ns, memory.id);
-        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
+    pub(super) fn recreate(&mut self, context: &Context, row: Recreated, why: Why) -> Result<Applied> {
+        let Recreated { id, parts, holders, vector, sources, limbo, payload } = row;
+        let ns = context.ns;
+        if self.tx.has_row(ns, id)? || self.tx.tombstone(ns, id)?.is_some() {
             return Err(Error::Conflict {
                 what: format!("id {id}"),
                 why: "ids are never used again".to_owned(),
             });
         }
-        let Memory { holders, vector, sources, limbo, payload, .. } = memory;
         let Parts { mut vitals, content, access } = parts;
         vitals.place.payload = payload.is_some();
         vitals.place.usage = access.usage(vitals.tier);
-        truth(self.tx).put_payload(ns, id, payload.as_ref())?;
+        // The id is new here, so that there is no row to be taken away.
+        if payload.is_some() {
+            truth(self.tx).put_payload(ns, id, payload.as_ref())?;
+        }
+        if access != Access::default() {
+            truth(self.tx).put_access(ns, id, &access)?;
+        }
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
             if let Some(vector) = &vector {
@@ -43,7 +44,6 @@ impl Ledger<'_, '_> {
             }
             self.join_sources(ns, id, &sources)?;
             self.store_row(context, id, None, vitals, &content)?;
-            truth(self.tx).put_access(ns, id, &access)?;
             self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
             return Ok(Applied::default());
         };
@@ -55,7 +55,6 @@ impl Ledger<'_, '_> {
         let row = limbo_row(&limbo, vector.as_ref(), &sources);
         truth(self.tx).put_limbo(ns, id, at, &row)?;
         self.store_row(context, id, None, vitals, &content)?;
-        truth(self.tx).put_access(ns, id, &access)?;
         match &limbo.tombstone {
             Some(tombstone) => {
                 truth(self.tx).put_tombstone(ns, tombstone)?;

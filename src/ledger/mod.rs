@@ -57,7 +57,7 @@ use crate::store::control::Clock;
 
 pub(crate) use afresh::Afresh;
 pub(crate) use applied::{Applied, Left, Restored};
-pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, RestoreTo};
+pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
 pub(crate) use damage::losses;
 pub(crate) use fold::Folded;
 pub(crate) use insert::tags_fit;
@@ -67,7 +67,7 @@ pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
-pub(crate) use relocate::Relocation;
+pub(crate) use relocate::{Gaps, Relocation, Trail};
 pub(crate) use writer::{Context, Ledger, Why};
 
 impl Ledger<'_, '_> {
@@ -81,7 +81,7 @@ impl Ledger<'_, '_> {
         let why = Why { rule, evidence };
         match change {
             Change::Insert(row) => self.insert(context, *row, why),
-            Change::Recreate(row) => self.recreate(context, row.0, row.1, why),
+            Change::Recreate(row) => self.recreate(context, *row, why),
             Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
             Change::Update { id, version, vitals, content, access, holders, vector, payload, deltas } => {
                 let next =

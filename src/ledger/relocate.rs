@@ -6,12 +6,17 @@
 //! a tombstone that says `moved`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
+use crate::ledger::change::Recreated;
 use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
-use crate::model::{JournalRow, Limbo, Memory, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
+use crate::model::{Access, JournalRow, Limbo, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
 use crate::store::control::{CounterSort as Sort, RunRow};
 use crate::store::{EventRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Walk, keys, last_id};
+
+/// How many rows of a journal are in memory at a time.
+const JOURNAL_PAGE: usize = 1_024;
 
 /// A memory that goes to another namespace.
 pub(crate) struct Relocation<'r> {
@@ -25,6 +30,51 @@ pub(crate) struct Relocation<'r> {
     pub(crate) lost: &'r BTreeSet<String>,
     /// Whether another memory is in the other namespace when all have come.
     pub(crate) comes: &'r dyn Fn(MemoryId) -> bool,
+    /// Whether the namespace goes as a whole, and its journal with it.
+    pub(crate) is_all: bool,
+    /// Where `from` has no rows.
+    pub(crate) gaps: &'r Gaps,
+}
+
+/// The tables of what belongs to a memory that most memories have nothing of.
+const SPARSE: [Table; 5] = [Table::Access, Table::Payload, Table::Junction, Table::EventOf, Table::ContextOf];
+
+/// Those of them in which a namespace has no row, so that no memory is looked for there.
+pub(crate) struct Gaps(Vec<Table>);
+
+impl Gaps {
+    /// The gaps of a namespace, which stay until something is written to it.
+    pub(crate) fn of(rows: &impl Rows, ns: NsId) -> Result<Self> {
+        let mut gaps = Vec::new();
+        for table in SPARSE {
+            if !rows.any(table, &Walk::prefix(&keys::ns(ns)))? {
+                gaps.push(table);
+            }
+        }
+        Ok(Gaps(gaps))
+    }
+
+    fn has(&self, table: Table) -> bool {
+        debug_assert!(SPARSE.contains(&table), "nobody has looked into this table");
+        self.0.contains(&table)
+    }
+}
+
+/// What a memory that comes refers to: runs, and memories that may be on the other side of the border.
+pub(crate) struct Trail {
+    runs: BTreeSet<RunId>,
+    ends: BTreeSet<MemoryId>,
+}
+
+impl Trail {
+    /// What a memory refers to.
+    pub(crate) fn of(row: &Recreated) -> Self {
+        let runs = row.holders.iter().filter_map(|holder| holder.run);
+        Trail {
+            runs: runs.chain(row.limbo.iter().filter_map(|limbo| limbo.run)).collect(),
+            ends: row.sources.iter().copied().chain(row.parts.vitals.times.superseded_by()).collect(),
+        }
+    }
 }
 
 impl Ledger<'_, '_> {
@@ -32,16 +82,20 @@ impl Ledger<'_, '_> {
     ///
     /// # Errors
     /// `NotFound` for a row that does not exist; `Corrupted` for a row that can't be read as a whole.
-    pub(crate) fn to_relocate(&self, way: &Relocation<'_>) -> Result<(Memory, Parts, u64)> {
+    pub(crate) fn to_relocate(&self, way: &Relocation<'_>) -> Result<(Recreated, u64)> {
         let (ns, id) = (way.from, way.id);
         let Whole { mut vitals, content, mut holders } = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
-        let row = self.tx.limbo(ns, id)?;
+        let row = match vitals.times.removed_at {
+            Some(_) => self.tx.limbo(ns, id)?,
+            None => None,
+        };
         let mut vector = row.as_ref().map(|row| row.vector.clone()).unwrap_or_default();
         if let Some(slot) = vitals.place.slot {
             self.tx.vector(Self::index_of(ns, &vitals), self.dim_of(&vitals)?, slot, &mut vector)?;
         }
         let sources = match &row {
             Some(row) => row.sources.clone(),
+            None if way.gaps.has(Table::Junction) => Vec::new(),
             None => self.sources_of(ns, id)?,
         };
         let mut cut = 0;
@@ -63,11 +117,20 @@ impl Ledger<'_, '_> {
                 holder.key = None;
             }
         }
-        let tombstone = self.tx.tombstone(ns, id)?;
+        // Other memories have no tombstone.
+        let tombstone = if row.is_some() { self.tx.tombstone(ns, id)? } else { None };
         let part = PartId(vitals.place.partition);
         vitals.place.partition = way.parts.get(&part).copied().unwrap_or(part).0;
         (vitals.place.slot, vitals.place.doc) = (None, None);
-        let parts = Parts { vitals, content, access: self.tx.access(ns, id)? };
+        let access = match way.gaps.has(Table::Access) {
+            true => Access::default(),
+            false => self.tx.access(ns, id)?,
+        };
+        let payload = match way.gaps.has(Table::Payload) {
+            true => None,
+            false => self.tx.payload(ns, id)?,
+        };
+        let vector = Some(vector).filter(|vector| !vector.is_empty());
         let limbo = row.map(|row| {
             Box::new(Limbo {
                 reason: row.reason,
@@ -79,15 +142,8 @@ impl Ledger<'_, '_> {
                 tombstone,
             })
         });
-        let memory = Memory {
-            holders,
-            vector: Some(vector).filter(|vector| !vector.is_empty()),
-            sources,
-            limbo,
-            payload: self.tx.payload(ns, id)?,
-            ..Memory::of(id, parts.clone())
-        };
-        Ok((memory, parts, cut as u64))
+        let parts = Parts { vitals, content, access };
+        Ok((Recreated { id, parts, holders, vector, sources, limbo, payload }, cut as u64))
     }
 
     /// Makes room for a memory that comes: a tombstone that only says that it had moved is no longer true.
@@ -101,35 +157,40 @@ impl Ledger<'_, '_> {
 
     /// Brings what belongs to a memory and is not part of its row: its journal, the runs that its rows name, its messages.
     /// What it refers to across the border gets a tombstone.
-    pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, memory: &Memory) -> Result<()> {
+    pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, trail: Trail) -> Result<()> {
         let (from, id) = (way.from, way.id);
-        let journal = self.tx.journal_of(from, id)?;
-        let mut runs: BTreeSet<RunId> = journal.iter().filter_map(|row| row.run).collect();
-        runs.extend(memory.holders.iter().filter_map(|holder| holder.run));
-        runs.extend(memory.limbo.iter().filter_map(|limbo| limbo.run));
-        for row in &journal {
-            self.bring_journal(to.ns, row)?;
+        let Trail { mut runs, ends } = trail;
+        if !way.is_all {
+            let journal = self.tx.journal_of(from, id)?;
+            runs.extend(journal.iter().filter_map(|row| row.run));
+            for row in &journal {
+                self.bring_journal(to.ns, row)?;
+            }
         }
-        for (event, row) in self.messages_with(from, id)? {
+        for (event, row) in self.messages_with(from, id, way.gaps)? {
             runs.extend(row.run.map(RunId::from_bytes));
             self.bring_message(from, to, way.parts, &event, row)?;
         }
-        for run in runs {
-            self.bring_run(from, to.ns, run)?;
+        // A whole namespace brings its journal and its runs at the end.
+        if !way.is_all {
+            for run in runs {
+                self.bring_run(from, to.ns, run)?;
+            }
         }
-        self.bring_contexts(from, to.ns, id)?;
-        let ends = memory.sources.iter().copied().chain(memory.superseded_by());
-        for end in ends.collect::<BTreeSet<_>>() {
+        if !way.gaps.has(Table::ContextOf) {
+            self.bring_contexts(from, to.ns, id)?;
+        }
+        for end in ends {
             self.stand_in(from, to, end)?;
         }
         Ok(())
     }
 
     /// Takes a memory that was brought elsewhere out of its namespace, with everything that was brought.
-    pub(crate) fn send_away(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+    pub(crate) fn send_away(&mut self, context: &Context, id: MemoryId, gaps: &Gaps) -> Result<()> {
         let ns = context.ns;
         let whole = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
-        for (event, row) in self.messages_with(ns, id)? {
+        for (event, row) in self.messages_with(ns, id, gaps)? {
             self.send_message_away(ns, &event, &row)?;
         }
         for row in self.tx.journal_of(ns, id)? {
@@ -143,7 +204,9 @@ impl Ledger<'_, '_> {
                 self.count_moved(ns, &row, 1)?;
             }
         }
-        self.leave_contexts(ns, id)?;
+        if !gaps.has(Table::ContextOf) {
+            self.leave_contexts(ns, id)?;
+        }
         // Whoever forgets the memory in its new namespace does not know of the queries of this one.
         self.leave_queries(ns, id, true)?;
         self.take_out(context, id, &whole)?;
@@ -182,12 +245,21 @@ impl Ledger<'_, '_> {
                 self.keep_tombstone(to, &stone)?;
             }
         }
-        let seqs = self.tx.each_key(Table::Journal, &Walk::prefix(&keys::ns(from)), usize::MAX, |key| {
-            keys::Journal::read(Table::Journal, key).map(|row| row.seq)
-        })?;
-        for seq in seqs {
-            if let Some(row) = self.tx.journal_row(from, seq)? {
-                self.bring_journal(to.ns, &row)?;
+        let mut next = 0;
+        loop {
+            // A page bounds the memory, and its walk is over before its rows are written.
+            let mut page = Vec::new();
+            self.tx.journal_on(from, next, &mut |seq, row| {
+                next = seq.saturating_add(1);
+                // Asked again, a damaged row says what is wrong with it.
+                page.extend(if row.is_some() { row } else { self.tx.journal_row(from, seq)? });
+                Ok(if page.len() < JOURNAL_PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            })?;
+            for row in &page {
+                self.bring_journal(to.ns, row)?;
+            }
+            if page.len() < JOURNAL_PAGE {
+                break;
             }
         }
         let runs = self.tx.each_key(Table::Run, &Walk::prefix(&keys::ns(from)), usize::MAX, |key| {
@@ -248,6 +320,9 @@ impl Ledger<'_, '_> {
 
     /// A row of the journal that comes, or comes back.
     fn bring_journal(&mut self, to: NsId, row: &JournalRow) -> Result<()> {
+        if row.run.is_none() || !row.can_be_undone() {
+            return truth(self.tx).put_journal(to, row);
+        }
         let is_there = sound(self.tx.journal_row(to, row.seq))?.is_none_or(|there| there.is_some());
         truth(self.tx).put_journal(to, row)?;
         if is_there { Ok(()) } else { self.count_moved(to, row, -1) }
@@ -281,7 +356,10 @@ impl Ledger<'_, '_> {
 
     /// The messages that go where a memory goes: those of its aggregate if it stands for one, and those that became or
     /// reinforced the memory and are counted by no other memory.
-    fn messages_with(&self, ns: NsId, id: MemoryId) -> Result<BTreeMap<Id, EventRow>> {
+    fn messages_with(&self, ns: NsId, id: MemoryId, gaps: &Gaps) -> Result<BTreeMap<Id, EventRow>> {
+        if gaps.has(Table::EventOf) {
+            return Ok(BTreeMap::new());
+        }
         let mut all = self.members(ns, id.as_bytes())?;
         let counted: BTreeSet<Id> = all.values().filter_map(|row| row.aggregate).collect();
         all.retain(|_, row| row.aggregate.is_none());

@@ -45,7 +45,7 @@ pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_meta, encode_meta};
 pub(crate) use payload::{decode_payload, encode_payload};
-pub(crate) use posting_block::{DOC_MAX, POSTINGS_PER_BLOCK, Postings, PostingsRef};
+pub(crate) use posting_block::{DOC_MAX, POSTINGS_PER_BLOCK, Postings, PostingsRef, Thinned};
 pub(crate) use slot_block::{ALIVE, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 pub(crate) use tombstone::{decode_tombstone, encode_tombstone};
 pub(crate) use vector_block::{VectorBlock, read_vector, vectors_per_block};

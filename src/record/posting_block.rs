@@ -7,6 +7,8 @@
 //! ```
 //! The first number stands in the key, and as a difference of 0. Numbers ascend, positions of a document as well.
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
 use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
@@ -104,6 +106,33 @@ impl Postings {
         out.extend_from_slice(&self.docs);
         out.extend_from_slice(&self.positions);
         seal(0, key, out);
+    }
+}
+
+/// A block that loses documents. They leave it together: to make it anew for each of them would cost each as much as there are
+/// documents in it.
+pub(crate) struct Thinned {
+    block: Postings,
+    gone: BTreeSet<u32>,
+}
+
+impl Thinned {
+    /// A block that has lost none yet.
+    pub(crate) fn of(block: Postings) -> Self {
+        Thinned { block, gone: BTreeSet::new() }
+    }
+
+    /// Lets a document go; false if the block does not hold it, or no longer does.
+    pub(crate) fn lose(&mut self, doc: u32) -> bool {
+        let mut holds = false;
+        self.block.as_ref().docs(|at, _| holds |= at == doc);
+        holds && self.gone.insert(doc)
+    }
+
+    /// What is left.
+    pub(crate) fn rest(&self) -> Postings {
+        // What was pushed makes sense.
+        self.block.as_ref().to_owned(|doc| !self.gone.contains(&doc)).unwrap_or_default()
     }
 }
 

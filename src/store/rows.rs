@@ -166,10 +166,6 @@ pub(crate) trait Rows: Read {
         self.meta(Table::Policy, &keys::policy(number))
     }
 
-    fn slot_head(&self, index: IndexId) -> Result<SlotHead> {
-        Ok(self.meta(Table::SlotHead, &keys::index(index))?.unwrap_or_default())
-    }
-
     /// The indexes of a namespace, or of all, with their slot heads, as [`Rows::readable_slot_head`] gives them.
     fn slot_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, SlotHead)>> {
         let mut all = Vec::new();
@@ -393,6 +389,18 @@ pub(crate) trait Rows: Read {
             let (id, number) = last_id_and_number(Table::HolderKey, key)?;
             visit(id, number)
         })
+    }
+
+    /// Whether any holder of a namespace has a key.
+    fn has_keys(&self, ns: NsId) -> Result<bool> {
+        // Those without one stand under the empty key, before all others.
+        let after = keys::end_of(&keys::holder_key_prefix(ns, "")).unwrap_or_default();
+        self.any(Table::HolderKey, &Walk::prefix(&keys::ns(ns)).starting_at(&after))
+    }
+
+    /// Whether a walk comes to any row.
+    fn any(&self, table: Table, walk: &Walk) -> Result<bool> {
+        Ok(!self.each_key(table, walk, 1, |_| Ok(()))?.is_empty())
     }
 
     /// Numbers of the holders of a memory that were written without a key.

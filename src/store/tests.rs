@@ -254,7 +254,8 @@ fn fill(tx: &mut WriteTx<'_>, slots: &[Filled], dim: usize) -> Result<()> {
         }
     }
     let used = slots.iter().filter(|slot| **slot == Filled::Live).count() as u32;
-    tx.put_slot_head(INDEX, &SlotHead { len: slots.len() as u32, used })
+    tx.put_slot_head(INDEX, SlotHead { len: slots.len() as u32, used });
+    Ok(())
 }
 
 /// Old number of each slot of a copy, as its meta says; none for one that holds nothing.

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::limits::ANALYZER;
 use crate::model::{MemoryId, Time, Times, Vitals};
-use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef};
+use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef, Thinned};
 use crate::store::control::TextHead;
 use crate::store::keys;
 use crate::store::part::{NsId, TextId};
@@ -269,26 +269,23 @@ impl WriteTx<'_> {
         let walk = Walk::prefix(&keys::posting_term(text.ns, text.part, term))
             .before(&keys::posting(text.ns, text.part, term, doc + 1))
             .reversed();
-        let mut found = None;
+        let (mut found, mut block) = (None, None);
         self.walk(Table::TextPosting, &walk, &mut |key, bytes| {
             let (_, _, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
-            found = Some((key.to_vec(), first, bytes.to_vec()));
+            if !self.postings.contains_key(key) {
+                let read = PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes)?;
+                block = Some(read.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?);
+            }
+            found = Some(key.to_vec());
             Ok(ControlFlow::Break(()))
         })?;
-        let Some((key, first, bytes)) = found else { return Err(bad_postings(text, term)) };
-        // A staged block is newer than the row that the walk has found.
-        let before = match self.postings.remove(&key) {
-            Some(staged) => staged,
-            None => {
-                self.make_room(key.len() + bytes.len())?;
-                let block = PostingsRef::open(At::new(Table::TextPosting.name(), &key), first, &bytes)?;
-                block.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?
-            }
-        };
-        let after = before.as_ref().to_owned(|at| at != doc).unwrap_or_default();
-        let lost = after.count() == before.count();
-        self.postings.insert(key, after);
-        if lost { Err(bad_postings(text, term)) } else { Ok(()) }
+        let Some(key) = found else { return Err(bad_postings(text, term)) };
+        if let Some(block) = block {
+            self.make_room(key.len() + block.bytes())?;
+            self.postings.insert(key.clone(), Thinned::of(block));
+        }
+        let thinned = self.postings.get_mut(&key).ok_or_else(|| bad_postings(text, term))?;
+        if thinned.lose(doc) { Ok(()) } else { Err(bad_postings(text, term)) }
     }
 
     /// Puts a block of postings, which must not be staged.
@@ -319,7 +316,8 @@ impl WriteTx<'_> {
     /// Writes the staged blocks of full-text indexes and gives those of documents to whoever keeps images of them.
     pub(super) fn flush_texts(&mut self) -> Result<BTreeMap<(TextId, u32), DocBlock>> {
         let mut bytes = Vec::new();
-        for (key, postings) in std::mem::take(&mut self.postings) {
+        for (key, thinned) in std::mem::take(&mut self.postings) {
+            let postings = thinned.rest();
             let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
             let (text, term, first) = named.ok_or_else(|| bad_key(Table::TextPosting, &key))?;
             // The key names the first document, so a block that lost that document moves to another key.

@@ -12,12 +12,11 @@ use std::sync::{Arc, OnceLock};
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::limits::{SLICE_ROWS_MAX, STAGED_BYTES_MAX};
+use crate::limits::STAGED_BYTES_MAX;
 use crate::record::{
-    self, At, BitRow, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block,
-    vectors_per_block,
+    self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
-use crate::store::control::{BitsHead, Nonce, TextHead};
+use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::tables::Table;
@@ -109,6 +108,11 @@ pub(crate) trait Read {
         stored(self, Table::Vector, index, block, |at, bytes| Ok(VectorBlock::salvage(at, dim, bytes)))
     }
 
+    /// How many slots an index has.
+    fn slot_head(&self, index: IndexId) -> Result<SlotHead> {
+        stored_slot_head(self, index)
+    }
+
     /// The full-text index of a partition as a whole; none where no memory was ever in it.
     fn text_head(&self, text: TextId) -> Result<Option<TextHead>> {
         found(self, Table::TextHead, &keys::ns_part(text.ns, text.part), |at, bytes| {
@@ -131,6 +135,14 @@ fn stored<B>(
     decode: impl Fn(At<'_>, &[u8]) -> Result<B>,
 ) -> Result<Option<B>> {
     found(rows, table, &keys::block(index, block), decode)
+}
+
+/// The head of the slots of an index as it stands in the file.
+fn stored_slot_head(rows: &(impl Read + ?Sized), index: IndexId) -> Result<SlotHead> {
+    let head = found(rows, Table::SlotHead, &keys::index(index), |at, bytes| {
+        record::decode_meta(Table::SlotHead.tag(), at, bytes)
+    })?;
+    Ok(head.unwrap_or_default())
 }
 
 /// A value as it stands in the file.
@@ -337,10 +349,11 @@ pub(crate) struct WriteTx<'t> {
     pub(super) bits: BTreeMap<(IndexId, u32), BitRow>,
     /// The centers of one-bit codes that were read, so that each is read once.
     pub(super) centers: RefCell<BTreeMap<IndexId, Option<Arc<BitsHead>>>>,
+    pub(super) slot_heads: BTreeMap<IndexId, SlotHead>,
     pub(super) text_heads: BTreeMap<TextId, TextHead>,
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
-    pub(super) postings: BTreeMap<Vec<u8>, Postings>,
+    pub(super) postings: BTreeMap<Vec<u8>, Thinned>,
     /// Rows that it put or took away.
     rows: u64,
     /// Bytes that the blocks take that are kept decoded.
@@ -369,6 +382,7 @@ impl<'t> WriteTx<'t> {
             vectors: BTreeMap::new(),
             bits: BTreeMap::new(),
             centers: RefCell::default(),
+            slot_heads: BTreeMap::new(),
             text_heads: BTreeMap::new(),
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
@@ -438,27 +452,31 @@ impl<'t> WriteTx<'t> {
         Ok(old.is_some())
     }
 
-    /// Takes away every row of a walk, at most `most`, and says how many there were.
+    /// Takes away every row of a walk in key order, at most `most`, and says how many there were. They go page by page: to
+    /// look for each of them by its key takes several times as long.
     pub(super) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
-        let mut gone = 0;
-        loop {
-            // Their keys are in memory meanwhile.
-            let (mut doomed, page) = (Vec::new(), (most - gone).min(SLICE_ROWS_MAX));
-            self.walk(table, walk, &mut |key, _| {
-                if doomed.len() == page {
-                    return Ok(ControlFlow::Break(()));
-                }
-                doomed.push(key.to_vec());
-                Ok(ControlFlow::Continue(()))
-            })?;
-            for key in &doomed {
-                self.delete(table, key)?;
+        let (mut gone, mut bytes, mut last) = (0, 0, Vec::new());
+        self.walk(table, walk, &mut |key, value| {
+            if gone == most {
+                return Ok(ControlFlow::Break(()));
             }
-            gone += doomed.len();
-            if doomed.len() < page || gone == most {
-                return Ok(gone);
-            }
+            gone += 1;
+            bytes += key.len() + value.len();
+            last.clear();
+            last.extend_from_slice(key);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if gone == 0 {
+            return Ok(0);
         }
+        let doomed = (walk.from.as_ref().map(Vec::as_slice), Bound::Included(last.as_slice()));
+        let rows = self.table_mut(table)?;
+        fenced(table.name(), &[], || rows.retain_in::<&[u8], _>(doomed, |_, _| false))?;
+        self.holder_writes += if table == Table::Holder { gone as u64 } else { 0 };
+        self.moved += bytes as u64;
+        self.grown -= bytes as i64;
+        (0..gone).for_each(|_| self.count_row());
+        Ok(gone)
     }
 
     /// A block of codes to change; a new one of `dim` dimensions where there is none.
@@ -519,6 +537,7 @@ impl<'t> WriteTx<'t> {
     pub(crate) fn delete_index_rows(&mut self, index: IndexId) -> Result<()> {
         // Staged blocks go first, or the end of the transaction would write them again.
         self.slots.retain(|(staged, _), _| *staged != index);
+        self.slot_heads.remove(&index);
         let prefix = Walk::prefix(&keys::index(index));
         for table in [Table::Slot, Table::SlotFree, Table::SlotDead, Table::Graph] {
             self.delete_walk(table, &prefix, usize::MAX)?;
@@ -536,6 +555,7 @@ impl<'t> WriteTx<'t> {
         self.vectors.retain(|(index, _), _| index.ns != ns);
         self.bits.retain(|(index, _), _| index.ns != ns);
         self.centers.get_mut().clear();
+        self.slot_heads.retain(|index, _| index.ns != ns);
         self.text_heads.retain(|text, _| text.ns != ns);
         self.docs.retain(|(text, _), _| text.ns != ns);
         self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
@@ -547,6 +567,7 @@ impl<'t> WriteTx<'t> {
         self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
         self.bits.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
         self.centers.get_mut().clear();
+        self.slot_heads.retain(|index, _| (index.ns, index.part) != (ns, part));
         let stays = |text: &TextId| (text.ns, text.part) != (ns, part);
         self.text_heads.retain(|text, _| stays(text));
         self.docs.retain(|(text, _), _| stays(text));
@@ -571,8 +592,16 @@ impl<'t> WriteTx<'t> {
     /// Writes what is staged and gives the blocks of codes and of documents to whoever keeps images of them.
     pub(crate) fn flush(&mut self) -> Result<Staged> {
         let (slots, bits, docs) = (self.flush_vectors()?, self.flush_bits()?, self.flush_texts()?);
+        self.flush_slot_heads()?;
         self.flush_heads()?;
         Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, bits, docs })
+    }
+
+    fn flush_slot_heads(&mut self) -> Result<()> {
+        for (index, head) in std::mem::take(&mut self.slot_heads) {
+            self.put_meta(Table::SlotHead, &keys::index(index), &head)?;
+        }
+        Ok(())
     }
 
     fn flush_vectors(&mut self) -> Result<BTreeMap<(IndexId, u32), SlotBlock>> {
@@ -617,6 +646,13 @@ impl Read for WriteTx<'_> {
                 let salvage = |at: At<'_>, bytes: &[u8]| Ok(VectorBlock::salvage(at, dim, bytes));
                 stored(self, Table::Vector, index, block, salvage)
             }
+        }
+    }
+
+    fn slot_head(&self, index: IndexId) -> Result<SlotHead> {
+        match self.slot_heads.get(&index) {
+            Some(staged) => Ok(*staged),
+            None => stored_slot_head(self, index),
         }
     }
 

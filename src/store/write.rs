@@ -72,8 +72,9 @@ impl WriteTx<'_> {
         self.put_meta(Table::Policy, &keys::policy(number), &text)
     }
 
-    pub(crate) fn put_slot_head(&mut self, index: IndexId, head: &SlotHead) -> Result<()> {
-        self.put_meta(Table::SlotHead, &keys::index(index), head)
+    /// Keeps a head for the end of the transaction: a batch writes it once.
+    pub(crate) fn put_slot_head(&mut self, index: IndexId, head: SlotHead) {
+        self.slot_heads.insert(index, head);
     }
 
     pub(crate) fn put_free_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<()> {

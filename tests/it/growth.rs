@@ -3,7 +3,7 @@
 use crate::world::{World, text};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link, Tier};
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
@@ -377,6 +377,22 @@ fn a_forget_of_many_rows_keeps_few_blocks() {
     assert!(kept <= STAGED_BYTES_MAX, "{kept} bytes");
     assert_eq!(find(last - 1, 600), (ROWS / 2, format!("memory {} of the crowd", last - 1)));
     assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
+}
+
+/// What a memory has nothing of is not looked for, and what it has is read once.
+#[test]
+fn a_move_reads_of_a_memory_what_it_has() {
+    let brought = |memories: usize| {
+        let world = world();
+        fill(&world, 0, memories, |at| text(&format!("memory {at}")).vector(vec![1.0, at as f32]));
+        world.db.namespace("other").unwrap().add("is there already").unwrap();
+        let dry = RenamespaceOptions { dry_run: true, ..RenamespaceOptions::default() };
+        cost(|| drop(world.db.move_namespace("default", "other", &dry).unwrap())).read
+    };
+    // Of its own rows: vitals (twice, since a walk names it), content, holder, vector and its space, journal. Of the other
+    // namespace: whether the id was used there.
+    let of_one = (brought(300) - brought(100)) as f64 / 200.0;
+    assert!((10.0..12.0).contains(&of_one), "{of_one} rows of each");
 }
 
 /// Of many values few are written in one transaction, or taken away.

@@ -130,7 +130,8 @@ fn names() -> Vec<(Code, Fault)> {
         case(Code::PartitionUnknown, |tx| put_index(tx, A, IndexRow::Pending(PartId(7)))),
         case(Code::SpaceUnknown, |tx| {
             let index = IndexId { ns: NS, part: PartId(0), space: SpaceId(9) };
-            tx.put_slot_head(index, &SlotHead::default())
+            tx.put_slot_head(index, SlotHead::default());
+            Ok(())
         }),
         case(Code::Meta, |tx| take(tx, Table::Meta, IDENTITY)),
         case(Code::Size, |tx| take(tx, Table::Meta, SIZE)),
@@ -321,9 +322,18 @@ fn slots() -> Vec<(Code, Fault)> {
         }),
         case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 0)),
         case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 2)),
-        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 3 })),
-        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 5, used: 2 })),
-        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 3, used: 2 })),
+        case(Code::SlotHead, |tx| {
+            tx.put_slot_head(SHARED, SlotHead { len: 4, used: 3 });
+            Ok(())
+        }),
+        case(Code::SlotHead, |tx| {
+            tx.put_slot_head(SHARED, SlotHead { len: 5, used: 2 });
+            Ok(())
+        }),
+        case(Code::SlotHead, |tx| {
+            tx.put_slot_head(SHARED, SlotHead { len: 3, used: 2 });
+            Ok(())
+        }),
         case(Code::SlotHead, |tx| take(tx, Table::SlotHead, &keys::index(SHARED))),
         slot(Code::SlotValue, |_, code| code[3] ^= 1),
         slot(Code::SlotValue, |meta, _| meta.residual *= 1.5),

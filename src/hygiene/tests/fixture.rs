@@ -244,7 +244,7 @@ fn graph_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     block.put(3, SlotMeta { id: NOBODY, from: 1, until: 2, born, died, scale, residual }, &code);
     block.bury(3, commit);
     tx.put_dead_slot(SHARED, commit, 3)?;
-    tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })?;
+    tx.put_slot_head(SHARED, SlotHead { len: 4, used: 2 });
     tx.put_graph_head(SHARED, &graph_head())?;
     put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![]])?;
     // An index of four slots needs no one-bit codes, but may have some.

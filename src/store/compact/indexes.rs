@@ -133,7 +133,8 @@ impl Copy<'_> {
                     lost.push((keys::memory(index.ns, slot.meta.id), why));
                 }
             }
-            tx.put_slot_head(index, head)
+            tx.put_slot_head(index, *head);
+            Ok(())
         })?;
         self.rows += kept.len() as u64;
         lost.into_iter().for_each(|(key, why)| self.note(Table::Vector, &key, why));
