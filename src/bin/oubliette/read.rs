@@ -69,17 +69,20 @@ fn raw(output: Output<'_>, asked: &str, text: &str, carries: bool, now: &story::
     }
     match serde_json::from_str::<Value>(text) {
         Ok(mut document) => {
-            if let (true, Value::Object(members)) = (carries, &mut document) {
-                members.insert("payload".to_owned(), json!("yes; --payload shows it"));
+            // Of several keys the one that was asked for is shown, beside the text that it wrote.
+            let keys = document.get("keys").and_then(Value::as_array);
+            let is_key = keys.is_some_and(|keys| keys.iter().any(|key| key == asked));
+            if let Value::Object(members) = &mut document {
+                if carries {
+                    members.insert("payload".to_owned(), json!("yes; --payload shows it"));
+                }
+                if is_key && !output.verbose {
+                    members.insert("key".to_owned(), json!(asked));
+                }
             }
             if output.verbose {
                 output.document(&document)
             } else {
-                // Of several keys the one that was asked for is shown, beside the text that it wrote.
-                let keys = document.get("keys").and_then(Value::as_array);
-                if keys.is_some_and(|keys| keys.iter().any(|key| key == asked)) {
-                    document["key"] = json!(asked);
-                }
                 output.text(&story::memory(&document, now))
             }
         }
