@@ -297,8 +297,9 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
 
 /// `history`.
 pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
-    let history = place.open(Access::Read)?.namespace(place.namespace()?)?.history(name)?;
-    let versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
+    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let history = team.history(name)?;
+    let mut versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
     if output.json {
         return output
@@ -308,19 +309,20 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
         let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
         output.table(&heads, rows.iter().map(|row| cells(row, columns, &place.present())))
     };
-    let columns = [
-        ("recorded_at", "stored"),
-        ("id", "id"),
-        ("state", "state"),
-        ("superseded_by", "replaced by"),
-        ("mode", "how"),
-    ];
-    table(&columns, &versions)?;
-    let mut columns = vec![("at", "when"), ("op", "what"), ("subject", "subject"), ("actor", "by")];
-    if output.verbose {
-        columns.insert(3, ("rule", "rule"));
+    for (version, told) in history.versions.iter().zip(&mut versions) {
+        // What is gone or damaged has no text any more.
+        if let (Ok(Got::Memory(memory)), Value::Object(members)) = (team.look_up(version.id, false), told) {
+            members.insert("text".to_owned(), json!(memory.row_text));
+        }
     }
-    table(&columns, &events)
+    let (stored, state, how) = (("recorded_at", "stored"), ("state", "state"), ("mode", "how"));
+    let (when, what, by, text) = (("at", "when"), ("op", "what"), ("actor", "by"), ("text", "text"));
+    if output.verbose {
+        table(&[stored, ("id", "id"), state, ("superseded_by", "replaced by"), how, text], &versions)?;
+        return table(&[when, what, ("subject", "subject"), ("rule", "rule"), by], &events);
+    }
+    table(&[stored, state, how, text], &versions)?;
+    table(&[when, what, by], &events)
 }
 
 /// The members of a document that stand in the columns of a table, instants as local dates.

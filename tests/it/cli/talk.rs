@@ -256,6 +256,20 @@ fn tables_tell_instants_as_local_dates_with_their_distance() {
     assert!(id.into_iter().any(|word| word.len() == 36), "an id stands whole: {runs}");
 }
 
+/// Whoever looks at the versions of a memory wants to read what each said. Ids are for -v.
+#[test]
+fn a_history_shows_what_each_version_said() {
+    let sandbox = Sandbox::new();
+    for town in ["Ghent", "Bruges"] {
+        read(&sandbox, &["add", &format!("Ann lives in {town}"), "--key", "home"]);
+    }
+    let id = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    let shown = read(&sandbox, &["history", "home"]);
+    assert!(shown.contains("Ann lives in Ghent") && shown.contains("Ann lives in Bruges"), "{shown}");
+    assert!(!shown.contains(&id), "{shown}");
+    assert!(read(&sandbox, &["-v", "history", "home"]).contains(&id));
+}
+
 #[test]
 fn habits_of_other_programs_lead_to_the_commands_that_are_meant() {
     let sandbox = Sandbox::new();
