@@ -103,7 +103,7 @@ fn guards_keep_the_precision_of_the_vector_rule_and_cost_little_recall() {
         let plain = figures(&pairs, |pair| pair.cosine >= threshold);
         let guarded = figures(&pairs, |pair| pair.cosine >= threshold && pair.guard.is_none());
         eprintln!("{threshold}: plain precision, recall, pairs {plain:.4?}; guarded {guarded:.4?}");
-        for name in ["digits", "dates", "negation", "names", "opposites"] {
+        for name in ["digits", "dates", "negation", "names", "opposites", "order"] {
             let kept = |pair: &Pair| pair.cosine >= threshold && pair.guard == Some(name);
             let (wrong, all) =
                 (figures(&pairs, |pair| kept(pair) && !pair.duplicate).2, figures(&pairs, kept).2);
