@@ -258,9 +258,7 @@ fn is_over(vitals: &Vitals, now: Time, horizon: Span) -> bool {
         ExpiresBy::Tier => horizon,
     };
     let end = vitals.times.expires_at.map(|end| end.plus(waits));
-    // What is in limbo waits for the horizon of its removal, unless a caller set an end.
-    let is_kept = vitals.times.removed_at.is_some() && !vitals.life().is_promised_end();
-    !is_kept && !vitals.is_protected() && end.is_some_and(|end| end <= now)
+    !vitals.waits_for_horizon() && !vitals.is_protected() && end.is_some_and(|end| end <= now)
 }
 
 /// Erases expired memories that still are, and raises the purge horizons.

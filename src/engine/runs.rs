@@ -231,7 +231,7 @@ impl Namespace {
         let _one = self.db.inner.upkeep.lock();
         let mut undone = Undone::default();
         loop {
-            let (step, waiting) = self.db.inner.run_alone(|session| {
+            let ((step, moved), waiting) = self.db.inner.run_alone(|session| {
                 let horizon = session.in_force.policy.undo.horizon;
                 let writer = session.known_writer(&self.name)?;
                 let ns = writer.context.ns;
@@ -276,7 +276,6 @@ impl Namespace {
                 }
                 Ok(((step, moved), std::mem::take(&mut writer.ledger.waiting)))
             })?;
-            let (step, moved) = step;
             self.db.embed_waiting(waiting);
             undone.restored += step.restored;
             undone.removed += step.removed;

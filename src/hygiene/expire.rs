@@ -86,11 +86,9 @@ fn ended_at(rows: &Snapshot, ns: NsId, until: Time, protected: bool) -> Result<V
     Ok(ended)
 }
 
-/// Whether the life of a memory was over at `until`, and no protection keeps the memory. In limbo only an end that a
-/// caller set comes before the horizon.
+/// Whether the life of a memory was over at `until`, and nothing keeps the memory.
 fn is_over(vitals: &Vitals, until: Time) -> bool {
-    let is_kept = vitals.times.removed_at.is_some() && !vitals.life().is_promised_end();
-    !is_kept && vitals.times.is_expired(until) && !vitals.is_protected()
+    !vitals.waits_for_horizon() && vitals.times.is_expired(until) && !vitals.is_protected()
 }
 
 /// Memories that have gone.
@@ -266,7 +264,7 @@ fn waits(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, vitals: &Vita
 }
 
 /// Erases a memory whose life is over, and raises the purge horizons of its namespace. Where a caller set the end of what counts
-/// messages, the first message goes as well: it says the same.
+/// messages, the first message goes as well, unless it is protected: it says the same.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -277,16 +275,23 @@ pub(crate) fn erase_ended(
     id: MemoryId,
     vitals: &Vitals,
 ) -> Result<()> {
-    let counts = vitals.kind_code == Kind::Aggregate.code() && vitals.life().is_promised_end();
-    let mut ended = vec![(id, vitals.times)];
-    while let Some((id, times)) = ended.pop() {
+    let ns = context.ns;
+    let erase = |ledger: &mut Ledger<'_, '_>, id| {
         let change = Change::Remove { id, reason: TombstoneReason::Expired, replaced_by: None };
-        let applied = ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Expire), change))?;
-        row.raise_horizons(&times);
-        let before = applied.erased.iter().flat_map(|erased| &erased.predecessors);
-        for (first, _) in before.filter(|(_, mode)| counts && *mode == SupersedeMode::Aggregate) {
-            let vitals = sound(ledger.tx.vitals(context.ns, *first))?.flatten();
-            ended.extend(vitals.map(|vitals| (*first, vitals.times)));
+        ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Expire), change))
+    };
+    // Asked before the row goes, because its content names the aggregate. Other memories of the kind count nothing.
+    let counts = vitals.kind_code == Kind::Aggregate.code()
+        && vitals.life().is_promised_end()
+        && sound(ledger.aggregate_of_memory(ns, id))?.flatten().is_some();
+    let erased = erase(ledger, id)?.erased;
+    row.raise_horizons(&vitals.times);
+    let before = erased.iter().flat_map(|erased| &erased.predecessors);
+    for (first, _) in before.filter(|(_, mode)| counts && *mode == SupersedeMode::Aggregate) {
+        let first_row = sound(ledger.tx.vitals(ns, *first))?.flatten();
+        if let Some(vitals) = first_row.filter(|vitals| !vitals.is_protected()) {
+            erase(ledger, *first)?;
+            row.raise_horizons(&vitals.times);
         }
     }
     Ok(())

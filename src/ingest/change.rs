@@ -507,16 +507,14 @@ impl NamespaceWriter<'_, '_, '_> {
         self.check_sources(draft.sources.as_deref().unwrap_or_default())?;
         let sources = draft.sources.clone().map_or_else(|| self.sources_of(old), Ok)?;
         parts.vitals.created_at = self.now();
-        let lives_by_tier =
-            edit.patch.expiry.is_none_or(|expiry| expiry == Expiry::Tier) && !holder.gave_expiry();
         let mut row = NewRow { sources, ..self.row_like(parts, edit, holder)? };
         row.content.tags.clone_from(&row.holder.tags);
-        if lives_by_tier {
-            // A life that would be over before the beginning is none.
-            let ttl = tier_ttl(row.vitals.tier, &self.policy.ttl);
-            row.vitals.set_life(Life::of_tier(at, ttl));
-        }
         if let Replaces::At(at) = replaces {
+            if row.vitals.expires_by == ExpiresBy::Tier {
+                // A life that would be over before the beginning is none.
+                let ttl = tier_ttl(row.vitals.tier, &self.policy.ttl);
+                row.vitals.set_life(Life::of_tier(at, ttl));
+            }
             note_replacement(&mut row.holder, at, self.ledger.secret);
         }
         let id = row.id;

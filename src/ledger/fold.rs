@@ -66,14 +66,10 @@ impl Ledger<'_, '_> {
     pub(super) fn fold(&mut self, context: &Context, rows: Vec<Folded>, why: Why) -> Result<Applied> {
         let ns = context.ns;
         for Folded { id, access, expires_at, confidence } in &rows {
-            let found = sound(self.tx.vitals(ns, *id))?.flatten();
-            let is_known = |vitals: &Vitals| vitals.place.usage == access.usage(vitals.tier);
-            if !found.as_ref().is_none_or(is_known) || expires_at.is_some() || confidence.is_some() {
-                let (before, content) = match found {
-                    Some(before) => (before, self.content_of(ns, *id)?),
-                    // It says what is wrong with the row.
-                    None => self.load(ns, *id)?,
-                };
+            let is_known = |vitals: Vitals| vitals.place.usage == access.usage(vitals.tier);
+            let is_known = sound(self.tx.vitals(ns, *id))?.flatten().is_none_or(is_known);
+            if !is_known || expires_at.is_some() || confidence.is_some() {
+                let (before, content) = self.load(ns, *id)?;
                 let mut vitals = before.clone();
                 vitals.place.usage = access.usage(vitals.tier);
                 vitals.times.expires_at = expires_at.or(vitals.times.expires_at);

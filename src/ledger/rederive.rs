@@ -61,21 +61,12 @@ impl Ledger<'_, '_> {
         for row in new.difference(&old) {
             self.put_index_row(ns, id, row)?;
         }
-        let counted = |seen: Seen<'_>| {
-            seen.map(|(vitals, content)| {
-                (vitals.place.partition, vitals.place.holders, counted_in(vitals, Some(content)))
-            })
-        };
-        let (old, new) = (counted(before), counted(after));
-        // Most changes in place leave the counters as they are, above all a use.
-        if old == new {
-            return Ok(());
-        }
-        for (counted, sign) in [(old, -1), (new, 1)] {
-            let Some((part, holders, counted)) = counted else { continue };
-            for (sort, name, bytes) in counted {
-                let rows = if sort == Sort::Holders { i64::from(holders) } else { 1 };
-                self.counters.add(ns, PartId(part), sort, &name, sign * rows, sign * bytes);
+        for (seen, sign) in [(before, -1), (after, 1)] {
+            let Some((vitals, content)) = seen else { continue };
+            let part = PartId(vitals.place.partition);
+            for (sort, name, bytes) in counted_in(vitals, Some(content)) {
+                let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
+                self.counters.add(ns, part, sort, &name, sign * rows, sign * bytes);
             }
         }
         Ok(())

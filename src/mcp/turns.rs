@@ -12,10 +12,8 @@ use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 
 use crate::mcp::handler::tool;
-use crate::tools::{only_reads, only_reads_graph};
+use crate::tools::{can_take_long, only_reads, only_reads_graph};
 
-/// Tools that work through many memories, and say so with their progress.
-const LONG: [&str; 4] = ["run_maintenance", "memory.hygiene", "memory.undo", "memory.summarize_and_compact"];
 /// Requests that wait for their turn at most.
 const WAITING: usize = 256;
 
@@ -103,7 +101,7 @@ impl Turns {
 fn writes(name: &str) -> bool {
     // The tools of a knowledge graph are not known here; their names have no dots.
     let name = tool(name).unwrap_or(name);
-    !only_reads(name) && !only_reads_graph(name) && !LONG.contains(&name)
+    !only_reads(name) && !only_reads_graph(name) && !can_take_long(name)
 }
 
 #[cfg(test)]
@@ -113,7 +111,7 @@ mod tests {
     use rmcp::{RoleServer, model::RequestId};
     use serde_json::{Value, json};
 
-    use super::Turns;
+    use super::{Turns, tool};
 
     fn message(value: Value) -> RxJsonRpcMessage<RoleServer> {
         serde_json::from_value(value).unwrap()
@@ -143,7 +141,10 @@ mod tests {
     fn what_comes_after_a_write_waits_for_its_answer() {
         let mut turns = Turns::default();
         assert_eq!(id(turns.arrived(call(1, "search_memories"))), number(1));
-        assert_eq!(id(turns.arrived(call(2, "run_maintenance"))), number(2));
+        for long in ["run_maintenance", "memory_hygiene", "memory_undo", "memory_summarize_and_compact"] {
+            assert!(tool(long).is_some(), "{long}");
+            assert_eq!(id(turns.arrived(call(2, long))), number(2));
+        }
         assert_eq!(id(turns.arrived(call(3, "add_memory"))), number(3));
         for (at, tool) in
             [(4, "search_memories"), (5, "get_memory"), (6, "create_entities"), (7, "add_memory")]

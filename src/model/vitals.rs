@@ -247,6 +247,11 @@ impl Vitals {
         Life { end: self.times.expires_at, by: self.expires_by }
     }
 
+    /// Whether the row is in limbo until the undo horizon. An end that a caller set comes first.
+    pub(crate) fn waits_for_horizon(&self) -> bool {
+        self.times.removed_at.is_some() && !self.life().is_promised_end()
+    }
+
     /// Sets another end of life.
     pub(crate) fn set_life(&mut self, life: Life) {
         (self.times.expires_at, self.expires_by) = (life.end, life.by);

@@ -34,5 +34,5 @@ pub(crate) use graph::only_reads_graph;
 pub use host::Caller;
 pub use toolbox::{ToolHints, ToolSchema, Toolbox, tool_schemas};
 #[cfg(feature = "mcp")]
-pub(crate) use toolbox::{known_names, only_reads};
+pub(crate) use toolbox::{can_take_long, known_names, only_reads};
 pub use upkeep::explanation_json;

@@ -81,6 +81,16 @@ pub(crate) fn only_reads(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name == name && reads(tool))
 }
 
+/// Tools that work through many memories.
+#[cfg(feature = "mcp")]
+const LONG: [&str; 4] = ["run_maintenance", "memory.hygiene", "memory.undo", "memory.summarize_and_compact"];
+
+/// Whether a tool can take long, so that nobody waits for its end before the next call.
+#[cfg(feature = "mcp")]
+pub(crate) fn can_take_long(name: &str) -> bool {
+    LONG.contains(&name)
+}
+
 fn schemas_of(wanted: impl Fn(&Tool) -> bool) -> Vec<ToolSchema> {
     TOOLS.iter().filter(|tool| wanted(tool)).map(schema_of).collect()
 }

@@ -9,7 +9,7 @@ use crate::world::{World, axis, text};
 use oubliette::clock::ManualClock;
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Decision, Draft, Error, Forget, Kind, Memory, Query, Result, WriteOptions};
 use serde_json::json;
@@ -335,6 +335,32 @@ fn life_56_nothing_is_left_of_messages_whose_count_ends() {
     world.advance("2h");
     world.add(text("Something else"));
     assert!(!world.has_bytes_of(SAID));
+    world.check();
+}
+
+/// With its end goes nothing that a caller let such a memory supersede, nor a first message that is protected.
+#[test]
+fn life_56_what_counts_no_messages_takes_nothing_along() {
+    let world = World::new();
+    let old = world.add(text("a text of its own")).id;
+    let end = world.ahead("1h");
+    let kind = world.add(Draft::new("all of it").kind(Kind::Aggregate).expiry(Expiry::At(end))).id;
+    world.ns.supersede_all([old.to_string()], kind, SupersedeMode::Aggregate, None).unwrap();
+    let mut pinned = message(AuthorKind::Bot, "ci");
+    pinned.fields.pinned = Some(true);
+    let first = world.add(pinned).id;
+    let count = world.add(message(AuthorKind::Bot, "ci"));
+    let counts: Vec<_> = world.live().into_iter().filter(|id| ![kind, first].contains(id)).collect();
+    for count in &counts {
+        world.ns.touch([count.to_string()], Expiry::At(end)).unwrap();
+    }
+    assert_eq!((counts.len(), count.decision.as_str()), (1, "aggregated"));
+    world.advance("2h");
+    world.add(text("Something else"));
+    assert!(world.get(kind).unwrap().into_memory().is_none());
+    for stays in [old, first] {
+        assert!(world.get(stays).unwrap().into_memory().is_some(), "{stays}");
+    }
     world.check();
 }
 

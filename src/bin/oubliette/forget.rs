@@ -147,12 +147,8 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
-    let named = place.named_namespace()?;
-    let is_everywhere = named.is_none();
-    let mut undone = undo_everywhere(&database, run, named)?;
+    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
     place.close(database)?;
-    // Where the run was taken back in all namespaces, it was there too.
-    undone.lost.extend((!is_everywhere).then(|| told::moved(undone.moved)).flatten());
     let document = json!({
         "restored": undone.restored,
         "removed": undone.removed,
@@ -173,15 +169,18 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     })
 }
 
-/// Takes a run back where it wrote: in the namespace that was named, or in all that know the run. Where one refuses, as a namespace
-/// does that the memories have left, the others still take back their part.
+/// Takes a run back where it wrote: in the namespace that was named, or in all that know the run. A namespace that all memories of
+/// the run have left refuses, which tells nothing where another one has taken them back.
 fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>) -> Result<Undone> {
+    let is_named = named.is_some();
     let namespaces = named.map_or_else(|| database.namespaces(), |named| Ok(vec![named]))?;
     let (mut all, mut refused): (Option<Undone>, _) = (None, None);
     for namespace in namespaces {
-        let done = match database.namespace(&namespace)?.undo(run) {
+        let team = database.namespace(&namespace)?;
+        let has_moved = || Ok::<_, Error>(team.run(run)?.is_some_and(|run| run.counts.contains_key("moved")));
+        let done = match team.undo(run) {
             Err(Error::NotFound { .. }) => continue,
-            Err(why @ Error::Conflict { .. }) => {
+            Err(why @ Error::Conflict { .. }) if has_moved()? => {
                 refused = Some(why);
                 continue;
             }
@@ -192,7 +191,7 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
         sum.removed += done.removed;
         sum.detached += done.detached;
         sum.lost.extend(done.lost);
-        sum.moved += done.moved;
+        sum.lost.extend(told::moved(done.moved).filter(|_| is_named));
         sum.already &= done.already;
     }
     let unknown = || Error::NotFound { what: "run", name: run.to_string() };

@@ -79,6 +79,12 @@ pub(crate) fn candidates<R: MessageRows>(
     Ok(all)
 }
 
+/// Whether a summary may have the words of a memory. It would keep them past the end that a caller set, and tell as true what is
+/// not any more.
+pub(super) fn may_be_told(vitals: &Vitals) -> bool {
+    !vitals.life().is_promised_end() && vitals.times.valid_to.is_none()
+}
+
 /// Kinds by their codes, custom ones by their names.
 struct Kinds {
     codes: BTreeSet<u8>,
@@ -184,10 +190,7 @@ impl Asked<'_> {
     fn qualifies(&self, vitals: &Vitals) -> bool {
         self.kinds.codes.contains(&vitals.kind_code)
             && !vitals.is_protected()
-            // It goes by itself, and a summary would keep its words past the end that a caller set.
-            && !vitals.life().is_promised_end()
-            // A summary would tell as true what is not any more.
-            && vitals.times.valid_to.is_none()
+            && may_be_told(vitals)
             && vitals.times.visible_live(self.now)
     }
 

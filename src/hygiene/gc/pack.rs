@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::error::{Result, sound};
+use crate::hygiene::gc::candidates::may_be_told;
 use crate::ingest::{owner_in, owner_of};
 use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
@@ -104,8 +105,7 @@ fn beside<R: MessageRows>(
             let stays = |vitals: &Vitals| {
                 vitals.kind_code == Kind::Aggregate.code()
                     && vitals.times.removed_at.is_none()
-                    && !vitals.life().is_promised_end()
-                    && vitals.times.valid_to.is_none()
+                    && may_be_told(vitals)
             };
             if !vitals.as_ref().is_some_and(stays) {
                 continue;
