@@ -6,9 +6,8 @@ use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
-    Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, candidates,
-    carry_out, close_plan, committed, gc_report, group_of, groups, pack, pack_limits, plan_told, refuse,
-    shared,
+    Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, carry_out,
+    close_plan, committed, gc_report, group_of, groups, pack, pack_limits, plan_told, refuse, shared,
 };
 use crate::index::Published;
 use crate::ingest::prepare;
@@ -375,10 +374,9 @@ impl Namespace {
         let found = self.gc_read(|rows, ns, now| {
             let mut left_out = rows.gc_sources(ns, now)?;
             left_out.extend(taken);
-            let all = candidates(rows, ns, now, &policy, &left_out)?;
             let plan_tokens = options.limit_tokens.unwrap_or(LIMIT_TOKENS);
             let limits = GroupLimits { plan_tokens, group_tokens: options.group_tokens };
-            Ok(groups(all, &policy.gc, limits))
+            groups(rows, (ns, now), &policy, &left_out, limits)
         })?;
         Ok(found.unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::{NsId, Rows};
 
@@ -39,8 +39,8 @@ pub(crate) fn visible_holder_of_key(
     holder_among(rows, ns, key, now, |vitals| Ok(vitals.times.visible_live(now)))
 }
 
-/// The row that answers to `key` now: the row that a live read sees, and else as [`holder_of_key`]. The two differ while a
-/// memory is to be replaced at an instant ahead. Until then its key answers with the old text.
+/// The row that answers to `key` now: the row that a live read sees, or else the row that it will see first, or else as
+/// [`holder_of_key`]. They differ while a memory is to be replaced at an instant ahead. Until then its key answers with the old text.
 ///
 /// # Errors
 /// As [`holder_of_key`].
@@ -50,10 +50,23 @@ pub(crate) fn answering_to_key(
     key: &str,
     now: Time,
 ) -> Result<Option<Answering>> {
-    match visible_holder_of_key(rows, ns, key, now)? {
-        Some(found) => Ok(Some(found)),
-        None => holder_of_key(rows, ns, key, now),
+    if let Some(found) = visible_holder_of_key(rows, ns, key, now)? {
+        return Ok(Some(found));
     }
+    let mut first: Option<Answering> = None;
+    rows.latest_holders_of_key(ns, key, &mut |id, number| {
+        let ahead =
+            sound(rows.vitals(ns, id))?.flatten().filter(|vitals| vitals.times.is_or_will_be_true(now));
+        if let Some(vitals) = ahead
+            && first
+                .as_ref()
+                .is_none_or(|first| (vitals.times.from(), id) < (first.vitals.times.from(), first.id))
+        {
+            first = Some(Answering { id, vitals, number });
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    first.map_or_else(|| holder_of_key(rows, ns, key, now), |first| Ok(Some(first)))
 }
 
 /// The row that answers to `key` among those that are `wanted`.

@@ -12,7 +12,7 @@ use crate::model::{MemoryId, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
 use std::collections::BTreeSet;
 
-/// What is to take the place of a memory that is true now.
+/// What is to take the place of a memory that is true now, or will be before.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
     /// The memory that is true until then.
@@ -40,6 +40,22 @@ impl Ahead {
         (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
     }
 
+    /// What is to come, each with its instant, the next first.
+    pub(super) fn to_come(&self) -> Vec<(MemoryId, Time)> {
+        self.steps.iter().map(|step| (step.new, step.at)).collect()
+    }
+
+    /// Another row says now what a memory that is to come said.
+    pub(super) fn is_now(&mut self, old: MemoryId, new: MemoryId) {
+        for step in &mut self.steps {
+            for id in [&mut step.old, &mut step.new] {
+                if *id == old {
+                    *id = new;
+                }
+            }
+        }
+    }
+
     /// Whether this memory comes next.
     pub(super) fn comes_next(&self, id: MemoryId) -> bool {
         self.steps.first().is_some_and(|step| step.new == id)
@@ -55,12 +71,10 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The row that a write under a key changes, and the number of the holder.
     pub(super) fn holder_to_change(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
         let Some(found) = self.meant_by_key(key)? else { return Ok(None) };
-        let times = &found.vitals.times;
-        let is_true = times.is_current(self.now()) || times.visible_live(self.now());
-        Ok(is_true.then_some((found.id, found.number)))
+        Ok(found.vitals.times.is_or_will_be_true(self.now()).then_some((found.id, found.number)))
     }
 
-    /// What takes the place of a memory that is true now, if a caller said so.
+    /// What takes the place of a memory that is true now, or will be before, if a caller said so.
     pub(super) fn ahead_of(&self, old: MemoryId) -> Result<Option<Ahead>> {
         self.ahead_beside(old, None)
     }
@@ -70,7 +84,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
             return Ok(None);
         };
-        if vitals.times.superseded.is_none() || !vitals.times.visible_live(self.now()) {
+        if vitals.times.superseded.is_none() || !vitals.times.is_or_will_be_true(self.now()) {
             return Ok(None);
         }
         let mut ahead = Ahead { old, steps: Vec::new() };

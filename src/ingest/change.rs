@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
+use crate::ingest::ahead::Ahead;
 use crate::ingest::fields::{expire, given, keep_own, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
@@ -42,6 +43,8 @@ struct Edit {
     says_text: bool,
     /// The import that the change belongs to, if it makes a row.
     run: Option<RunId>,
+    /// When the row begins that is changed or made, if that is ahead. The end that a tier gives counts from then.
+    begins: Option<Time>,
 }
 
 impl Edit {
@@ -51,6 +54,37 @@ impl Edit {
         self.patch.fields = draft.fields.clone();
         self.patch.expiry = draft.expiry;
         self.given = given(&draft.fields, draft.expiry, draft.sources.as_deref(), secret);
+    }
+
+    /// What the change of a holder gives that the text keeps which takes its place at an instant; none if it gives nothing of the
+    /// kind. A new text, its payload and validity, and an end before the instant are those of the changed one alone. What the
+    /// announcement itself gave, stays.
+    fn kept_by(&self, next: &Holder, had: &Holder, at: Time, now: Time, secret: &Secret) -> Option<Edit> {
+        let mut patch = Patch { text: None, vector: None, payload: None, ..self.patch.clone() };
+        let of = |holder: &Holder, code| holder.fields.iter().find(|(at, _)| *at == code).copied();
+        patch.fields.leave_out(|code| of(next, code) != of(had, code));
+        (patch.fields.valid_from, patch.fields.valid_to) = (Field::Absent, Field::Absent);
+        let gave_end = of(next, EXPIRY_CODE).is_some_and(|end| of(had, EXPIRY_CODE) != Some(end));
+        patch.expiry = patch.expiry.filter(|expiry| match *expiry {
+            _ if gave_end => false,
+            Expiry::At(end) => end > at,
+            Expiry::After(span) => now.plus(span) > at,
+            Expiry::Never | Expiry::Tier => true,
+        });
+        patch.tags.take_if(|_| next.tags != had.tags);
+        patch.categories.take_if(|_| next.categories != had.categories);
+        patch.entities.take_if(|_| next.entities != had.entities);
+        patch.links.take_if(|_| next.links != had.links);
+        let given = given(&patch.fields, patch.expiry, None, secret);
+        Some(patch).filter(|patch| *patch != Patch::default()).map(|patch| Edit {
+            patch,
+            vector: None,
+            embedder: None,
+            given,
+            says_text: false,
+            run: None,
+            begins: Some(at),
+        })
     }
 
     /// Whether the change touches only what a single holder carries: tags and links.
@@ -131,7 +165,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
-        Edit { patch, vector, embedder, given, says_text: false, run: self.context.run }
+        Edit { patch, vector, embedder, given, says_text: false, run: self.context.run, begins: None }
     }
 
     /// Whether a draft gives null for a field that the holder carries.
@@ -207,7 +241,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
         let key = held.and_then(|holder| holder.key);
-        let edit = Edit { patch, vector, embedder, given, says_text, run: self.context.run };
+        let edit = Edit { patch, vector, embedder, given, says_text, run: self.context.run, begins: None };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
         let outcome = Outcome {
             id,
@@ -240,7 +274,7 @@ impl NamespaceWriter<'_, '_, '_> {
         mut edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        let Some(ahead) = self.ahead_of(id)? else {
+        let Some(mut ahead) = self.ahead_of(id)? else {
             let Some((at, holder)) = self.not_begun(id, through, &edit)? else {
                 return self.change_current(id, through, edit, mode);
             };
@@ -263,9 +297,30 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(changed);
         };
         self.bring_back(&ahead)?;
+        if let Through::Holder(number) = through {
+            let had = self.holder(id, number)?;
+            self.change_ahead(&mut ahead, &had, &edit)?;
+        }
         let changed = self.change_current(id, through, edit, mode)?;
         self.replace_ahead(&ahead, changed.0)?;
         Ok(changed)
+    }
+
+    /// Gives the texts that the key of a holder announces what a change of the holder gives: each of them has of the text before it
+    /// what a revision has.
+    fn change_ahead(&mut self, ahead: &mut Ahead, had: &Holder, edit: &Edit) -> Result<()> {
+        for (id, at) in ahead.to_come() {
+            let holders = self.ledger.tx.holders(self.ns(), id)?;
+            // A memory that another write said has what that write gave.
+            let own = holders.iter().find(|one| one.key == had.key && one.replaces_ahead());
+            let kept = own.and_then(|own| edit.kept_by(own, had, at, self.now(), self.ledger.secret));
+            if let Some((edit, own)) = kept.zip(own) {
+                let through = Through::Holder(own.number);
+                let changed = self.change_current(id, through, edit, SupersedeMode::Correction)?.0;
+                ahead.is_now(id, changed);
+            }
+        }
+        Ok(())
     }
 
     /// When a memory begins that says another text than a key is to say now, and the holder of the key: the key leads there, or
@@ -499,6 +554,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let mut edit = self.edit_of(prepared, &holder);
         edit.says(draft, self.ledger.secret);
+        edit.begins = Some(at).filter(|_| matches!(replaces, Replaces::At(_)));
         let ends = &mut edit.patch.fields.valid_to;
         if !ends.is_given() {
             // The end of what is true until then.
@@ -510,11 +566,6 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut row = NewRow { sources, ..self.row_like(parts, edit, holder)? };
         row.content.tags.clone_from(&row.holder.tags);
         if let Replaces::At(at) = replaces {
-            if row.vitals.expires_by == ExpiresBy::Tier {
-                // A life that would be over before the beginning is none.
-                let ttl = tier_ttl(row.vitals.tier, &self.policy.ttl);
-                row.vitals.set_life(Life::of_tier(at, ttl));
-            }
             note_replacement(&mut row.holder, at, self.ledger.secret);
         }
         let id = row.id;
@@ -543,7 +594,15 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let (patch, given) = (Patch::default(), Vec::new());
         // The write stays one of the import that brought it.
-        let edit = Edit { patch, vector: None, embedder: None, given, says_text: false, run: holder.run };
+        let edit = Edit {
+            patch,
+            vector: None,
+            embedder: None,
+            given,
+            says_text: false,
+            run: holder.run,
+            begins: None,
+        };
         let (alone, ..) = self.copy_on_write(id, number, edit)?;
         Ok(alone)
     }
@@ -561,7 +620,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let now = self.now();
         // The counts belong to the old row, not to this one.
         parts.access = Access::default();
-        let lives_by_tier = edit.patch.expiry.is_none() && !holder.gave_expiry();
+        let is_tiers = !holder.gave_expiry() || parts.vitals.expires_by == ExpiresBy::Tier;
+        let lives_by_tier = edit.patch.expiry.is_none() && is_tiers;
         self.patch_parts(&mut parts, &edit)?;
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text, holder.follows, holder.run) = (None, None, false, edit.run);
@@ -581,7 +641,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         if lives_by_tier {
             // The row lives as long as its tier says, whatever other writes gave the old row.
-            let base = vitals.created_at.max(now);
+            let base = vitals.created_at.max(edit.begins.unwrap_or(now));
             vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &self.policy.ttl)));
         }
         parts.content.text = text;
@@ -612,8 +672,9 @@ impl NamespaceWriter<'_, '_, '_> {
         // An end that the former tier gave is not the end of the new tier. An end that a caller gave stays.
         let moved = parts.vitals.tier != tier && parts.vitals.expires_by == ExpiresBy::Tier;
         if let Some(expiry) = edit.patch.expiry.or(moved.then_some(Expiry::Tier)) {
-            // A newly given life counts from now on.
-            parts.vitals.times.recorded_at = self.now();
+            // A newly given life counts from now on, that of a tier from the beginning.
+            let begins = edit.begins.filter(|_| expiry == Expiry::Tier);
+            parts.vitals.times.recorded_at = begins.unwrap_or(self.now());
             expire(&mut parts.vitals, expiry, self.policy);
             parts.vitals.times.recorded_at = recorded;
         }

@@ -141,7 +141,8 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
             // What is to be replaced at an instant ahead is true until then, and no earlier version.
-            let times = vitals.map(|vitals| vitals.times).filter(|times| !times.visible_live(self.now()));
+            let times =
+                vitals.map(|vitals| vitals.times).filter(|times| !times.is_or_will_be_true(self.now()));
             let mode = times.and_then(|times| times.superseded).map(|superseded| superseded.mode);
             if mode.is_some() && how.keep_history {
                 continue;

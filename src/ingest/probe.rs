@@ -60,10 +60,7 @@ impl Prepared {
         let draft = self.checked.draft();
         if let Some(key) = self.checked.key() {
             let held = sound(answering_to_key(rows, ns, key, now))?.flatten();
-            if let Some(held) = held.filter(|held| {
-                let times = &held.vitals.times;
-                times.is_current(now) || times.visible_live(now)
-            }) {
+            if let Some(held) = held.filter(|held| held.vitals.times.is_or_will_be_true(now)) {
                 let text = sound(rows.text(ns, held.id))?.flatten();
                 return Ok(text.is_some_and(|text| text == draft.text));
             }

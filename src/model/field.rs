@@ -166,6 +166,15 @@ macro_rules! fields {
                 Ok(true)
             }
 
+            /// Leaves out the fields whose numbers `is_out` names.
+            pub(crate) fn leave_out(&mut self, is_out: impl Fn(u8) -> bool) {
+                $($(
+                    if is_out($number) {
+                        self.$name = <$wrap<$ty>>::default();
+                    }
+                )+)+
+            }
+
             /// Calls `f` with the number and the JSON of each given field, in the order of the table.
             pub(crate) fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
                 $($(

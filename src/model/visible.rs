@@ -101,6 +101,12 @@ impl Times {
         self.superseded.is_none() && self.removed_at.is_none() && now < self.until()
     }
 
+    /// Whether the row is current, or is one whose place another takes at an instant ahead and that a live read sees before.
+    pub(crate) fn is_or_will_be_true(&self, now: Time) -> bool {
+        let is_seen = self.removed_at.is_none() && self.from().max(now) < self.until();
+        is_seen || self.is_current(now)
+    }
+
     /// Whether the end of life has come, in whatever state the row is.
     pub(crate) fn is_expired(&self, now: Time) -> bool {
         self.expires_at.is_some_and(|end| end <= now)

@@ -156,18 +156,18 @@ impl<S: Source> Reader<'_, S> {
         vector.map(Some).ok_or_else(missing)
     }
 
-    /// The other memory of a supersession that lies ahead: the successor of a memory that is still visible,
-    /// or the visible predecessor of a successor.
+    /// The other memory of a supersession that lies ahead: the successor of a memory that is or will be true,
+    /// or the predecessor of a successor.
     fn also(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<MemoryId>> {
         if let Some(superseded) = vitals.times.superseded {
-            return Ok(Some(superseded.by).filter(|_| vitals.times.visible_live(self.now)));
+            return Ok(Some(superseded.by).filter(|_| vitals.times.is_or_will_be_true(self.now)));
         }
         if vitals.times.from() <= self.now {
             return Ok(None);
         }
         for old in self.rows().superseded_by(ns, id)? {
             let seen = sound(self.rows().vitals(ns, old))?.flatten();
-            if seen.is_some_and(|vitals| vitals.times.visible_live(self.now)) {
+            if seen.is_some_and(|vitals| vitals.times.is_or_will_be_true(self.now)) {
                 return Ok(Some(old));
             }
         }

@@ -126,7 +126,8 @@ impl<S: Source> Reader<'_, S> {
     /// led there without having written the text, and the old text must not come back under that key.
     fn forgotten_successor(&self, ns: NsId, vitals: &Vitals, key: &str) -> Result<Option<Tombstone>> {
         let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
-        let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && !self.sees(vitals));
+        let is_over = !self.sees(vitals) && !vitals.times.is_or_will_be_true(self.now);
+        let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && is_over);
         let Some(by) = led.map(|superseded| superseded.by) else { return Ok(None) };
         if self.rows().vitals(ns, by)?.is_some() {
             return Ok(None);

@@ -287,7 +287,7 @@ impl Reader<'_> {
             Part::Nowhere => Ok(()),
             Part::One(part) if !self.is_most_of(ns, part)? => {
                 let walk = Walk::prefix(&keys::ns_part(ns, part));
-                self.rows().ids_by_time(&walk, &mut |id| {
+                self.rows().ids_by_time(&walk, &mut |_, id| {
                     let vitals = sound(self.vitals(ns, id))?;
                     vitals.map_or(Ok(()), |vitals| visit(id, &vitals))
                 })

@@ -310,10 +310,11 @@ pub(crate) trait Rows: Read {
         self.each_key(Table::Pending, &Walk::prefix(&keys::ns(ns)), usize::MAX, id)
     }
 
-    /// The memories of a walk over those of a partition by creation.
-    fn ids_by_time(&self, walk: &Walk, visit: &mut dyn FnMut(MemoryId) -> Result<()>) -> Result<()> {
+    /// The memories of a walk over those of a partition by creation, and when each was made.
+    fn ids_by_time(&self, walk: &Walk, visit: &mut dyn FnMut(Time, MemoryId) -> Result<()>) -> Result<()> {
         self.walk(Table::ByTime, walk, &mut |key, _| {
-            visit(last_id(Table::ByTime, key)?)?;
+            let place = keys::ByTime::read(Table::ByTime, key)?;
+            visit(place.created, place.id)?;
             Ok(ControlFlow::Continue(()))
         })
     }

@@ -120,6 +120,14 @@ fn life_6_what_a_key_shows_after_an_instant_ahead_is_what_it_forgets_and_revises
     }
 }
 
+/// What a reader sees of a key.
+fn shown(world: &World) -> impl PartialEq + std::fmt::Debug {
+    let row = world.row("home");
+    let fields = (row.metadata.clone(), row.kind.clone(), row.tier, row.importance, row.pinned);
+    let rest = (row.tags.clone(), row.partition.clone(), row.valid_from, row.valid_to, row.confidence);
+    (row.text.clone(), fields, rest, row.expires_at)
+}
+
 /// LIFE-6: a text to come keeps what the write under the key gave, as a text does that takes the place at once.
 #[test]
 fn life_6_a_text_to_come_keeps_what_the_key_gave() {
@@ -131,12 +139,6 @@ fn life_6_a_text_to_come_keeps_what_the_key_gave() {
         draft.fields.importance = Some(0.9);
         draft.fields.pinned = Some(true);
         draft
-    };
-    let shown = |world: &World| {
-        let row = world.row("home");
-        let fields = (row.metadata.clone(), row.kind.clone(), row.tier, row.importance, row.pinned);
-        let rest = (row.tags.clone(), row.partition.clone(), row.valid_from, row.valid_to, row.confidence);
-        (row.text.clone(), fields, rest, row.expires_at)
     };
     let first: [(&str, Option<Expiry>); 4] = [
         ("the end of its tier", None),
@@ -211,6 +213,122 @@ fn life_6_a_text_to_come_keeps_what_the_one_before_it_was_given() {
         ("Ann lives in Ostend", vec!["coast".to_owned()])
     );
     world.check();
+}
+
+/// LIFE-6: what a key is given until the instant, the text to come has as if it were announced at the instant.
+#[test]
+fn life_6_a_text_to_come_keeps_what_the_key_is_given_before_it_comes() {
+    fn patched(give: impl FnOnce(&mut Patch)) -> Patch {
+        let mut patch = Patch::new();
+        give(&mut patch);
+        patch
+    }
+    type Give = fn() -> Patch;
+    let gives: [(&str, Give); 9] = [
+        ("an owner", || {
+            let owner = serde_json::json!({"user_id": "ann"});
+            Patch {
+                tags: Some(vec!["people".into()]),
+                ..patched(|patch| patch.fields.metadata = Some(owner))
+            }
+        }),
+        ("a pin", || patched(|patch| patch.fields.pinned = Some(true))),
+        ("a tier", || patched(|patch| patch.fields.tier = Some(Tier::Episodic))),
+        ("a kind", || patched(|patch| patch.fields.kind = Some("profile".parse().unwrap()))),
+        ("an importance", || patched(|patch| patch.fields.importance = Some(0.9))),
+        ("an end after the instant", || Patch { expiry: Some(Expiry::After(span("20d"))), ..Patch::new() }),
+        ("no end", || Patch { expiry: Some(Expiry::Never), ..Patch::new() }),
+        ("the end of a tier", || {
+            let tier = patched(|patch| patch.fields.tier = Some(Tier::Episodic));
+            Patch { expiry: Some(Expiry::Tier), ..tier }
+        }),
+        ("a text and a tag", || Patch {
+            tags: Some(vec!["people".into()]),
+            ..Patch::new().text("Ann lives in Rome")
+        }),
+    ];
+    // What the announcement itself gives, stays.
+    let bruges: [fn() -> Draft; 2] =
+        [|| text("Ann lives in Bruges"), || text("Ann lives in Bruges").tag("coast").importance(0.4)];
+    for ((name, give), bruges) in gives.iter().flat_map(|give| bruges.iter().map(move |draft| (give, draft)))
+    {
+        let (ahead, then) = (World::new(), World::new());
+        let (at, late) = (ahead.ahead("10d"), ahead.ahead("15d"));
+        for world in [&ahead, &then] {
+            world.add(text("Ann lives in Ghent").key("home").importance(0.2));
+        }
+        ahead.ns.replace(["home"], bruges(), SupersedeMode::Replaced, Some(at)).unwrap();
+        replace_at(&ahead, "Ann lives in Ostend", late);
+        // Another writer has the text that is to come.
+        ahead.add(text("Ann lives in Bruges").key("other").tag("strange"));
+        for world in [&ahead, &then] {
+            world.advance("1d");
+            world.ns.update("home", give()).unwrap();
+            world.check();
+        }
+        for world in [&ahead, &then] {
+            world.set(at.as_millis());
+        }
+        then.ns.replace(["home"], bruges(), SupersedeMode::Replaced, Some(at)).unwrap();
+        replace_at(&then, "Ann lives in Ostend", late);
+        for at in [at, late] {
+            for world in [&ahead, &then] {
+                world.set(at.as_millis());
+                world.check();
+            }
+            assert_eq!(shown(&ahead), shown(&then), "{name}");
+        }
+        assert_eq!(ahead.row("other").tags, ["strange"], "{name}");
+    }
+}
+
+/// LIFE-6, MODEL-14: a text that is not true yet and is to be replaced later answers to its key, and is what a write changes.
+#[test]
+fn life_6_a_text_that_is_not_true_yet_is_changed_until_the_next_one_comes() {
+    let later = |world: &World, new: &str| replace_at(world, new, world.ahead("9d"));
+    let begin = || {
+        let world = World::new();
+        let from = world.ahead("5d");
+        let ghent = world.add(text("Ann lives in Ghent").key("home").valid_from(from)).id;
+        world.advance("1d");
+        (world, ghent)
+    };
+    let changes: [(&str, fn(&World)); 3] = [
+        ("update", |world| drop(world.ns.update("home", Patch::new().text("Ann lives in Rome")).unwrap())),
+        ("add", |world| drop(world.add(text("Ann lives in Rome").key("home")))),
+        ("replace", |world| {
+            let rome = text("Ann lives in Rome");
+            drop(world.ns.replace(["home"], rome, SupersedeMode::Replaced, Some(world.ahead("2d"))).unwrap());
+        }),
+    ];
+    for (name, change) in changes {
+        let (world, ghent) = begin();
+        let bruges = later(&world, "Ann lives in Bruges");
+        assert_eq!((world.row("home").id, world.row("home").also), (ghent, Some(bruges)), "{name}");
+        change(&world);
+        world.check();
+        world.advance("5d");
+        assert_eq!(texts(&world), said(&["Ann lives in Rome"]), "{name}");
+        assert_eq!(world.row("home").text, "Ann lives in Rome", "{name}");
+        world.check();
+        world.advance("5d");
+        assert_eq!((texts(&world), world.row("home").id), (said(&["Ann lives in Bruges"]), bruges), "{name}");
+        world.check();
+    }
+
+    // What was to come is forgotten: the key leads to what will be true, and takes it along.
+    let (world, ghent) = begin();
+    let bruges = later(&world, "Ann lives in Bruges");
+    world.ns.forget(bruges).unwrap();
+    assert_eq!(world.row("home").id, ghent);
+    world.check();
+    later(&world, "Ann lives in Rome");
+    let names = vec!["home".to_owned()];
+    let what = Forget::Names { names, keep_history: true, also_merged: true, with_history: false };
+    assert_eq!(world.ns.forget(what).unwrap().forgotten, 1);
+    world.check();
+    world.advance("30d");
+    assert!(texts(&world).is_empty());
 }
 
 /// LIFE-6: forgetting the key before the instant forgets what is true, and what was to come.

@@ -312,6 +312,11 @@ impl Machine {
     fn write(&mut self, ns: &NamespaceName, picks: &[Pick], run: Option<RunId>) {
         let now = self.now();
         let writes: Vec<Write> = picks.iter().map(|pick| pick.write(now, run)).collect();
+        // A change of a text that is to come makes a memory of which the answer does not tell, where others have the text.
+        let mut keys = writes.iter().filter_map(|write| write.key.as_deref());
+        if keys.any(|key| self.models[ns].announces_with_others(key)) {
+            return;
+        }
         let drafts = writes.iter().map(draft).collect();
         let before = self.model(ns).clone();
         match self
@@ -350,6 +355,7 @@ impl Machine {
                 Some(id) => (id, None, id.to_string()),
                 None => return,
             },
+            Name::Key(key) if self.model(ns).announces_with_others(KEYS[*key]) => return,
             Name::Key(key) => match self.model(ns).meant_by(KEYS[*key], now) {
                 Some((id, at)) => (id, Some(at), KEYS[*key].to_owned()),
                 None => return,
@@ -420,7 +426,7 @@ impl Machine {
                 // Until another memory takes its place, what is true answers.
                 let Ok(Got::Memory(memory)) = got else { panic!("{key}: {got:?}") };
                 assert!(seen(&model.rows[&memory.id]), "{key}: {memory:?}");
-            } else if let Some((id, _)) = model.holder_of(key, self.now()) {
+            } else if let Some((id, _)) = model.meant_by(key, self.now()) {
                 let Ok(Got::Memory(memory)) = got else { panic!("{key}: {got:?}") };
                 assert_eq!((memory.id, &memory.text), (id, &model.rows[&id].text));
             } else if model.rows.values().any(|row| row.keys().contains(key)) {

@@ -12,28 +12,30 @@ use crate::summary::tokens_of;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Memories whose rows are read before the next ones are looked at.
+/// Memories that are read before groups are made of them: more than most plans take.
+const READ_FIRST: usize = 8_192;
+/// Memories whose vitals are kept before their contents are read.
 const READ_AT_ONCE: usize = 4_096;
 /// Steps from an answer to the message that began its chain, at most.
 const REPLIES_MAX: usize = 64;
 
 /// A memory that may be summarized.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Candidate {
-    pub(crate) stamp: Stamp,
-    pub(crate) part: PartId,
+pub(super) struct Candidate {
+    pub(super) stamp: Stamp,
+    pub(super) part: PartId,
     /// Whose memory it is.
-    pub(crate) owner: String,
-    pub(crate) created_at: Time,
+    pub(super) owner: String,
+    pub(super) created_at: Time,
     /// Its inclusions, decayed to now.
-    pub(crate) inclusion: f64,
-    pub(crate) tokens: u64,
-    pub(crate) key: GroupKey,
+    pub(super) inclusion: f64,
+    pub(super) tokens: u64,
+    pub(super) key: GroupKey,
 }
 
 /// What the members of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum GroupKey {
+pub(super) enum GroupKey {
     /// A family of repeated messages.
     Family(Vec<u8>),
     Thread(String),
@@ -45,38 +47,93 @@ pub(crate) enum GroupKey {
     Alone(MemoryId),
 }
 
-/// The memories of a namespace that may be summarized at an instant, those that a plan has already left out. Only rows
-/// past the least age are read.
-///
-/// # Errors
-/// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn candidates<R: MessageRows>(
-    rows: &R,
-    ns: NsId,
-    now: Time,
-    policy: &Policy,
-    taken: &BTreeSet<MemoryId>,
-) -> Result<Vec<Candidate>> {
-    let asked = Asked { ns, now, policy, kinds: Kinds::of(policy) };
-    let mut all = Vec::new();
-    let parts = rows.partitions(ns)?.into_iter().map(|(_, part)| part);
-    let from = now.minus(policy.gc.age_min);
-    for part in std::iter::once(PartId(0)).chain(parts) {
-        let end = keys::by_time(ns, part, from, MemoryId::from_bytes([0; 16]));
-        let walk = Walk::prefix(&keys::ns_part(ns, part)).before(&end);
-        let mut ids = Vec::new();
-        rows.ids_by_time(&walk, &mut |id| {
-            ids.extend(Some(id).filter(|id| !taken.contains(id)));
-            Ok(())
-        })?;
-        // Groups put their candidates in order; rows are read in that of their keys.
-        ids.sort_unstable();
-        for ids in ids.chunks(READ_AT_ONCE) {
-            asked.candidates(rows, ids, &mut all)?;
+impl GroupKey {
+    /// Whether memories that were made at an instant or later can have the key.
+    pub(super) fn goes_on_at(&self, at: Time) -> bool {
+        match self {
+            GroupKey::Family(_) | GroupKey::Thread(_) | GroupKey::Replies(_) => true,
+            GroupKey::ChannelDay(_, day) => *day >= day_of(at),
+            GroupKey::Alone(_) => false,
         }
     }
-    join_replies(&mut all);
-    Ok(all)
+}
+
+/// The UTC day of an instant, by its number.
+fn day_of(at: Time) -> i64 {
+    at.as_millis().div_euclid(DAY_MS)
+}
+
+/// The memories of a namespace that may be summarized at an instant, read from the oldest on, as many as are asked for.
+pub(super) struct Candidates<'r, R> {
+    rows: &'r R,
+    asked: Asked<'r>,
+    /// What is past the least age, with the instant of its creation, the oldest last.
+    unread: Vec<(Time, MemoryId)>,
+    /// What was read and may be summarized, the oldest first.
+    found: Vec<Candidate>,
+    /// How much is read next.
+    next: usize,
+}
+
+impl<'r, R: MessageRows> Candidates<'r, R> {
+    /// Those that no plan has. Of the namespace, only the index by creation is read.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(super) fn of(
+        rows: &'r R,
+        ns: NsId,
+        now: Time,
+        policy: &'r Policy,
+        taken: &BTreeSet<MemoryId>,
+    ) -> Result<Self> {
+        let mut unread = Vec::new();
+        let parts = rows.partitions(ns)?.into_iter().map(|(_, part)| part);
+        let from = now.minus(policy.gc.age_min);
+        for part in std::iter::once(PartId(0)).chain(parts) {
+            let end = keys::by_time(ns, part, from, MemoryId::from_bytes([0; 16]));
+            let walk = Walk::prefix(&keys::ns_part(ns, part)).before(&end);
+            rows.ids_by_time(&walk, &mut |at, id| {
+                unread.extend(Some((at, id)).filter(|(_, id)| !taken.contains(id)));
+                Ok(())
+            })?;
+        }
+        unread.sort_unstable_by(|a, b| b.cmp(a));
+        let asked = Asked { ns, now, policy, kinds: Kinds::of(policy) };
+        Ok(Candidates { rows, asked, unread, found: Vec::new(), next: READ_FIRST })
+    }
+
+    /// Reads as many memories as were read before, and those of the same instant as the last of them.
+    ///
+    /// # Errors
+    /// `Corrupted`, where more than single rows is damaged.
+    pub(super) fn read(&mut self) -> Result<()> {
+        let mut from = self.unread.len().saturating_sub(self.next);
+        if let Some((last, _)) = self.unread.get(from).copied() {
+            from = self.unread.partition_point(|(at, _)| *at > last);
+        }
+        self.next += self.unread.len() - from;
+        let mut ids: Vec<MemoryId> = self.unread.drain(from..).map(|(_, id)| id).collect();
+        // Rows are read in the order of their keys.
+        ids.sort_unstable();
+        let known = self.found.len();
+        for ids in ids.chunks(READ_AT_ONCE) {
+            self.asked.candidates(self.rows, ids, &mut self.found)?;
+        }
+        if let Some(new) = self.found.get_mut(known..) {
+            new.sort_unstable_by(|a, b| {
+                let by_time = a.created_at.cmp(&b.created_at);
+                by_time.then(a.inclusion.total_cmp(&b.inclusion)).then(a.stamp.id.cmp(&b.stamp.id))
+            });
+        }
+        join_replies(&mut self.found);
+        Ok(())
+    }
+
+    /// What was read, and the creation of the oldest memory that was not.
+    pub(super) fn found(&self) -> (&[Candidate], Option<Time>) {
+        (&self.found, self.unread.last().map(|(at, _)| *at))
+    }
 }
 
 /// Whether a summary may have the words of a memory. It would keep them past the end that a caller set, and tell as true what is
@@ -266,8 +323,7 @@ impl Asked<'_> {
                     (None, None) => None,
                 },
                 GroupBy::ChannelDay => {
-                    let day = seen.created_at.as_millis().div_euclid(DAY_MS);
-                    Some(GroupKey::ChannelDay(content.channel.clone(), day))
+                    Some(GroupKey::ChannelDay(content.channel.clone(), day_of(seen.created_at)))
                 }
             };
             if found.is_some() {

@@ -1,11 +1,12 @@
 //! Which memories are summarized together?
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use crate::hygiene::gc::candidates::{Candidate, GroupKey};
-use crate::model::GroupState;
-use crate::policy::Gc;
-use crate::store::{GroupRow, PartId, Stamp};
+use crate::error::Result;
+use crate::hygiene::gc::candidates::{Candidate, Candidates, GroupKey};
+use crate::model::{GroupState, MemoryId, Time};
+use crate::policy::{Gc, Policy};
+use crate::store::{GroupRow, MessageRows, NsId, PartId, Stamp};
 
 /// How much a plan and its groups may have.
 #[derive(Clone, Copy, Debug)]
@@ -16,61 +17,112 @@ pub(crate) struct GroupLimits {
     pub(crate) group_tokens: Option<u64>,
 }
 
-/// Groups of candidates, the oldest first, within the bounds of the policy and of the plan.
-pub(crate) fn groups(mut all: Vec<Candidate>, gc: &Gc, limits: GroupLimits) -> Vec<GroupRow> {
-    all.sort_by(|a, b| {
-        let by_time = a.created_at.cmp(&b.created_at);
-        by_time.then(a.inclusion.total_cmp(&b.inclusion)).then(a.stamp.id.cmp(&b.stamp.id))
-    });
-    let mut found: Vec<Members> = Vec::new();
-    // What was told of one owner is never told as that of another.
-    let mut open: HashMap<(PartId, String, GroupKey), usize> = HashMap::new();
-    for Candidate { stamp, part, owner, tokens, key, .. } in all {
-        let next = found.len();
-        let at = open.entry((part, owner, key)).or_insert(next);
-        let fits = |group: &Members| {
-            group.sources.len() < gc.max_sources as usize
-                && group.tokens().saturating_add(tokens) <= gc.max_tokens
-        };
-        match found.get_mut(*at).filter(|group| fits(group)) {
-            Some(group) => group.sources.push((stamp, tokens)),
-            None => {
-                *at = next;
-                found.push(Members { part, sources: vec![(stamp, tokens)] });
-            }
+/// The groups of a plan: the oldest of a namespace that no plan has, within the bounds of the policy and of the plan. Memories are
+/// read until no younger one could change the plan.
+///
+/// # Errors
+/// `Corrupted`, where more than single rows is damaged.
+pub(crate) fn groups<R: MessageRows>(
+    rows: &R,
+    (ns, now): (NsId, Time),
+    policy: &Policy,
+    taken: &BTreeSet<MemoryId>,
+    limits: GroupLimits,
+) -> Result<Vec<GroupRow>> {
+    let mut candidates = Candidates::of(rows, ns, now, policy, taken)?;
+    loop {
+        candidates.read()?;
+        let (found, next) = candidates.found();
+        if let Some(groups) = planned(grouped(found, &policy.gc, next), &policy.gc, limits) {
+            return Ok(groups);
         }
     }
-    let mut found: Vec<GroupRow> = found
-        .into_iter()
-        .flat_map(|group| group.divided(limits.group_tokens))
-        .map(Members::planned)
-        .collect();
-    found.retain(|group| group.sources.len() >= gc.min_group as usize);
-    let mut left = limits.plan_tokens;
-    // The first group that is too much for the plan ends it: a later one is younger.
-    let fits = |group: &GroupRow| {
-        let fits = group.tokens <= left;
-        left = left.saturating_sub(group.tokens);
-        fits
-    };
-    found.into_iter().take(gc.max_groups as usize).take_while(fits).collect()
+}
+
+/// Groups in the order of their oldest members, and whether a candidate that was made at an instant or later can still join or make one.
+struct Grouped {
+    groups: Vec<Members>,
+    goes_on: bool,
+}
+
+fn grouped(all: &[Candidate], gc: &Gc, next: Option<Time>) -> Grouped {
+    let mut groups: Vec<Members> = Vec::new();
+    // What was told of one owner is never told as that of another.
+    let mut open: HashMap<(PartId, &str, &GroupKey), usize> = HashMap::new();
+    for Candidate { stamp, part, owner, tokens, key, .. } in all {
+        let new = groups.len();
+        let at = open.entry((*part, owner, key)).or_insert(new);
+        let fits =
+            |group: &Members| group.has_room(gc) && group.tokens.saturating_add(*tokens) <= gc.max_tokens;
+        if groups.get(*at).is_none_or(|group| !fits(group)) {
+            *at = new;
+            groups.push(Members::none_of(*part));
+        }
+        if let Some(group) = groups.get_mut(*at) {
+            group.push(*stamp, *tokens);
+        }
+    }
+    for ((.., key), at) in open {
+        if let Some(group) = groups.get_mut(at) {
+            group.goes_on = group.has_room(gc) && next.is_some_and(|next| key.goes_on_at(next));
+        }
+    }
+    Grouped { groups, goes_on: next.is_some() }
+}
+
+/// The first groups, as many as a plan has; none as long as a younger memory could change them.
+fn planned(all: Grouped, gc: &Gc, limits: GroupLimits) -> Option<Vec<GroupRow>> {
+    let (mut plan, mut left) = (Vec::new(), limits.plan_tokens);
+    for group in all.groups {
+        if plan.len() == gc.max_groups as usize {
+            break;
+        }
+        if group.goes_on {
+            return None;
+        }
+        for part in group.divided(limits.group_tokens) {
+            if part.sources.len() < gc.min_group as usize {
+                continue;
+            }
+            // The first group that is too much for the plan ends it: a later one is younger.
+            if part.tokens > left || plan.len() == gc.max_groups as usize {
+                return Some(plan);
+            }
+            left -= part.tokens;
+            plan.push(part.planned());
+        }
+    }
+    let is_full = plan.len() == gc.max_groups as usize;
+    Some(plan).filter(|_| is_full || !all.goes_on)
 }
 
 /// Memories of one group, each with its tokens.
 struct Members {
     part: PartId,
     sources: Vec<(Stamp, u64)>,
+    tokens: u64,
+    /// Whether a memory that was not read yet can join.
+    goes_on: bool,
 }
 
 impl Members {
-    fn tokens(&self) -> u64 {
-        self.sources.iter().map(|(_, tokens)| tokens).sum()
+    fn none_of(part: PartId) -> Self {
+        Members { part, sources: Vec::new(), tokens: 0, goes_on: false }
+    }
+
+    fn push(&mut self, stamp: Stamp, tokens: u64) {
+        self.sources.push((stamp, tokens));
+        self.tokens += tokens;
+    }
+
+    fn has_room(&self, gc: &Gc) -> bool {
+        self.sources.len() < gc.max_sources as usize && self.tokens < gc.max_tokens
     }
 
     /// Parts of about equal length, as many as come nearest to a number of tokens. Equal parts leave no short rest, whose
     /// summary would be nearly as long as itself.
     fn divided(self, group_tokens: Option<u64>) -> Vec<Members> {
-        let whole = self.tokens();
+        let whole = self.tokens;
         let parts = group_tokens.map_or(1, |each| ((whole + each / 2) / each.max(1)).max(1));
         let mut all: Vec<Members> = Vec::new();
         let (mut before, mut last) = (0, None);
@@ -80,9 +132,11 @@ impl Members {
             let at = (u128::from(middle) * u128::from(parts) / u128::from(whole.max(1)))
                 .min(u128::from(parts - 1));
             before += tokens;
-            match all.last_mut().filter(|_| last == Some(at)) {
-                Some(part) => part.sources.push((stamp, tokens)),
-                None => all.push(Members { part: self.part, sources: vec![(stamp, tokens)] }),
+            if last != Some(at) {
+                all.push(Members::none_of(self.part));
+            }
+            if let Some(part) = all.last_mut() {
+                part.push(stamp, tokens);
             }
             last = Some(at);
         }
@@ -93,7 +147,7 @@ impl Members {
         GroupRow {
             state: GroupState::Planned,
             part: self.part.0,
-            tokens: self.tokens(),
+            tokens: self.tokens,
             sources: self.sources.into_iter().map(|(stamp, _)| stamp).collect(),
             summary: None,
             digest: None,
@@ -104,5 +158,74 @@ impl Members {
             refusal: None,
             reason: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A memory by its instant, its sort of key, which of those keys it has, and its tokens.
+    type Made = (i64, u8, u8, u64);
+
+    fn candidate(number: usize, (at, sort, which, tokens): Made) -> Candidate {
+        let id = |number: usize| MemoryId::from_bytes((number as u128).to_be_bytes());
+        let name = which.to_string();
+        let key = match sort {
+            0 => GroupKey::Family(vec![which]),
+            1 => GroupKey::Thread(name),
+            // Days of ten instants.
+            2 => GroupKey::ChannelDay(Some(name), at / 10),
+            _ => GroupKey::Alone(id(number)),
+        };
+        Candidate {
+            stamp: Stamp { id: id(number), version: 1, access_seq: 0, at_ms: at },
+            part: PartId(u32::from(which % 2)),
+            owner: String::new(),
+            created_at: Time::from_millis(at * 8_640_000),
+            inclusion: 0.0,
+            tokens,
+            key,
+        }
+    }
+
+    proptest! {
+        /// What is planned of the oldest memories is what is planned of all, or nothing yet.
+        #[test]
+        fn a_plan_of_the_oldest_is_the_plan_of_all(
+            mut made in prop::collection::vec((0_i64..60, 0_u8..4, 0_u8..3, 0_u64..30), 0..80),
+            max_groups in 1_u32..5, max_sources in 2_u32..6, max_tokens in 20_u64..80, min_group in 1_u32..4,
+            plan_tokens in 10_u64..300, group_tokens in prop::option::of(10_u64..40),
+        ) {
+            made.sort_unstable();
+            let all: Vec<Candidate> = (0..).zip(made).map(|(number, made)| candidate(number, made)).collect();
+            let gc = Gc { max_groups, max_sources, max_tokens, min_group, ..Policy::default().gc };
+            let limits = GroupLimits { plan_tokens, group_tokens };
+            let whole = planned(grouped(&all, &gc, None), &gc, limits).unwrap();
+            prop_assert!(whole.len() <= max_groups as usize);
+            for read in 0..all.len() {
+                // Memories of one instant are read together.
+                let next = all[read].created_at;
+                if read > 0 && all[read - 1].created_at == next {
+                    continue;
+                }
+                if let Some(early) = planned(grouped(&all[..read], &gc, Some(next)), &gc, limits) {
+                    prop_assert_eq!(&early, &whole, "after {} of {}", read, all.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_ends_with_what_it_takes() {
+        let all: Vec<Candidate> = (0..40).map(|at| candidate(at as usize, (at, 2, 0, 1))).collect();
+        let gc = Gc { max_groups: 2, ..Policy::default().gc };
+        let limits = GroupLimits { plan_tokens: 1_000, group_tokens: None };
+        let early =
+            |read: usize| planned(grouped(&all[..read], &gc, Some(all[read].created_at)), &gc, limits);
+        assert_eq!(early(19), None, "the second day goes on");
+        assert_eq!(early(20).unwrap().len(), 2);
     }
 }

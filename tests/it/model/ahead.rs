@@ -5,9 +5,9 @@ use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
 impl Model {
-    /// What is to take the place of a row that is seen now: each row, with its own successor and the instant.
+    /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
     pub(super) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
-        self.rows[&id].superseded.filter(|_| self.rows[&id].visible(now))?;
+        self.rows[&id].superseded.filter(|_| !self.rows[&id].over(now))?;
         let (mut steps, mut at) = (Vec::new(), id);
         while let Some(step) = self.step(at, now) {
             steps.push(step);
@@ -102,6 +102,38 @@ impl Model {
             self.restore(*later, now, To::Write).unwrap();
         }
         self.restore(id, now, To::Write).unwrap();
+    }
+
+    /// What the texts that a key announces have of a change of what it says: what the announcement did not give itself.
+    pub(super) fn change_ahead(
+        &mut self,
+        steps: &[(MemoryId, MemoryId, Time)],
+        had: &Hold,
+        edit: &Edit,
+        now: Time,
+    ) {
+        for (_, id, at) in steps {
+            let own = |hold: &Hold| hold.key == had.key && hold.ahead;
+            let Some(place) = self.rows[id].holders.iter().position(own) else { continue };
+            let next = &self.rows[id].holders[place];
+            let gave_end = next.expiry.is_some() && next.expiry != had.expiry;
+            let kept = Edit {
+                tags: edit.tags.clone().filter(|_| next.tags == had.tags),
+                expiry: edit.expiry.filter(|end| end > at && !gave_end),
+                ..Edit::default()
+            };
+            // Others do not have the text, so no row is made.
+            self.edit_current(*id, Some(place), kept, MemoryId::from_bytes([0; 16]), now, None);
+        }
+    }
+
+    /// Whether a key announces a text that others have as well.
+    pub(crate) fn announces_with_others(&self, key: &str) -> bool {
+        self.rows.iter().any(|(id, row)| {
+            let mut holders = row.holders.iter().enumerate();
+            holders
+                .any(|(at, hold)| hold.ahead && hold.key.as_deref() == Some(key) && self.has_others(*id, at))
+        })
     }
 
     /// What a change has left, and what it made, is replaced once more.

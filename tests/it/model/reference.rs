@@ -143,20 +143,19 @@ impl Model {
         found.first().copied()
     }
 
-    /// The row that a key means to a writer: what is true until another takes its place, or else the current one.
+    /// The row that a key means: what is true until another takes its place, or else what will be true first, or else the
+    /// current one.
     pub(crate) fn meant_by(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
         let current = self.holder_of(key, now);
         if current.is_some_and(|(id, _)| self.rows[&id].visible(now)) {
             return current;
         }
-        let mut found =
-            self.rows.iter().filter(|(id, _)| self.ahead(**id, now).is_some()).filter_map(|(id, row)| {
-                let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key));
-                at.map(|at| (*id, at))
+        let found =
+            self.rows.iter().filter(|(_, row)| row.current(now) || !row.over(now)).filter_map(|(id, row)| {
+                let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key))?;
+                Some(((!row.visible(now), row.valid_from, *id), at))
             });
-        let first = found.next();
-        assert_eq!(found.next(), None, "a key means one row");
-        first.or(current)
+        found.min().map(|((.., id), at)| (id, at)).or(current)
     }
 
     /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
@@ -268,6 +267,8 @@ impl Model {
         };
         let before = self.clone();
         self.bring_back(id, &steps, now);
+        let had = self.rows[&id].holders[through.unwrap()].clone();
+        self.change_ahead(&steps, &had, &edit, now);
         let told = self.edit_current(id, through, edit, new, now, None);
         if matches!(told, Told::Conflict | Told::Invalid) {
             *self = before;
@@ -290,7 +291,7 @@ impl Model {
         all.into_iter().any(|(other, hold)| other != at && !hold.follows)
     }
 
-    fn edit_current(
+    pub(super) fn edit_current(
         &mut self,
         id: MemoryId,
         through: Option<usize>,
