@@ -7,7 +7,7 @@
 mod table;
 
 use super::Embedder;
-use super::wordpiece::WordPiece;
+use super::wordpiece::{Laid, WordPiece};
 use crate::error::{Error, Result};
 use crate::limits::CONTENT_BYTES_MAX;
 use std::path::Path;
@@ -17,6 +17,11 @@ use table::{TABLE_BYTES_MAX, Table};
 /// The table that this crate ships. `static_mini/NOTICE` says from what it was made, `static_mini/recipe.py`
 /// how.
 static SHIPPED: &[u8] = include_bytes!("static_mini/table.bin");
+
+/// Its vocabulary, which the compiler has read: a process that embeds one text would spend most of the time on it.
+#[allow(long_running_const_eval, reason = "200 kB are read in less than a second")]
+static VOCABULARY: Laid<{ table::rows_of(SHIPPED) }> =
+    Laid::read(SHIPPED, table::HEADER_BYTES, table::HEADER_BYTES + table::vocabulary_bytes_of(SHIPPED));
 
 /// The number of tokens whose products of a byte and a multiplier of at most 63 fit a sum of 32 bits.
 const BLOCK_TOKENS: usize = 1 << 18;
@@ -51,8 +56,7 @@ pub struct StaticMini {
 struct Model {
     id: String,
     table: Table,
-    /// Made for the first text: a program that opens a database and embeds nothing has no use for the vocabulary.
-    words: OnceLock<Words>,
+    words: Words,
 }
 
 /// The vocabulary of a table.
@@ -76,7 +80,9 @@ impl StaticMini {
     pub fn new() -> Self {
         static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
         let model = MODEL.get_or_init(|| {
-            Arc::new(Model::new(Table::trusted(SHIPPED).expect("the shipped table is whole")))
+            let table = Table::trusted(SHIPPED).expect("the shipped table is whole");
+            let pieces = WordPiece::of_laid(&VOCABULARY, SHIPPED).expect("the shipped vocabulary has [UNK]");
+            Arc::new(Model::new(table, pieces).expect("the shipped vocabulary is that of the table"))
         });
         Self { model: Arc::clone(model) }
     }
@@ -118,16 +124,16 @@ impl StaticMini {
     /// version; when they exceed 256 MiB, 2^20 rows or 4,096 dimensions; or when a token stands twice in the
     /// vocabulary, or `[UNK]` is missing or has no vector.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
-        let model = Model::new(Table::checked(bytes.into())?);
-        let words = Words::of(&model.table)?;
-        Ok(Self { model: Arc::new(Model { words: words.into(), ..model }) })
+        let table = Table::checked(bytes.into())?;
+        let pieces = WordPiece::from_vocabulary(table.vocabulary())?;
+        Ok(Self { model: Arc::new(Model::new(table, pieces)?) })
     }
 
     /// Only the tokens of a text, for the bench that compares the two steps.
     #[cfg(feature = "faults")]
     #[doc(hidden)]
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<u32>) {
-        self.model.words().pieces.tokenize(text, usize::MAX, tokens);
+        self.model.words.pieces.tokenize(text, usize::MAX, tokens);
     }
 }
 
@@ -152,9 +158,8 @@ impl Embedder for StaticMini {
     }
 }
 
-impl Words {
-    fn of(table: &Table) -> Result<Self> {
-        let pieces = WordPiece::from_vocabulary(table.vocabulary())?;
+impl Model {
+    fn new(table: Table, pieces: WordPiece) -> Result<Self> {
         if pieces.len() != table.rows() {
             let why = format!("must have a token for each of its {} rows", table.rows());
             return Err(Error::invalid("table", why, pieces.len()));
@@ -163,26 +168,12 @@ impl Words {
         let Some(unknown) = unknown else {
             return Err(Error::invalid("table", "the vector of [UNK] must not be zero", "zero"));
         };
-        Ok(Self { pieces, unknown })
-    }
-}
-
-impl Model {
-    fn new(table: Table) -> Self {
-        Self { id: format!("static-mini-1@{}", table.digest()), table, words: OnceLock::new() }
-    }
-
-    #[expect(
-        clippy::expect_used,
-        reason = "a test reads the shipped vocabulary; that of another table is read with the table"
-    )]
-    fn words(&self) -> &Words {
-        self.words.get_or_init(|| Words::of(&self.table).expect("the shipped vocabulary is whole"))
+        Ok(Self { id: format!("static-mini-1@{}", table.digest()), table, words: Words { pieces, unknown } })
     }
 
     /// The unit vector of a text.
     fn vector(&self, text: &str, scratch: &mut Scratch) -> Vec<f32> {
-        let Words { pieces, unknown } = self.words();
+        let Words { pieces, unknown } = &self.words;
         scratch.tokens.clear();
         pieces.tokenize(text, usize::MAX, &mut scratch.tokens);
         self.sum(scratch);

@@ -6,7 +6,7 @@
 //! are lowered one by one, and words end at white space and at punctuation. A text is only text here: `[CLS]` in a
 //! text is five words, not the special token.
 
-use super::keys::{Inserted, Keys};
+use super::keys::{EMPTY, Entry, Inserted, Keys, put, with};
 use crate::error::{Error, Result};
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -35,7 +35,63 @@ pub(crate) struct WordPiece {
     len: usize,
 }
 
+/// A vocabulary of so many tokens, at most 2^16, that the compiler has read.
+pub(super) struct Laid<const TOKENS: usize> {
+    tokens: [Entry; TOKENS],
+    begins: [u32; 1 << 17],
+    continues: [u32; 1 << 15],
+    /// The bytes of the longest tokens of both.
+    longest: (usize, usize),
+}
+
+impl<const TOKENS: usize> Laid<TOKENS> {
+    /// Reads the part of `bytes` from `at` up to `end`, with one token on each line, each line ended by `\n`. The number of a line
+    /// is the id of its token. No token may stand twice.
+    #[expect(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "the compiler runs it")]
+    pub(super) const fn read(bytes: &[u8], mut at: usize, end: usize) -> Self {
+        let none = Entry { span: (0, 0), id: 0 };
+        let mut laid =
+            Laid { tokens: [none; TOKENS], begins: [0; 1 << 17], continues: [0; 1 << 15], longest: (0, 0) };
+        let mut id = 0;
+        while at < end {
+            let goes_on = bytes[at] == b'#' && bytes[at + 1] == b'#' && bytes[at + 2] != b'\n';
+            let from = if goes_on { at + CONTINUES.len() } else { at };
+            let mut hash = EMPTY;
+            at = from;
+            while bytes[at] != b'\n' {
+                hash = with(hash, bytes[at]);
+                at += 1;
+            }
+            laid.tokens[id] = Entry { span: (from as u32, at as u32), id: id as u32 };
+            id += 1;
+            let (places, longest): (&mut [u32], _) = match goes_on {
+                true => (&mut laid.continues, &mut laid.longest.1),
+                false => (&mut laid.begins, &mut laid.longest.0),
+            };
+            assert!(put(places, hash, id as u32), "a token has found no place");
+            if at - from > *longest {
+                *longest = at - from;
+            }
+            at += 1;
+        }
+        assert!(id == TOKENS, "the vocabulary has another number of tokens");
+        laid
+    }
+}
+
 impl WordPiece {
+    /// The vocabulary that lies in `bytes`; none if it lacks `[UNK]`.
+    pub(super) fn of_laid<const TOKENS: usize>(
+        laid: &'static Laid<TOKENS>,
+        bytes: &'static [u8],
+    ) -> Option<Self> {
+        let (begins, continues) = laid.longest;
+        let begins = Keys::laid(bytes, &laid.tokens, (&laid.begins, begins));
+        let continues = Keys::laid(bytes, &laid.tokens, (&laid.continues, continues));
+        let unknown = begins.get(UNKNOWN.as_bytes())?;
+        Some(Self { begins, continues, unknown, len: TOKENS })
+    }
+
     /// Reads a vocabulary with one token on each line, as `vocab.txt`. The number of a line, from 0, is the id of its
     /// token.
     ///

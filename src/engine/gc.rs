@@ -178,8 +178,10 @@ impl Namespace {
     /// `Refused` for a group that there is not; `Corrupted`, `Closed`.
     pub fn gc_pack(&self, plan: RunId, group: &str) -> Result<InputPack> {
         let gc = &self.db.inner.in_force().policy.gc;
-        let found = self.gc_read(|rows, ns, _| match group_of(rows, ns, plan, number(group)?)? {
-            Some((_, group)) => pack(rows, ns, group.sources.iter().map(|stamp| stamp.id), gc).map(Some),
+        let found = self.gc_read(|rows, ns, now| match group_of(rows, ns, plan, number(group)?)? {
+            Some((_, group)) => {
+                pack(rows, (ns, now), group.sources.iter().map(|stamp| stamp.id), gc).map(Some)
+            }
             None => Ok(None),
         })?;
         found.flatten().ok_or_else(|| no_group(plan, group))
@@ -207,7 +209,7 @@ impl Namespace {
                 let vitals = rows.vitals(ns, *id)?.filter(|vitals| vitals.times.visible_live(now));
                 vitals.ok_or_else(|| unknown(id))?;
             }
-            pack(rows, ns, sources.iter().copied(), gc)
+            pack(rows, (ns, now), sources.iter().copied(), gc)
         })?;
         match (found, sources) {
             (Some(pack), _) => Ok(pack),
@@ -419,8 +421,8 @@ impl Namespace {
         let gc = &self.db.inner.in_force().policy.gc;
         let mut group = asked.group.clone();
         group.sources.retain(|stamp| sources.contains(&stamp.id));
-        let read = self.gc_read(|rows, ns, _| {
-            Ok((pack(rows, ns, sources.iter().copied(), gc)?, shared(rows, ns, sources)?))
+        let read = self.gc_read(|rows, ns, now| {
+            Ok((pack(rows, (ns, now), sources.iter().copied(), gc)?, shared(rows, ns, sources)?))
         })?;
         let (pack, shared) = read.ok_or(Error::Closed)?;
         let committing = sources.iter().map(MemoryId::to_string).collect();

@@ -350,8 +350,9 @@ impl Namespace {
                 }
                 taken.extend(group.sources.iter().map(|stamp| stamp.id));
                 report.groups += 1;
-                let pack = self
-                    .gc_read(|rows, ns, _| pack(rows, ns, group.sources.iter().map(|stamp| stamp.id), &gc))?;
+                let pack = self.gc_read(|rows, ns, now| {
+                    pack(rows, (ns, now), group.sources.iter().map(|stamp| stamp.id), &gc)
+                })?;
                 match pack
                     .ok_or(Error::Closed)
                     .and_then(|pack| rehearsed(summarizer, &pack, gc.repair_attempts))

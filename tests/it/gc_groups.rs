@@ -52,6 +52,11 @@ fn other_families_of_the_channel_and_day_are_shown_in_numbers() {
     spam(&world, "yard", "Build failed on main", "20d");
     spam(&world, "yard", "Tests failed on main", "19d");
     spam(&world, "else", "Disk is full on oak", "20d");
+    for _ in 0..2 {
+        let later = Draft::new("Alarm is due on elm").kind(Kind::Message).channel("yard");
+        let later = later.created_at(world.ago("20d")).valid_from(world.ahead("20d"));
+        world.add(later.author_kind(AuthorKind::Bot));
+    }
     let plan = plan(&world, GcOptions::default());
     assert_eq!(plan.groups[0].source_ids, ids, "a family of its own is no source of the group");
     let pack = world.ns.gc_pack(plan.plan_id, "1").unwrap();

@@ -48,10 +48,9 @@ fn many_keys_find_their_places() {
 fn keys_that_crowd_at_a_place_are_refused() {
     let mut keys = Keys::with_room(1_100, 0);
     let mask = keys.places.len() - 1;
-    let alike = (0_u32..).map(|at| format!("{at:08}")).filter(|name| {
-        let hash = super::hash_of(name.bytes());
-        (hash >> 32) as usize & mask < 2
-    });
+    let alike = (0_u32..)
+        .map(|at| format!("{at:08}"))
+        .filter(|name| super::way(super::hash_of(name.as_bytes()), 0, mask + 1) < 2);
     let outcomes: Vec<_> =
         alike.take(1_100).zip(0..).map(|(name, id)| keys.insert(name.as_bytes(), id)).collect();
     assert!(outcomes[..super::MET_MAX].iter().all(|outcome| *outcome == Inserted::Done));

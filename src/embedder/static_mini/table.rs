@@ -50,7 +50,22 @@ pub(super) struct Table {
 }
 
 /// Bytes before the vocabulary.
-const HEADER_BYTES: usize = 24;
+pub(super) const HEADER_BYTES: usize = 24;
+
+/// The number of rows of a table that is whole.
+pub(super) const fn rows_of(table: &[u8]) -> usize {
+    word_at(table, 12)
+}
+
+/// The bytes of the vocabulary of a table that is whole.
+pub(super) const fn vocabulary_bytes_of(table: &[u8]) -> usize {
+    word_at(table, 20)
+}
+
+#[expect(clippy::indexing_slicing, reason = "the compiler runs it, on the shipped table")]
+const fn word_at(table: &[u8], at: usize) -> usize {
+    u32::from_le_bytes([table[at], table[at + 1], table[at + 2], table[at + 3]]) as usize
+}
 
 impl Table {
     /// A table of our own. Its digest is not computed again.

@@ -156,6 +156,29 @@ fn the_shipped_table_is_whole() {
     assert!(notice.contains(&digest), "the notice speaks of another table than {digest}");
 }
 
+/// The vocabulary that the compiler has read is that of a program that reads it.
+#[test]
+fn the_vocabulary_of_the_compiler_is_that_of_the_table() {
+    let table = Table::trusted(SHIPPED).unwrap();
+    let (laid, read) = (
+        WordPiece::of_laid(&VOCABULARY, SHIPPED).unwrap(),
+        WordPiece::from_vocabulary(table.vocabulary()).unwrap(),
+    );
+    assert_eq!(laid.len(), read.len());
+    for (token, id) in table.vocabulary().lines().zip(0..) {
+        assert_eq!((laid.id(token), read.id(token)), (Some(id), Some(id)), "{token}");
+        // Tokens of the one sort are looked up among those of the other.
+        for other in [format!("##{token}"), token.trim_start_matches('#').to_owned(), format!("{token}q")] {
+            assert_eq!(laid.id(&other), read.id(&other), "{other}");
+        }
+        let text = format!("{token}ish un{token} {token}{token}");
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        laid.tokenize(&text, usize::MAX, &mut a);
+        read.tokenize(&text, usize::MAX, &mut b);
+        assert_eq!(a, b, "{text}");
+    }
+}
+
 #[test]
 fn vectors_have_the_bits_of_the_reference() {
     // Worked out from the shipped table with NumPy and the `tokenizers` library.
@@ -231,9 +254,9 @@ proptest! {
         let embedder = StaticMini::new();
         let model = &embedder.model;
         let mut tokens = Vec::new();
-        model.words().pieces.tokenize(&text, usize::MAX, &mut tokens);
+        model.words.pieces.tokenize(&text, usize::MAX, &mut tokens);
         if tokens.is_empty() {
-            tokens.push(model.words().unknown);
+            tokens.push(model.words.unknown);
         }
         let mut sums = vec![0.0_f64; 256];
         for token in tokens {

@@ -137,9 +137,10 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
 }
 
 /// Whether a summary may have the words of a memory. It would keep them past the end that a caller set, and tell as true what is
-/// not any more.
-pub(super) fn may_be_told(vitals: &Vitals) -> bool {
-    !vitals.life().is_promised_end() && vitals.times.valid_to.is_none()
+/// not true yet, or not any more.
+pub(super) fn may_be_told(vitals: &Vitals, now: Time) -> bool {
+    let times = &vitals.times;
+    !vitals.life().is_promised_end() && times.valid_to.is_none() && times.visible_live(now)
 }
 
 /// Kinds by their codes, custom ones by their names.
@@ -247,8 +248,7 @@ impl Asked<'_> {
     fn qualifies(&self, vitals: &Vitals) -> bool {
         self.kinds.codes.contains(&vitals.kind_code)
             && !vitals.is_protected()
-            && may_be_told(vitals)
-            && vitals.times.visible_live(self.now)
+            && may_be_told(vitals, self.now)
     }
 
     /// Whether a memory may be summarized, by its use.

@@ -25,7 +25,7 @@ const ROWS_BESIDE_MAX: usize = 10_000;
 /// `Corrupted`, where more than single rows is damaged.
 pub(crate) fn pack<R: MessageRows>(
     rows: &R,
-    ns: NsId,
+    (ns, now): (NsId, Time),
     ids: impl IntoIterator<Item = MemoryId>,
     gc: &Gc,
 ) -> Result<InputPack> {
@@ -56,7 +56,7 @@ pub(crate) fn pack<R: MessageRows>(
             text: content.text,
         });
     }
-    beside(rows, ns, days, known, &mut aggregates)?;
+    beside(rows, (ns, now), days, known, &mut aggregates)?;
     Ok(InputPack::new(sources, aggregates, pack_limits(gc)))
 }
 
@@ -84,7 +84,7 @@ struct Day {
 /// either: the writer could take its words.
 fn beside<R: MessageRows>(
     rows: &R,
-    ns: NsId,
+    (ns, now): (NsId, Time),
     days: BTreeSet<Day>,
     mut known: BTreeSet<MemoryId>,
     aggregates: &mut Vec<PackAggregate>,
@@ -102,11 +102,8 @@ fn beside<R: MessageRows>(
                 return Ok(());
             }
             let vitals = sound(rows.vitals(ns, id))?.flatten();
-            let stays = |vitals: &Vitals| {
-                vitals.kind_code == Kind::Aggregate.code()
-                    && vitals.times.removed_at.is_none()
-                    && may_be_told(vitals)
-            };
+            let stays =
+                |vitals: &Vitals| vitals.kind_code == Kind::Aggregate.code() && may_be_told(vitals, now);
             if !vitals.as_ref().is_some_and(stays) {
                 continue;
             }
