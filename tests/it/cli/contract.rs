@@ -418,6 +418,19 @@ fn the_database_is_found_by_flag_environment_config_and_folder() {
 }
 
 #[test]
+fn the_config_file_of_the_guide_is_read() {
+    let guide = include_str!("../../../docs/guide.md");
+    let (_, example) = guide.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.write("oubliette.toml", example);
+    assert_eq!(sandbox.plain(&["add", "Ann prefers tea"], b"").code, 0);
+    let stats = sandbox.plain(&["--json", "stats"], b"").document();
+    assert_eq!(stats["by_namespace"]["team"], 1);
+    assert!(sandbox.path("memory.oub").exists());
+}
+
+#[test]
 fn people_get_tables_and_help() {
     let sandbox = Sandbox::new();
     let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
