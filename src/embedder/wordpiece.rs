@@ -38,8 +38,8 @@ pub(crate) struct WordPiece {
 /// A vocabulary of so many tokens, at most 2^16, that the compiler has read.
 pub(super) struct Laid<const TOKENS: usize> {
     tokens: [Entry; TOKENS],
-    begins: [u32; 1 << 17],
-    continues: [u32; 1 << 15],
+    begins: [u32; 1 << 16],
+    continues: [u32; 1 << 14],
     /// The bytes of the longest tokens of both.
     longest: (usize, usize),
 }
@@ -51,7 +51,7 @@ impl<const TOKENS: usize> Laid<TOKENS> {
     pub(super) const fn read(bytes: &[u8], mut at: usize, end: usize) -> Self {
         let none = Entry { span: (0, 0), id: 0 };
         let mut laid =
-            Laid { tokens: [none; TOKENS], begins: [0; 1 << 17], continues: [0; 1 << 15], longest: (0, 0) };
+            Laid { tokens: [none; TOKENS], begins: [0; 1 << 16], continues: [0; 1 << 14], longest: (0, 0) };
         let mut id = 0;
         while at < end {
             let goes_on = bytes[at] == b'#' && bytes[at + 1] == b'#' && bytes[at + 2] != b'\n';

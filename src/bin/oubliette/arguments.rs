@@ -60,7 +60,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// Print no progress bar and no remarks
-    #[arg(long, global = true)]
+    #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Use this instant as the present, for tests and replays
     #[arg(long, global = true, value_name = "RFC3339")]

@@ -401,7 +401,7 @@ fn the_database_is_found_by_flag_environment_config_and_folder() {
         }
         assert!(command.output().unwrap().status.success());
     };
-    live(&["add", "one", "--quiet"], None);
+    live(&["add", "one", "-q"], None);
     let data = [".local/share/oubliette/memory.oub", "Library/Application Support/oubliette/memory.oub"];
     assert!(data.iter().any(|path| sandbox.path(path).exists()));
     sandbox.write("oubliette.toml", "db = \"config.oub\"\nnamespace = \"team\"\n");
