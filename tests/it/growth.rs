@@ -427,6 +427,21 @@ fn an_expiry_writes_no_memory_that_it_removes() {
     assert!((13.0..15.0).contains(&of_one), "{of_one} rows of each");
 }
 
+/// Of a memory that was found its vitals and its statistics are read and written, and what orders it by its use.
+#[test]
+fn counting_reads_no_content() {
+    let counting = |memories: usize| {
+        let world = world();
+        fill(&world, 0, memories, |at| text(&format!("memory {at}")).vector(vec![1.0, at as f32]));
+        world.ns.search(Query::vector(vec![1.0, 1.0]).k(memories).track(true)).unwrap();
+        cost(|| world.db.flush_access().unwrap())
+    };
+    let (small, large) = (counting(10), counting(20));
+    let of_one = |more: u64, less: u64| (more - less) as f64 / 10.0;
+    let costs = (of_one(large.read, small.read), of_one(large.written, small.written));
+    assert_eq!(costs, (3.0, 3.0));
+}
+
 /// Of many values few are written in one transaction, or taken away.
 #[test]
 fn an_index_of_metadata_comes_and_goes_in_slices() {
