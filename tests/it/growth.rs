@@ -395,22 +395,6 @@ fn a_move_reads_of_a_memory_what_it_has() {
     assert!((10.0..12.0).contains(&of_one), "{of_one} rows of each");
 }
 
-/// Memories that all leave a namespace are not looked for one by one.
-#[test]
-fn a_split_of_a_whole_namespace_reads_little_more_than_a_move() {
-    let split = |memories: usize| {
-        let world = world();
-        fill(&world, 0, memories, |at| {
-            let draft = text(&format!("memory {at}")).vector(vec![1.0, at as f32]);
-            draft.metadata(json!({ "project": if at % 2 == 0 { "even" } else { "odd" } }))
-        });
-        let dry = RenamespaceOptions { dry_run: true, ..RenamespaceOptions::default() };
-        cost(|| assert_eq!(world.db.split_namespace("default", &[], &dry).unwrap().skipped, 0)).read
-    };
-    let of_one = (split(300) - split(100)) as f64 / 200.0;
-    assert!((10.0..22.0).contains(&of_one), "{of_one} rows of each");
-}
-
 /// What is over is removed, and not written once more before.
 #[test]
 fn an_expiry_writes_no_memory_that_it_removes() {
