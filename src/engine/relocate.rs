@@ -219,12 +219,21 @@ impl Session<'_, '_, '_> {
             report.dropped_keys.extend(brought.lost);
         }
         let (context, gaps) = (self.context(ns, None), Gaps::of(&*self.ledger.tx, ns)?);
-        for id in targets.values().flatten() {
-            self.ledger.send_away(&context, *id, &gaps)?;
+        let mut away: Vec<MemoryId> = targets.into_values().flatten().collect();
+        // Neighbours in a table go one after the other.
+        away.sort_unstable();
+        if report.skipped == 0 {
+            self.reset.extend(self.ledger.send_all_away(&context, &away, &gaps)?);
+        } else {
+            for id in &away {
+                self.ledger.send_away(&context, *id, &gaps)?;
+            }
         }
         // Only when all are away it is clear what still refers to them.
-        for id in targets.values().flatten() {
-            self.ledger.stand_in_if_named(&context, *id)?;
+        if self.ledger.names_memories(ns)? {
+            for id in &away {
+                self.ledger.stand_in_if_named(&context, *id)?;
+            }
         }
         self.opened.insert(from.clone());
         Ok(())

@@ -125,7 +125,8 @@ impl<'a, 't> Session<'_, 'a, 't> {
         for (namespace, ns) in &wrote {
             let context = Context { actor: Actor::Sweeper, ..self.context(*ns, None) };
             let policy = &self.in_force.policy;
-            let removing = Removing { namespace, until: context.now, most, noted: self.noted, policy };
+            let (until, noted) = (context.now, self.noted);
+            let removing = Removing { namespace, until, unsettled: &[], most, noted, policy };
             expire(self.ledger, &context, removing, &mut || false)?;
         }
         *self.forgetting = Forgetting::On;

@@ -161,12 +161,27 @@ impl Expiring {
     /// Settles instants that have come, and removes at most `most` of the memories that are over.
     fn purge(&self, slice: &mut Slice<'_, '_, '_>, most: usize, policy: &Policy) -> Result<Applied> {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
-        let settled = slice.ledger.settle(&context, most)?;
+        let (ns, mut unsettled) = (self.ns, Vec::new());
+        let due = slice.ledger.tx.due(ns, context.now, most)?;
+        for (at, id) in &due {
+            let vitals = sound(slice.ledger.tx.vitals(ns, *id))?.flatten();
+            match vitals.filter(|vitals| is_over(vitals, self.until)) {
+                // What goes now is not written once more before it goes.
+                Some(vitals) => unsettled.extend(vitals.times.expires_at.map(|end| (end, *id))),
+                None => slice.ledger.settle_one(&context, *at, *id)?,
+            }
+        }
         let (namespace, until, noted) = (&self.namespace, self.until, &*self.noted);
-        let removing = Removing { namespace, until, most, noted, policy };
+        let removing = Removing { namespace, until, unsettled: &unsettled, most, noted, policy };
         let gone = expire(slice.ledger, &context, removing, slice.enough)?;
         self.last.set(gone);
-        let is_last = settled < most && slice.ledger.tx.ended(self.ns, self.until, 1)?.is_empty();
+        let tx = &*slice.ledger.tx;
+        let mut is_last = due.len() < most && tx.ended(ns, until, 1)?.is_empty();
+        // The slice may have ended before it came to one of them.
+        for (_, id) in &unsettled {
+            is_last =
+                is_last && !sound(tx.vitals(ns, *id))?.flatten().is_some_and(|row| is_over(&row, until));
+        }
         Ok(Applied { is_last, ..Applied::rows(gone.sum()) })
     }
 }
@@ -177,6 +192,8 @@ pub(crate) struct Removing<'n> {
     pub(crate) namespace: &'n NamespaceName,
     /// Those whose life was over at this instant.
     pub(crate) until: Time,
+    /// Those of them whose end has come and was not settled, with their ends.
+    pub(crate) unsettled: &'n [(Time, MemoryId)],
     /// So many of them, those that were over first.
     pub(crate) most: usize,
     /// Uses that no commit has counted: one before the end moves the end, so the memory is not over.
@@ -205,11 +222,14 @@ pub(crate) fn expire(
 ) -> Result<Gone> {
     let (ns, name) = (context.ns, removing.namespace.as_str());
     let mut gone = Gone::default();
-    let ended = ledger.tx.ended(ns, removing.until, removing.most)?;
+    let mut ended = ledger.tx.ended(ns, removing.until, removing.most)?;
+    ended.extend_from_slice(removing.unsettled);
     // Most writes find nothing, and must not pay for more than the look.
     if ended.is_empty() {
         return Ok(gone);
     }
+    ended.sort_unstable();
+    ended.truncate(removing.most);
     let there = ledger.tx.namespace(name)?;
     let Some(mut row) = there.filter(|row| row.number == ns.0 && !row.dropping) else { return Ok(gone) };
     let horizons = (row.horizon_known_ms, row.horizon_valid_ms);

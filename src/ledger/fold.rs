@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Access, Delta, MemoryId, Op, Time, Vitals};
+use crate::model::{Access, Counted, Delta, MemoryId, Op, Time, Vitals};
 use crate::store::Rows;
 
 /// A memory after accesses.
@@ -66,15 +66,14 @@ impl Ledger<'_, '_> {
     pub(super) fn fold(&mut self, context: &Context, rows: Vec<Folded>, why: Why) -> Result<Applied> {
         let ns = context.ns;
         for Folded { id, access, expires_at, confidence } in &rows {
-            let is_known = |vitals: Vitals| vitals.place.usage == access.usage(vitals.tier);
-            let is_known = sound(self.tx.vitals(ns, *id))?.flatten().is_none_or(is_known);
-            if !is_known || expires_at.is_some() || confidence.is_some() {
-                let (before, content) = self.load(ns, *id)?;
+            if let Some(before) = sound(self.tx.vitals(ns, *id))?.flatten() {
                 let mut vitals = before.clone();
                 vitals.place.usage = access.usage(vitals.tier);
                 vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
                 vitals.confidence = confidence.or(vitals.confidence);
-                self.place_row(context, *id, &before, &content, vitals, &content)?;
+                if vitals != before {
+                    self.fold_in(context, *id, &before, vitals)?;
+                }
             }
             truth(self.tx).put_access(ns, *id, access)?;
         }
@@ -82,5 +81,16 @@ impl Ledger<'_, '_> {
             Delta { field: "accessed".to_owned(), before: serde_json::Value::Null, after: rows.len().into() };
         self.journal(context, Op::Fold, None, vec![accessed], why)?;
         Ok(Applied::default())
+    }
+
+    /// Writes what accesses change of the vitals of a row.
+    fn fold_in(&mut self, context: &Context, id: MemoryId, before: &Vitals, vitals: Vitals) -> Result<()> {
+        let counted = |vitals: &Vitals| Counted::at(&vitals.times, context.now);
+        let is_counted_alike = before.place.counted == counted(before) && counted(before) == counted(&vitals);
+        if is_counted_alike {
+            return self.store_vitals(context.ns, id, before, &vitals);
+        }
+        let content = self.content_of(context.ns, id)?;
+        self.place_row(context, id, before, &content, vitals, &content).map(drop)
     }
 }

@@ -121,6 +121,35 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
+    /// Writes the vitals of a row of which only the use, the confidence or the end has changed, and which is counted as before:
+    /// nothing that follows from its content is another then, so the content is not read.
+    pub(super) fn store_vitals(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        before: &Vitals,
+        vitals: &Vitals,
+    ) -> Result<()> {
+        debug_assert_eq!(before.place.counted, vitals.place.counted, "the counters need the content");
+        if before.times != vitals.times {
+            if let Some(slot) = vitals.place.slot {
+                let dim = self.dim_of(vitals)?;
+                slots::set_times(self.tx, Self::index_of(ns, vitals), dim, slot, &vitals.times)?;
+            }
+            if let Some(doc) = vitals.place.doc {
+                self.tx.refresh_doc(Self::text_of(ns, vitals), doc, vitals)?;
+            }
+        }
+        let (old, new) = (index_rows(before, None, &[]), index_rows(vitals, None, &[]));
+        for row in old.difference(&new) {
+            self.take_index_row(ns, id, row)?;
+        }
+        for row in new.difference(&old) {
+            self.put_index_row(ns, id, row)?;
+        }
+        truth(self.tx).put_vitals(ns, id, vitals)
+    }
+
     /// Writes the vitals and the content of a row with everything that follows from them. `before` is the row
     /// as stored.
     pub(crate) fn store_row(

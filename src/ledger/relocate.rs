@@ -10,10 +10,14 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ledger::change::Recreated;
+use crate::ledger::derived::IndexRow;
 use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
 use crate::model::{Access, JournalRow, Limbo, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
 use crate::store::control::{CounterSort as Sort, RunRow};
-use crate::store::{EventRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Walk, keys, last_id};
+use crate::store::{
+    EventRow, Id, IndexId, Junction, MessageRows, NsId, PartId, Rows, Table, TextId, TextRows, Walk, keys,
+    last_id,
+};
 
 /// How many rows of a journal are in memory at a time.
 const JOURNAL_PAGE: usize = 1_024;
@@ -37,7 +41,8 @@ pub(crate) struct Relocation<'r> {
 }
 
 /// The tables of what belongs to a memory that most memories have nothing of.
-const SPARSE: [Table; 5] = [Table::Access, Table::Payload, Table::Junction, Table::EventOf, Table::ContextOf];
+const SPARSE: [Table; 6] =
+    [Table::Access, Table::Payload, Table::Junction, Table::EventOf, Table::ContextOf, Table::QueryOf];
 
 /// Those of them in which a namespace has no row, so that no memory is looked for there.
 pub(crate) struct Gaps(Vec<Table>);
@@ -190,9 +195,63 @@ impl Ledger<'_, '_> {
     pub(crate) fn send_away(&mut self, context: &Context, id: MemoryId, gaps: &Gaps) -> Result<()> {
         let ns = context.ns;
         let whole = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
+        self.send_along(ns, id, gaps)?;
+        self.send_journal_away(ns, id)?;
+        self.take_out(context, id, &whole)?;
+        if let Some(removed_at) = whole.vitals.times.removed_at {
+            truth(self.tx).delete_limbo(ns, id, removed_at)?;
+            self.leave_limbo(ns, id, PartId(whole.vitals.place.partition))?;
+        }
+        Ok(())
+    }
+
+    /// Takes all memories of a namespace out of it, which were brought elsewhere, with everything that was brought. What is theirs
+    /// alone goes table by table: to look for the rows of each of them takes several times as long. Returns the indexes that are
+    /// gone, whose images are no longer valid.
+    pub(crate) fn send_all_away(
+        &mut self,
+        context: &Context,
+        ids: &[MemoryId],
+        gaps: &Gaps,
+    ) -> Result<BTreeSet<IndexId>> {
+        let ns = context.ns;
+        let mut indexes: BTreeSet<IndexId> =
+            self.tx.slot_heads(Some(ns))?.into_iter().map(|(index, _)| index).collect();
+        indexes.extend(self.tx.text_ids(ns)?.into_iter().map(TextId::index));
+        // The content of a memory names its aggregate, so messages go while it stands.
+        for id in ids {
+            self.send_along(ns, *id, gaps)?;
+        }
+        for id in self.all_ids(Table::Limbo, ns)? {
+            if let Some(vitals) = self.tx.vitals(ns, id)? {
+                self.leave_limbo(ns, id, PartId(vitals.place.partition))?;
+            }
+        }
+        truth(self.tx).delete_memories(ns, &IndexRow::TABLES)?;
+        // To count what is left takes less than to count off what has gone.
+        self.recount.insert(ns);
+        for id in ids {
+            self.send_journal_away(ns, *id)?;
+        }
+        Ok(indexes)
+    }
+
+    /// Takes away what tells of a memory beside its own rows: messages, contexts and queries.
+    fn send_along(&mut self, ns: NsId, id: MemoryId, gaps: &Gaps) -> Result<()> {
         for (event, row) in self.messages_with(ns, id, gaps)? {
             self.send_message_away(ns, &event, &row)?;
         }
+        if !gaps.has(Table::ContextOf) {
+            self.leave_contexts(ns, id)?;
+        }
+        // Whoever forgets the memory in its new namespace does not know of the queries of this one.
+        if !gaps.has(Table::QueryOf) {
+            self.leave_queries(ns, id, true)?;
+        }
+        Ok(())
+    }
+
+    fn send_journal_away(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         for row in self.tx.journal_of(ns, id)? {
             // A merge stands in the history of each of its members.
             let mut is_of_others = false;
@@ -204,21 +263,26 @@ impl Ledger<'_, '_> {
                 self.count_moved(ns, &row, 1)?;
             }
         }
-        if !gaps.has(Table::ContextOf) {
-            self.leave_contexts(ns, id)?;
-        }
-        // Whoever forgets the memory in its new namespace does not know of the queries of this one.
-        self.leave_queries(ns, id, true)?;
-        self.take_out(context, id, &whole)?;
-        if let Some(removed_at) = whole.vitals.times.removed_at {
-            truth(self.tx).delete_limbo(ns, id, removed_at)?;
-            if let Some(stone) = self.tx.tombstone(ns, id)? {
-                truth(self.tx).delete_tombstone(ns, &stone)?;
-                let part = PartId(whole.vitals.place.partition);
-                self.counters.add(ns, part, Sort::Tombstones, "", -1, 0);
+        Ok(())
+    }
+
+    /// Takes the tombstone of a memory away that was in limbo.
+    fn leave_limbo(&mut self, ns: NsId, id: MemoryId, part: PartId) -> Result<()> {
+        let Some(stone) = self.tx.tombstone(ns, id)? else { return Ok(()) };
+        truth(self.tx).delete_tombstone(ns, &stone)?;
+        self.counters.add(ns, part, Sort::Tombstones, "", -1, 0);
+        Ok(())
+    }
+
+    /// Whether something in a namespace names a memory that may be gone.
+    pub(crate) fn names_memories(&self, ns: NsId) -> Result<bool> {
+        let all = Walk::prefix(&keys::ns(ns));
+        for table in [Table::Superseded, Table::JunctionBack, Table::EventOf] {
+            if self.tx.any(table, &all)? {
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Leaves a tombstone where a memory has gone away and something still refers to it.

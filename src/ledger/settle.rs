@@ -2,7 +2,7 @@
 
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger};
-use crate::model::MemoryId;
+use crate::model::{MemoryId, Time};
 use crate::store::{NsId, Rows, Table};
 
 impl Ledger<'_, '_> {
@@ -10,19 +10,22 @@ impl Ledger<'_, '_> {
     pub(crate) fn settle(&mut self, context: &Context, most: usize) -> Result<usize> {
         let due = self.tx.due(context.ns, context.now, most)?;
         for (at, id) in &due {
-            match sound(self.load(context.ns, *id))? {
-                Some((before, content)) => {
-                    self.store_row(context, *id, Some((&before, &content)), before.clone(), &content)?;
-                }
-                // A damaged row must leave the list of due instants too, or every call would begin with it.
-                None => self.settle_damaged(context, *id)?,
-            }
-            debug_assert!(
-                !self.tx.due(context.ns, *at, 1)?.contains(&(*at, *id)),
-                "an instant that does not pass"
-            );
+            self.settle_one(context, *at, *id)?;
         }
         Ok(due.len())
+    }
+
+    /// Applies a due instant of a memory.
+    pub(crate) fn settle_one(&mut self, context: &Context, at: Time, id: MemoryId) -> Result<()> {
+        match sound(self.load(context.ns, id))? {
+            Some((before, content)) => {
+                self.store_row(context, id, Some((&before, &content)), before.clone(), &content)?;
+            }
+            // A damaged row must leave the list of due instants too, or every call would begin with it.
+            None => self.settle_damaged(context, id)?,
+        }
+        debug_assert!(!self.tx.due(context.ns, at, 1)?.contains(&(at, id)), "an instant that does not pass");
+        Ok(())
     }
 
     /// Strikes a memory off the list of those whose life is over, on which it does not belong: the list, or the memory,

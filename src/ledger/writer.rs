@@ -71,7 +71,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) declared: BTreeMap<NsId, Arc<Declared>>,
     /// What the holders of one row bring: the row that a holder left last.
     pub(super) brought: Option<Brought>,
-    /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted.
+    /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
+    /// all memories have left.
     pub(super) recount: BTreeSet<NsId>,
 }
 

@@ -7,8 +7,6 @@
 //! ```
 //! The first number stands in the key, and as a difference of 0. Numbers ascend, positions of a document as well.
 
-use std::collections::BTreeSet;
-
 use crate::error::Result;
 use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
@@ -113,26 +111,36 @@ impl Postings {
 /// documents in it.
 pub(crate) struct Thinned {
     block: Postings,
-    gone: BTreeSet<u32>,
+    /// The documents that stay so far, ascending.
+    left: Vec<u32>,
 }
 
 impl Thinned {
     /// A block that has lost none yet.
     pub(crate) fn of(block: Postings) -> Self {
-        Thinned { block, gone: BTreeSet::new() }
+        let mut left = Vec::with_capacity(block.count as usize);
+        block.as_ref().docs(|doc, _| left.push(doc));
+        Thinned { block, left }
     }
 
     /// Lets a document go; false if the block does not hold it, or no longer does.
     pub(crate) fn lose(&mut self, doc: u32) -> bool {
-        let mut holds = false;
-        self.block.as_ref().docs(|at, _| holds |= at == doc);
-        holds && self.gone.insert(doc)
+        let found = self.left.binary_search(&doc);
+        found.map(|at| self.left.remove(at)).is_ok()
     }
 
     /// What is left.
     pub(crate) fn rest(&self) -> Postings {
+        if self.left.is_empty() {
+            return Postings::default();
+        }
         // What was pushed makes sense.
-        self.block.as_ref().to_owned(|doc| !self.gone.contains(&doc)).unwrap_or_default()
+        self.block.as_ref().to_owned(|doc| self.left.binary_search(&doc).is_ok()).unwrap_or_default()
+    }
+
+    /// Bytes in memory beside the struct itself.
+    pub(crate) fn bytes(&self) -> usize {
+        self.block.bytes() + self.left.capacity() * size_of::<u32>()
     }
 }
 

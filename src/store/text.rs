@@ -4,7 +4,7 @@
 //! have their postings in blocks by term; the text of a later one is read from its memory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
 use crate::error::{Error, Result, sound};
 use crate::limits::ANALYZER;
@@ -265,27 +265,41 @@ impl WriteTx<'_> {
     /// # Errors
     /// `Corrupted` where it is not in them, or they are damaged.
     pub(crate) fn remove_posting(&mut self, text: TextId, term: &str, doc: u32) -> Result<()> {
+        // Documents that go together mostly share blocks, and a block that is staged need not be looked for in the file.
+        if self.lose_staged(text, term, doc) {
+            return Ok(());
+        }
         // Only the last block that begins at or before the document can hold it.
         let walk = Walk::prefix(&keys::posting_term(text.ns, text.part, term))
             .before(&keys::posting(text.ns, text.part, term, doc + 1))
             .reversed();
-        let (mut found, mut block) = (None, None);
+        let mut found = None;
         self.walk(Table::TextPosting, &walk, &mut |key, bytes| {
             let (_, _, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
+            // One that is staged has been asked.
             if !self.postings.contains_key(key) {
                 let read = PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes)?;
-                block = Some(read.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?);
+                let block = read.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?;
+                found = Some((key.to_vec(), Thinned::of(block)));
             }
-            found = Some(key.to_vec());
             Ok(ControlFlow::Break(()))
         })?;
-        let Some(key) = found else { return Err(bad_postings(text, term)) };
-        if let Some(block) = block {
-            self.make_room(key.len() + block.bytes())?;
-            self.postings.insert(key.clone(), Thinned::of(block));
+        let Some((key, mut thinned)) = found else { return Err(bad_postings(text, term)) };
+        if !thinned.lose(doc) {
+            return Err(bad_postings(text, term));
         }
-        let thinned = self.postings.get_mut(&key).ok_or_else(|| bad_postings(text, term))?;
-        if thinned.lose(doc) { Ok(()) } else { Err(bad_postings(text, term)) }
+        self.make_room(key.len() + thinned.bytes())?;
+        self.postings.insert(key, thinned);
+        Ok(())
+    }
+
+    /// Takes a document out of a staged block of postings; false where none is known to hold it.
+    fn lose_staged(&mut self, text: TextId, term: &str, doc: u32) -> bool {
+        let key = keys::posting(text.ns, text.part, term, doc);
+        let up_to = (Bound::Unbounded, Bound::Included(&*key));
+        let last = self.postings.range_mut::<[u8], _>(up_to).next_back();
+        let same = |of: &[u8]| of.starts_with(&keys::posting_term(text.ns, text.part, term));
+        last.is_some_and(|(of, thinned)| same(of) && thinned.lose(doc))
     }
 
     /// Puts a block of postings, which must not be staged.

@@ -73,6 +73,24 @@ const PARTED: [Table; 13] = [
     Table::TextPosting,
 ];
 
+/// The tables of memories, whatever is derived from them.
+const OF_MEMORIES: [Table; 14] = [
+    Table::Vitals,
+    Table::Memory,
+    Table::Access,
+    Table::Payload,
+    Table::Holder,
+    Table::HolderKey,
+    Table::HolderTag,
+    Table::HolderRun,
+    Table::Term,
+    Table::TermName,
+    Table::Junction,
+    Table::JunctionBack,
+    Table::Limbo,
+    Table::LimboTime,
+];
+
 impl Truth<'_, '_> {
     /// Puts a row in place of whatever stood under its key.
     pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
@@ -227,6 +245,17 @@ impl Truth<'_, '_> {
         }
         self.delete(Table::PartitionName, &prefix)?;
         self.delete(Table::Partition, &keys::partition(ns, name)).map(|_| ())
+    }
+
+    /// Takes every memory of a namespace away, unread, with the indexes of its partitions and the rows of these other tables.
+    /// Its counters stay.
+    pub(crate) fn delete_memories(&mut self, ns: NsId, derived: &[Table]) -> Result<()> {
+        // Staged blocks go first, or the end of the transaction would write them again.
+        self.drop_staged(ns);
+        for table in OF_MEMORIES.iter().chain(&PARTED).chain(derived) {
+            self.delete_walk(*table, &Walk::prefix(&keys::ns(ns)), usize::MAX)?;
+        }
+        Ok(())
     }
 
     /// Takes at most `most` rows of a namespace away, whatever they are, and says how many: a drop in slices.

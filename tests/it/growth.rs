@@ -4,7 +4,7 @@ use crate::world::{World, text};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Expiry, Field, Link, Tier};
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
 use serde_json::json;
@@ -393,6 +393,37 @@ fn a_move_reads_of_a_memory_what_it_has() {
     // namespace: whether the id was used there.
     let of_one = (brought(300) - brought(100)) as f64 / 200.0;
     assert!((10.0..12.0).contains(&of_one), "{of_one} rows of each");
+}
+
+/// What is over is removed, and not written once more before.
+#[test]
+fn an_expiry_writes_no_memory_that_it_removes() {
+    let expiry = |memories: usize| {
+        let world = world();
+        let end = Time::from_millis(world.now().as_millis() + 1_000);
+        fill(&world, 0, memories, |at| text(&format!("memory {at}")).expiry(Expiry::At(end)));
+        world.advance("1h");
+        let passes = MaintainOptions::live().passes([Pass::Expire]);
+        cost(|| assert_eq!(world.db.maintain_with(&passes).unwrap().passes[0].changed, memories as u64))
+            .written
+    };
+    let of_one = (expiry(300) - expiry(100)) as f64 / 200.0;
+    assert!((13.0..15.0).contains(&of_one), "{of_one} rows of each");
+}
+
+/// Of a memory that was found its vitals and its statistics are read and written, and what orders it by its use.
+#[test]
+fn counting_reads_no_content() {
+    let counting = |memories: usize| {
+        let world = world();
+        fill(&world, 0, memories, |at| text(&format!("memory {at}")).vector(vec![1.0, at as f32]));
+        world.ns.search(Query::vector(vec![1.0, 1.0]).k(memories).track(true)).unwrap();
+        cost(|| world.db.flush_access().unwrap())
+    };
+    let (small, large) = (counting(10), counting(20));
+    let of_one = |more: u64, less: u64| (more - less) as f64 / 10.0;
+    let costs = (of_one(large.read, small.read), of_one(large.written, small.written));
+    assert_eq!(costs, (3.0, 3.0));
 }
 
 /// Of many values few are written in one transaction, or taken away.

@@ -210,6 +210,43 @@ fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     assert_eq!(world.db.namespaces().unwrap().len(), 1);
 }
 
+/// Where no memory stays, the namespace is as if it had never had one: but for what it remembers of those that were forgotten.
+#[test]
+fn a_namespace_that_is_taken_apart_as_a_whole_is_empty_and_can_be_written_to() {
+    let world = World::new();
+    let team = || json!({ "project": "team" });
+    for apps in [2, 3] {
+        let draft = with(&format!("Gateway status: {apps} apps pending"), team()).kind(Kind::Profile);
+        world.add(draft.key(format!("g{apps}")).vector(axis(apps)).tag("ops"));
+    }
+    let gone = world.add(with("a secret", team()).key("s")).id;
+    world.forget(&["s"]);
+    let mut tea = with("Ann drinks tea", team()).key("ann").vector(axis(0));
+    tea.categories = Some(vec!["people".to_owned()]);
+    let ann = world.add(tea).id;
+    let mut bob = with("Bob knows Ann", team()).agent("bob");
+    bob.links = Some(vec![Link { to: ann, relation: "knows".to_owned() }]);
+    world.add(bob);
+    world.add(with("Ann drinks coffee", team()).key("ann").vector(axis(1)));
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse, Pass::Index])).unwrap();
+    // The images that readers have are those of the memories that go.
+    assert!(!world.ns.search(Query::vector(axis(1))).unwrap().hits.is_empty());
+    assert!(!world.ns.search("coffee").unwrap().hits.is_empty());
+
+    let report = split(&world);
+    assert_eq!((report.moved, report.skipped, report.targets["team"]), (5, 0, 5));
+    let stats = world.ns.stats().unwrap().memories;
+    assert_eq!((stats.live, stats.superseded, stats.limbo, stats.tombstoned), (0, 0, 0, 1));
+    assert_eq!(world.ns.tombstones(None, 10).unwrap().items.iter().map(|s| s.id).collect::<Vec<_>>(), [gone]);
+    assert!(world.ns.search(Query::vector(axis(1))).unwrap().hits.is_empty());
+    assert!(world.ns.search("coffee").unwrap().hits.is_empty());
+
+    let again = world.add(text("Ann drinks coffee").key("ann").vector(axis(1))).id;
+    assert_eq!(world.ns.search(Query::vector(axis(1))).unwrap().hits[0].id, again);
+    assert_eq!(world.ns.search("coffee").unwrap().hits[0].id, again);
+    world.check();
+}
+
 #[test]
 fn an_import_into_one_namespace_is_taken_apart_again() {
     let world = World::new();
