@@ -35,7 +35,7 @@ pub(crate) struct WordPiece {
     len: usize,
 }
 
-/// A vocabulary of so many tokens, at most 2^16, that the compiler has read.
+/// A vocabulary that the compiler has read, of so many tokens: at most 2^15, of which at most 2^13 continue a word.
 pub(super) struct Laid<const TOKENS: usize> {
     tokens: [Entry; TOKENS],
     begins: [u32; 1 << 16],

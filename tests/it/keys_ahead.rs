@@ -293,7 +293,8 @@ fn life_6_a_text_that_is_not_true_yet_is_changed_until_the_next_one_comes() {
         world.advance("1d");
         (world, ghent)
     };
-    let changes: [(&str, fn(&World)); 3] = [
+    type Change = fn(&World);
+    let changes: [(&str, Change); 3] = [
         ("update", |world| drop(world.ns.update("home", Patch::new().text("Ann lives in Rome")).unwrap())),
         ("add", |world| drop(world.add(text("Ann lives in Rome").key("home")))),
         ("replace", |world| {
