@@ -259,8 +259,9 @@ fn life_6_a_text_to_come_keeps_what_the_key_is_given_before_it_comes() {
         }
         ahead.ns.replace(["home"], bruges(), SupersedeMode::Replaced, Some(at)).unwrap();
         replace_at(&ahead, "Ann lives in Ostend", late);
-        // Another writer has the text that is to come.
-        ahead.add(text("Ann lives in Bruges").key("other").tag("strange"));
+        // Another writer has the text that is to come, with its beginning: one row says it for both.
+        let other = bruges().key("other").valid_from(at);
+        ahead.add(Draft { tags: Some(vec!["strange".to_owned()]), ..other });
         for world in [&ahead, &then] {
             world.advance("1d");
             world.ns.update("home", give()).unwrap();
