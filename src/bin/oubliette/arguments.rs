@@ -93,6 +93,7 @@ pub(crate) struct Global {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Create an empty database; the first write also creates it
     Init(InitOptions),
@@ -691,6 +692,7 @@ pub(crate) struct UndoOptions {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum IndexCommand {
     /// Add an index of a metadata key; dots descend into objects
     Add {
@@ -783,6 +785,7 @@ pub(crate) struct BackupOptions {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum PolicyCommand {
     /// Show the whole policy in force
     Show,

@@ -7,6 +7,7 @@ use oubliette::Result;
 use oubliette::gc::GcOptions;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum GcCommand {
     /// Plan summaries: which memories are old and unused, and which of them become one summary
     Plan(PlanOptions),

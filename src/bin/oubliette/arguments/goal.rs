@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum GoalCommand {
     /// Set a goal; the same text of the same agent again gets the new weight
     Set(GoalSetOptions),

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum NamespaceCommand {
     /// List all namespaces
     List,
