@@ -404,7 +404,7 @@ impl Error {
                 "read everything anew, and go on with a cursor that is no older than the named one"
             }
             ErrorKind::Conflict => {
-                "`explain` tells what happened to the memory; the message says what can be done"
+                "the message says what is in the way; of a memory, `explain` tells what happened to it"
             }
             ErrorKind::Refused => "`gc show` tells how the plan stands; correct the summary, or plan again",
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",

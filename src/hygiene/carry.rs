@@ -211,7 +211,7 @@ impl Slice<'_, '_, '_> {
                     Some(superseded) => {
                         self.apply(Change::Restore { id: *id, to: RestoreTo::Live }, Evidence::default())?;
                         let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
-                        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
+                        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
                         self.apply(change, Evidence::default())?;
                         done.mended += 1;
                     }
@@ -253,7 +253,7 @@ impl Slice<'_, '_, '_> {
             return Ok(false);
         }
         let (mode, at) = (SupersedeMode::Duplicate, self.now());
-        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
+        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(change, evidence)?;
         Ok(true)
     }

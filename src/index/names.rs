@@ -114,11 +114,12 @@ pub(crate) fn holder_among(
 }
 
 impl Answering {
-    /// The higher rank answers.
+    /// The higher rank answers. What took the place of another at an instant that was ahead has had the key since that instant.
     fn rank(&self, now: Time) -> (bool, Time, Time, MemoryId) {
         let times = &self.vitals.times;
         let ended = times.removed_at.max(times.superseded.map(|superseded| superseded.at));
-        let last = ended.unwrap_or(times.recorded_at);
+        let began = if times.from() <= now { times.from().max(times.recorded_at) } else { times.recorded_at };
+        let last = ended.unwrap_or(began);
         (times.is_current(now), last, times.recorded_at, self.id)
     }
 }

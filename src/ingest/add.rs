@@ -517,7 +517,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 old = self.set_apart(old, number)?;
             }
         }
-        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
+        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
         ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
     }

@@ -28,6 +28,8 @@ struct Step {
     new: MemoryId,
     /// The instant.
     at: Time,
+    /// Since when it has been known that the place of this row is taken.
+    since: Option<Time>,
 }
 
 impl Ahead {
@@ -47,11 +49,12 @@ impl Ahead {
 
     /// Another row says now what a memory that is to come said.
     pub(super) fn is_now(&mut self, old: MemoryId, new: MemoryId) {
-        for step in &mut self.steps {
-            for id in [&mut step.old, &mut step.new] {
-                if *id == old {
-                    *id = new;
-                }
+        for step in self.steps.iter_mut().filter(|_| old != new) {
+            if step.new == old {
+                step.new = new;
+            }
+            if step.old == old {
+                (step.old, step.since) = (new, None);
             }
         }
     }
@@ -124,7 +127,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let ends_itself = is_gone || times.valid_to_before.is_some_and(|own| own <= end);
         let begins = next.times.valid_from.filter(|_| ends_itself);
         let at = begins.map_or(end, |from| from.max(end));
-        Ok(Some((Step { old, new, at }, next)))
+        Ok(Some((Step { old, new, at, since: Some(superseded.at) }, next)))
     }
 
     /// The memory that one of the keys of a row says at an instant ahead.
@@ -159,14 +162,15 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn replace_ahead(&mut self, ahead: &Ahead, made: MemoryId) -> Result<()> {
         let made = Some(made).filter(|made| *made != ahead.old);
         let first = ahead.steps.first().into_iter();
-        let first = first.flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, ..*step })));
+        let first = first
+            .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, since: None, ..*step })));
         for step in first.chain(ahead.steps.iter().skip(1).copied()) {
-            let Step { old, new, at } = step;
+            let Step { old, new, at, since } = step;
             let (vitals, _) = self.ledger.load(self.ns(), old)?;
             let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
             if old != new && !is_over {
                 let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-                self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves })?;
+                self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves, since })?;
             }
         }
         Ok(())

@@ -293,7 +293,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
             };
             let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-            self.apply(RuleId::SUPERSEDE, Change::Supersede { old: changed.0, new: id, mode, at, moves })?;
+            self.apply(
+                RuleId::SUPERSEDE,
+                Change::Supersede { old: changed.0, new: id, mode, at, moves, since: None },
+            )?;
             return Ok(changed);
         };
         self.bring_back(&ahead)?;
@@ -467,7 +470,7 @@ impl NamespaceWriter<'_, '_, '_> {
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
-        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves })?;
+        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves, since: None })?;
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
 

@@ -153,6 +153,8 @@ pub(crate) enum Change {
         at: Time,
         /// Which holders of the old memory move to the new one, with share 0.
         moves: Moves,
+        /// Since when the same has been known, if a write has only interrupted it.
+        since: Option<Time>,
     },
     /// A superseded memory becomes live again.
     Restore {
@@ -330,4 +332,6 @@ pub(super) struct Superseding {
     /// The instant at which the world changed.
     pub(super) at: Time,
     pub(super) moves: Moves,
+    /// Since when the same has been known, if that is not new.
+    pub(super) since: Option<Time>,
 }

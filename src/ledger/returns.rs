@@ -39,7 +39,7 @@ impl Ledger<'_, '_> {
         let Some(superseded) = before.times.superseded else {
             return Err(Error::Conflict {
                 what: format!("lead {id} on"),
-                why: "it is not superseded".to_owned(),
+                why: "it is not superseded; `history` tells which memories it replaced".to_owned(),
             });
         };
         let mut vitals = before.clone();
@@ -142,6 +142,7 @@ impl Ledger<'_, '_> {
             mode: SupersedeMode::Correction,
             at: context.now,
             moves: Moves::All,
+            since: None,
         };
         self.supersede(context, rewritten, why)?;
         Ok(Some(later))

@@ -28,7 +28,7 @@ impl Ledger<'_, '_> {
     pub(super) fn supersede(
         &mut self,
         context: &Context,
-        Superseding { old, new, mode, at, moves }: Superseding,
+        Superseding { old, new, mode, at, moves, since }: Superseding,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -64,7 +64,7 @@ impl Ledger<'_, '_> {
             vitals.times.valid_to_before = vitals.times.valid_to;
             vitals.times.valid_to = Some(vitals.times.valid_to.map_or(at, |to| to.min(at)));
         }
-        vitals.times.superseded = Some(Supersession { at: context.now, by: new, mode });
+        vitals.times.superseded = Some(Supersession { at: since.unwrap_or(context.now), by: new, mode });
         vitals.version += 1;
         self.place_row(context, old, &before, &content, vitals, &content)?;
         let deltas = self.receive(context, new, old, mode, at, moves)?;
@@ -219,7 +219,7 @@ impl Ledger<'_, '_> {
         }
         let refuse = |why: &str| Error::Conflict { what: format!("restore {id}"), why: why.to_owned() };
         let Some(superseded) = before.times.superseded else {
-            return Err(refuse("it is not superseded"));
+            return Err(refuse("it is not superseded; `history` tells which memories it replaced"));
         };
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
         let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced && to != RestoreTo::Write);

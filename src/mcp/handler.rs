@@ -44,8 +44,8 @@ pub(super) fn tool(name: &str) -> Option<&'static str> {
 }
 
 /// The error for a tool that there is not. It says which ones there are.
-fn no_tool(name: &str) -> ErrorData {
-    let names: Vec<String> = known_names().map(plain).collect();
+fn no_tool(name: &str, listed: &[Tool]) -> ErrorData {
+    let names: Vec<String> = listed.iter().map(|tool| plain(&tool.name)).collect();
     let why = match names.iter().find(|own| **own == plain(name)) {
         Some(own) => format!("there is no tool {name}; its name is {own}"),
         None => format!("there is no tool {name}; there are {}", names.join(", ")),
@@ -113,11 +113,15 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let name = tool(&request.name).ok_or_else(|| no_tool(&request.name))?;
+        let Some(name) = tool(&request.name) else {
+            return Err(no_tool(&request.name, &tools(&self.0, &context).await?));
+        };
         let args = Value::Object(request.arguments.unwrap_or_default());
         let answer = match ask(&self.0, Question::call(name, args), &context).await? {
             Ok(answer) => CallToolResult::structured(answer),
-            Err(why) if why.code == ToolError::UNKNOWN => return Err(no_tool(&request.name)),
+            Err(why) if why.code == ToolError::UNKNOWN => {
+                return Err(no_tool(&request.name, &tools(&self.0, &context).await?));
+            }
             Err(why) => CallToolResult::error(vec![ContentBlock::text(error_of(&why).to_string())]),
         };
         Ok(answer.into())

@@ -151,7 +151,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self> {
         let millis = Span::parse_short(text).or_else(|| parse_iso(text)).ok_or_else(|| {
-            let why = "must be a whole number with ms, s, m, h, d or w, or ISO 8601, not negative";
+            let why = "must be a whole number with ms, s, m, h, d or w, such as 30d, or ISO 8601 without months and years, not negative";
             Error::invalid("duration", why, text)
         })?;
         Ok(Span(millis))

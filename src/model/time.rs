@@ -139,7 +139,11 @@ impl FromStr for Time {
                 // A well-formed instant out of bounds is refused as well.
                 match jiff::fmt::temporal::Pieces::parse(text) {
                     Ok(_) => out_of_bounds(text),
-                    Err(_) => Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z", text),
+                    Err(_) => Error::invalid(
+                        "time",
+                        "must be RFC 3339, such as 2026-01-03T10:00:00Z or 2026-01-03",
+                        text,
+                    ),
                 }
             })?;
             let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| out_of_bounds(text))?;

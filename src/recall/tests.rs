@@ -170,6 +170,7 @@ impl World {
             mode,
             at: at(when),
             moves: crate::ledger::Moves::All,
+            since: None,
         };
         self.apply(now, vec![(RuleId::SUPERSEDE, change)]);
     }

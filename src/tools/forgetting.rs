@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::Forget;
+use crate::engine::{Doomed, Forget};
 use crate::error::Result;
-use crate::model::{Filter, Scope};
+use crate::model::{Filter, Forgotten, Scope};
+use crate::recall::Got;
 use crate::tools::arguments::arguments;
-use crate::tools::host::{Caller, Host};
+use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
 use crate::tools::reading::{all, name, told};
 use crate::tools::shape::{Member, Shape, at_least, list, text};
 
@@ -54,18 +55,33 @@ pub(super) fn many(host: &Host, args: ForgetAllArguments, _: &dyn Caller) -> Res
 fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
     if dry_run.unwrap_or(true) {
         let plan = host.namespace.forget_plan(what)?;
-        let sample =
-            plan.sample.iter().map(|one| json!({ "id": one.id, "state": one.state, "keys": one.keys }));
-        return Ok(json!({
-            "dry_run": true, "memories": plan.memories(), "missing": plan.answer.missing,
-            "sample": sample.collect::<Vec<_>>(),
-        }));
+        let sample = plan.sample.iter().map(|one| doomed(host, one)).collect::<Result<Vec<Value>>>()?;
+        let mut answer = told_of(&plan.answer, true);
+        if let Value::Object(members) = &mut answer {
+            members.insert("sample".to_owned(), json!(sample));
+        }
+        return Ok(answer);
     }
-    let done = host.namespace.forget(what)?;
-    Ok(json!({
-        "dry_run": false, "memories": done.forgotten, "missing": done.missing, "kept_for_others": done.detached,
-        "derived": done.derived,
-    }))
+    Ok(told_of(&host.namespace.forget(what)?, false))
+}
+
+/// What goes, or would, counted the same way before and after.
+fn told_of(done: &Forgotten, dry_run: bool) -> Value {
+    let earlier = (done.tombstones.len() as u64).saturating_sub(done.forgotten);
+    json!({
+        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing,
+        "kept_for_others": done.detached, "derived": done.derived,
+    })
+}
+
+/// A memory that would go, with the beginning of what it says.
+fn doomed(host: &Host, one: &Doomed) -> Result<Value> {
+    let mut told = json!({ "id": one.id, "state": one.state, "keys": one.keys });
+    if let (Got::Memory(memory), Value::Object(members)) = (host.namespace.look_up(one.id, false)?, &mut told)
+    {
+        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
+    }
+    Ok(told)
 }
 
 /// What a tool answers that forgets.
@@ -74,10 +90,12 @@ pub(super) fn answer() -> Shape {
         told().required().named("id"),
         told().required().named("state"),
         all(told()).required().named("keys"),
+        told().optional().about("The beginning of what it says.").named("text"),
     ]);
     Shape::Open(vec![
         Shape::Flag.required().named("dry_run"),
         at_least(0).required().about("Memories that go, or would.").named("memories"),
+        at_least(0).required().about("Earlier versions of them that go too.").named("earlier_versions"),
         at_least(0).required().about("Names that named nothing.").named("missing"),
         all(doomed).optional().named("sample"),
         at_least(0)

@@ -86,7 +86,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     if let (Value::Object(members), false) = (&mut answer, fits) {
         members.insert(
             "note".to_owned(),
-            json!("No memory fits well: the hits have next to nothing to do with the question."),
+            json!("No memory fits well: the hits are far from the question. Judge by their texts whether one answers it."),
         );
     }
     Ok(with_next(answer, next))

@@ -7,7 +7,7 @@ use crate::engine::{MaintainOptions, Namespace};
 use crate::error::{Error, Result};
 use crate::exchange::journal_json;
 use crate::model::{Pass, Query};
-use crate::recall::Explanation;
+use crate::recall::{Explanation, Got};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Shape, at_least, text};
@@ -90,7 +90,25 @@ pub(super) fn explain(host: &Host, args: ExplainArguments, _: &dyn Caller) -> Re
         (Some(id), _) => vec![host.namespace.explain(id)?],
         (None, query) => stories(&host.namespace, &query.unwrap_or_default())?,
     };
-    Ok(json!({ "stories": stories.iter().map(explanation_json).collect::<Vec<_>>() }))
+    let told =
+        stories.iter().map(|story| with_text(&host.namespace, story)).collect::<Result<Vec<Value>>>()?;
+    Ok(json!({ "stories": told }))
+}
+
+/// A story with what the memory says and is called, as long as there is something of it.
+fn with_text(namespace: &Namespace, story: &Explanation) -> Result<Value> {
+    let mut told = explanation_json(story);
+    match (namespace.look_up(story.id, false), &mut told) {
+        (Ok(Got::Memory(memory)), Value::Object(members)) => {
+            members.insert("text".to_owned(), json!(memory.row_text));
+            members.insert("keys".to_owned(), json!(memory.keys));
+        }
+        (Ok(_) | Err(Error::NotFound { .. }), _) => {}
+        // The story of a damaged memory is worth as much as any other.
+        (Err(why), _) if why.is_damage() => {}
+        (Err(why), _) => return Err(why),
+    }
+    Ok(told)
 }
 
 fn stories(namespace: &Namespace, query: &str) -> Result<Vec<Explanation>> {

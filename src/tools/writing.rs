@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::engine::Namespace;
 use crate::error::{Error, Result};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{Decision, Draft, Outcome, Patch, SupersedeMode};
+use crate::model::{Decision, Draft, Expiry, Hint, Memory, Outcome, Patch, Span, SupersedeMode, Time};
 use crate::tools::arguments::arguments;
-use crate::tools::host::{Caller, Host};
+use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
 use crate::tools::reading::{all, name, told};
 use crate::tools::shape::{Member, Shape, list, text};
 
@@ -29,7 +30,21 @@ fn importance() -> Member {
 }
 
 fn ttl() -> Member {
-    text(1, 40).optional().about("After how long it ends, such as 30d or 12h.")
+    text(1, 40).optional().about("After how long it ends, such as 30d or 12h, or never.")
+}
+
+/// The end of a memory by its `ttl`. One that has come would forget what is meant to be kept.
+fn end(ttl: Option<&str>) -> Result<Option<Expiry>> {
+    let Some(ttl) = ttl else { return Ok(None) };
+    if ttl == "never" {
+        return Ok(Some(Expiry::Never));
+    }
+    let refused = |why: &str| Error::invalid("ttl", why, ttl);
+    match ttl.parse::<Span>() {
+        Ok(span) if span > Span::ZERO => Ok(Some(Expiry::After(span))),
+        Ok(_) => Err(refused("must be longer than 0: never keeps a memory, and forget_memory forgets it")),
+        Err(_) => Err(refused("must be a whole number with s, m, h, d or w, such as 30d, or never")),
+    }
 }
 
 fn happened_at() -> Member {
@@ -60,11 +75,11 @@ pub(super) fn add(host: &Host, args: AddArguments, _: &dyn Caller) -> Result<Val
         ("tags", json!(args.tags)),
         ("pinned", json!(args.pinned)),
         ("importance", json!(args.importance)),
-        ("ttl", json!(args.ttl)),
         ("happened_at", json!(args.happened_at)),
         ("metadata", json!(args.metadata)),
     ])?;
-    Ok(written(&host.namespace.add(line.draft)?))
+    let draft = Draft { expiry: end(args.ttl.as_deref())?, ..line.draft };
+    written(&host.namespace, &host.namespace.add(draft)?)
 }
 
 arguments! {
@@ -87,24 +102,18 @@ pub(super) fn update(host: &Host, args: UpdateArguments, _: &dyn Caller) -> Resu
         ("tags", json!(args.tags)),
         ("pinned", json!(args.pinned)),
         ("importance", json!(args.importance)),
-        ("ttl", json!(args.ttl)),
         ("happened_at", json!(args.happened_at)),
         ("metadata", json!(args.metadata)),
     ];
-    if args.text.is_none() && given.iter().all(|(_, value)| value.is_null()) {
+    let expiry = end(args.ttl.as_deref())?;
+    if args.text.is_none() && expiry.is_none() && given.iter().all(|(_, value)| value.is_null()) {
         return Err(Error::invalid("text", "must be given, or another field to change", "nothing"));
     }
     // A line must have a text; a patch need not.
     let text = args.text.clone().unwrap_or_else(|| "-".to_owned());
     let draft = line(given.into_iter().chain([("text", json!(text))]))?.draft;
-    let patch = Patch {
-        text: args.text,
-        fields: draft.fields,
-        expiry: draft.expiry,
-        tags: draft.tags,
-        ..Patch::new()
-    };
-    Ok(written(&host.namespace.update(args.id, patch)?))
+    let patch = Patch { text: args.text, fields: draft.fields, expiry, tags: draft.tags, ..Patch::new() };
+    written(&host.namespace, &host.namespace.update(args.id, patch)?)
 }
 
 arguments! {
@@ -138,7 +147,8 @@ pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -
     }
     let mut draft = Draft::new(args.text.unwrap_or_default());
     draft.key = args.key;
-    let mut answer = written(&host.namespace.replace(&args.old_ids, draft, mode, None)?);
+    let outcome = host.namespace.replace(&args.old_ids, draft, mode, None)?;
+    let mut answer = written(&host.namespace, &outcome)?;
     if let Value::Object(members) = &mut answer {
         members.insert("superseded".to_owned(), json!(args.old_ids));
     }
@@ -158,7 +168,7 @@ fn line<'m>(members: impl IntoIterator<Item = (&'m str, Value)>) -> Result<Draft
 }
 
 /// What became of a write.
-fn written(outcome: &Outcome) -> Value {
+fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
     let decision = outcome.decision.settled();
     let mut answer = json!({ "id": outcome.id, "decision": decision.as_str() });
     if let Value::Object(members) = &mut answer {
@@ -166,16 +176,39 @@ fn written(outcome: &Outcome) -> Value {
         if let Decision::Revised { old } = decision {
             members.insert("old_id".to_owned(), json!(old));
         }
-        let near: Vec<Value> =
-            outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect();
+        let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
+        if let Some(end) = namespace.get(outcome.id)?.and_then(ended) {
+            let note = format!(
+                "It was true until {end}: no search finds it. supersede_memory says what is true now."
+            );
+            members.insert("note".to_owned(), json!(note));
+        }
     }
-    answer
+    Ok(answer)
+}
+
+/// When a memory stopped to be true, if that was before it was written.
+fn ended(memory: Memory) -> Option<Time> {
+    memory.valid_to.filter(|end| *end <= memory.updated_at.max(memory.recorded_at))
+}
+
+/// A memory that says nearly the same, with the beginning of what it says.
+fn near(namespace: &Namespace, hint: &Hint) -> Result<Value> {
+    let mut told = json!({ "id": hint.id, "why": hint.why });
+    if let (Some(memory), Value::Object(members)) = (namespace.get(hint.id)?, &mut told) {
+        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
+    }
+    Ok(told)
 }
 
 /// What a tool answers that writes.
 pub(super) fn written_answer() -> Shape {
-    let near = Shape::Open(vec![told().required().named("id"), told().required().named("why")]);
+    let near = Shape::Open(vec![
+        told().required().named("id"),
+        told().required().named("why"),
+        told().optional().about("The beginning of what it says.").named("text"),
+    ]);
     Shape::Open(vec![
         told().required().about("The memory that now says it.").named("id"),
         told().required().about("stored, unchanged, updated, reinforced, revised, aggregated, ignored, consolidated or superseded.").named("decision"),
@@ -183,5 +216,6 @@ pub(super) fn written_answer() -> Shape {
         told().optional().named("old_id"),
         all(near).optional().about("Memories that say nearly the same.").named("near"),
         all(told()).optional().named("superseded"),
+        told().optional().about("Says so where no search finds it.").named("note"),
     ])
 }

@@ -18,5 +18,6 @@ mod recall;
 mod sandbox;
 #[cfg(unix)]
 mod sharing;
+mod story;
 mod talk;
 mod tool;

@@ -65,7 +65,7 @@ fn cut(durability: Durability) {
     every_story("cut", durability, |recording| match seeds() {
         Some(seeds) => recording.cut_everywhere(seeds, 1),
         // Neighbours among the like writes of a long story are left to the campaign.
-        None => recording.cut_everywhere(1, 1 + recording.tape.len() / 35),
+        None => recording.cut_everywhere(1, 1 + recording.tape.len() / 25),
     });
 }
 
@@ -102,7 +102,7 @@ fn fail(durability: Durability) {
         // like writes of a compaction some are left to the campaign, and of those of stories with many rows.
         None => {
             let [a, b, c, d] = FAULTS;
-            let most = if recording.scenario.name.starts_with("graph") { 6 } else { 10 };
+            let most = if recording.scenario.name.starts_with("graph") { 4 } else { 6 };
             let stride = 1 + recording.tape.len() as u64 / most;
             recording.fail_everywhere(Site::Change, 0, 2 * stride, &[a, b])
                 + recording.fail_everywhere(Site::Change, stride, 2 * stride, &[c, d])

@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use crate::world::{World, assert_clean, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::memory::{Expiry, SupersedeMode, Tier};
-use oubliette::{Database, Decision, Draft, Forget, MemoryId, Patch, Time};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
+use oubliette::{Database, Decision, Draft, Forget, MemoryId, PageRequest, Patch, Time};
 
 fn texts(world: &World) -> BTreeSet<String> {
     world.live().iter().map(|id| world.row(id).text).collect()
@@ -552,4 +552,48 @@ fn model_48_a_copy_knows_what_is_to_come() {
         assert!(live(&other, &world).is_empty(), "{gone}");
         assert_clean(&other);
     }
+}
+
+/// Once what was announced is over, its key still means it, whatever was done through the key before the instant.
+#[test]
+fn an_announced_text_that_is_over_is_what_its_key_held_last() {
+    for announced in [true, false] {
+        let world = World::new();
+        world.add(text("Ann lives in Ghent").key("home"));
+        let at = world.ahead("10d");
+        if announced {
+            replace_at(&world, "Ann lives in Bruges", at);
+        }
+        world.advance("1d");
+        world.ns.update("home", Patch::new().tags(["moved"])).unwrap();
+        world.advance("10d");
+        if !announced {
+            let bruges = text("Ann lives in Bruges");
+            world.ns.replace(["home"], bruges, SupersedeMode::Replaced, None).unwrap();
+        }
+        world.advance("1d");
+        world.ns.contradict("home", None).unwrap();
+        world.advance("1d");
+        assert_eq!(world.row("home").text, "Ann lives in Bruges", "announced: {announced}");
+        assert!(world.ns.restore("home").is_err(), "announced: {announced}");
+        world.check();
+    }
+}
+
+/// A field that changes under the key changes nothing of what was known before: since the announcement the old text was known to end.
+#[test]
+fn what_was_known_of_an_announcement_does_not_change_with_a_field() {
+    let (world, ..) = moving();
+    let (known, later) = (world.now(), world.ahead("30d"));
+    let of_then = || {
+        let point = PointInTime { valid_at: Some(later), known_at: Some(known), ..PointInTime::default() };
+        let page = world.ns.list(&PageRequest { at: point, ..PageRequest::default() }).unwrap();
+        page.items.into_iter().map(|memory| memory.text).collect::<BTreeSet<_>>()
+    };
+    world.advance("1d");
+    assert_eq!(of_then(), said(&["Ann lives in Bruges"]));
+    world.ns.update("home", Patch::new().tags(["moved"])).unwrap();
+    world.advance("1d");
+    assert_eq!(of_then(), said(&["Ann lives in Bruges"]));
+    world.check();
 }

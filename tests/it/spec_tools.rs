@@ -617,3 +617,59 @@ fn a_search_says_so_where_no_memory_fits() {
     let answer = toolbox(&world).call("search_memories", json!({ "query": "zebra quantum" })).unwrap();
     assert!(answer["note"].as_str().is_some_and(|note| note.contains("No memory fits well")), "{answer}");
 }
+
+/// A dry run counts as the call does, and shows what would go.
+#[test]
+fn a_forget_by_a_tool_counts_the_same_before_and_after() {
+    let world = World::new();
+    for text in ["Ann lives in Ghent", "Ann lives in Bruges", "Ann lives in Mons"] {
+        world.ns.add(Draft::new(text).key("home")).unwrap();
+    }
+    let tools = toolbox(&world);
+    let plan = tools.call("forget_memory", json!({ "id": "home" })).unwrap();
+    let done = tools.call("forget_memory", json!({ "id": "home", "dry_run": false })).unwrap();
+    for answer in [&plan, &done] {
+        assert_eq!((&answer["memories"], &answer["earlier_versions"]), (&json!(1), &json!(2)), "{answer}");
+    }
+    let texts: Vec<_> = plan["sample"].as_array().unwrap().iter().map(|one| one["text"].clone()).collect();
+    assert!(texts.contains(&json!("Ann lives in Mons")), "{plan}");
+}
+
+/// A model that wants a memory to stay says `never`, or 0: the first is done, and the second does not forget.
+#[test]
+fn no_ttl_of_a_tool_forgets_a_memory() {
+    let world = World::new();
+    world.ns.add(Draft::new("Ann prefers tea").key("tea")).unwrap();
+    let tools = toolbox(&world);
+    for (tool, args) in [
+        ("update_memory", json!({ "id": "tea", "ttl": "0" })),
+        ("add_memory", json!({ "text": "Bob walks", "ttl": "0d" })),
+        ("update_memory", json!({ "id": "tea", "ttl": "for ever" })),
+    ] {
+        let error = tools.call(tool, args).unwrap_err();
+        assert!(error.pointers == ["/args/ttl"] && error.message.contains("never"), "{error:?}");
+    }
+    let end = || world.row("tea").expires_at;
+    tools.call("update_memory", json!({ "id": "tea", "ttl": "2d" })).unwrap();
+    assert!(end().is_some());
+    tools.call("update_memory", json!({ "id": "tea", "ttl": "never" })).unwrap();
+    assert_eq!(end(), None);
+    world.check();
+}
+
+/// A model acts on what it reads, not on ids.
+#[test]
+fn tools_tell_the_texts_of_the_memories_that_they_name() {
+    let world = World::new();
+    let tea = world.add(Draft::new("Ann prefers green tea in the morning").key("tea")).id;
+    let tools = toolbox(&world);
+    let again = json!({ "text": "Ann prefers green tea in the morning", "ttl": "2d" });
+    let near = tools.call("add_memory", again).unwrap();
+    assert_eq!(near["near"][0]["text"], "Ann prefers green tea in the morning", "{near}");
+    let story = tools.call("memory.explain", json!({ "id": tea })).unwrap();
+    assert_eq!(story["stories"][0]["text"], "Ann prefers green tea in the morning", "{story}");
+    assert_eq!(story["stories"][0]["keys"], json!(["tea"]));
+    world.ns.contradict("tea", None).unwrap();
+    let answer = tools.call("update_memory", json!({ "id": "tea", "text": "Ann preferred tea" })).unwrap();
+    assert!(answer["note"].as_str().is_some_and(|note| note.contains("no search finds it")), "{answer}");
+}

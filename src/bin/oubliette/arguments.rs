@@ -186,11 +186,12 @@ pub(crate) enum Command {
     Fsck(FsckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
     Eval(EvalOptions),
-    /// Write memories as JSON lines
+    /// Write memories as JSON lines; exit code 3 means that damaged memories are left out
     Export(ExportOptions),
-    /// Write a compact copy of the file
+    /// Write a compact copy of the file; exit code 3 means that it misses what is damaged
     Backup(BackupOptions),
-    /// Rewrite the file without free space and without a byte of forgotten memories
+    /// Rewrite the file without free space and without a byte of forgotten memories; exit code 3 means that what was damaged is left
+    /// out
     Compact,
     /// Show or replace the policy document
     Policy {
@@ -224,7 +225,7 @@ pub(crate) struct InitOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ReembedOptions {
     #[arg(value_name = "EMBEDDER", help = embedder::named_help())]
-    pub(crate) embedder: String,
+    pub(crate) model: String,
 }
 
 /// The fields of a memory, by their names in JSON.

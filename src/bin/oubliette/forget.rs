@@ -7,7 +7,7 @@ use oubliette::exchange::LineReader;
 use oubliette::maintain::{RunId, Undone};
 use oubliette::memory::{Got, Partition};
 use oubliette::report::{Doomed, ForgetPlan, Forgotten};
-use oubliette::{Database, Error, ErrorKind, Filter, Forget, NamespaceName, Result, Scope};
+use oubliette::{Database, Error, ErrorKind, Filter, Forget, Namespace, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -15,7 +15,7 @@ use crate::arguments::ForgetOptions;
 use crate::caller::Caller;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
-use crate::{runs, told, write};
+use crate::{maintain, runs, told, write};
 
 /// `forget`.
 pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) -> Done {
@@ -50,29 +50,26 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     // Where every name leads elsewhere there is nothing to ask for.
     let nothing = elsewhere > 0 && matches!(&what, Forget::Names { names, .. } if names.is_empty());
     if options.dry_run {
-        let mut plan = if nothing {
-            ForgetPlan::default()
-        } else {
-            database.namespace(&namespace)?.forget_plan(what)?
-        };
+        let team = database.namespace(&namespace)?;
+        let mut plan = if nothing { ForgetPlan::default() } else { team.forget_plan(what)? };
         plan.answer.missing += elsewhere;
+        let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
         place.close(database)?;
         if output.json || output.verbose {
             output.remark(&told(&plan));
             return output.document(&answers::forget_plan(&plan));
         }
         output.line(&told(&plan))?;
-        let row =
-            |doomed: &Doomed| vec![doomed.id.to_string(), doomed.keys.join(" "), doomed.state.to_string()];
-        return match plan.sample.is_empty() {
+        return match sample.is_empty() {
             true => Ok(()),
-            false => output.table(&["id", "keys", "state"], plan.sample.iter().map(row)),
+            false => output.list(&["memory", "state", "text"], sample, ""),
         };
     }
     let mut done =
         if nothing { Forgotten::default() } else { database.namespace(&namespace)?.forget(what)? };
     done.missing += elsewhere;
     let mut document = answers::forgotten(&done);
+    let mut copied = None;
     if options.erase {
         // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
         let partly =
@@ -81,9 +78,20 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
             members.extend(more);
         }
+        copied = Some(report);
     }
     place.close(database)?;
-    output.done(&document, told::forgotten)
+    output.done(&document, told::forgotten)?;
+    copied.map_or(Ok(()), |report| maintain::tell_lost(&report, output))
+}
+
+/// A memory that would go, with what it says; what is in limbo or damaged has nothing to show.
+fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
+    let (name, text) = match team.look_up(doomed.id, false) {
+        Ok(Got::Memory(memory)) => (told::memory(&memory), memory.text),
+        Ok(Got::Tombstone(_)) | Err(_) => (doomed.id.to_string(), String::new()),
+    };
+    vec![name, doomed.state.to_string(), text]
 }
 
 /// Those of the names that lead to nothing outside `part`.
@@ -114,8 +122,12 @@ fn told(plan: &ForgetPlan) -> String {
         1 => "; 1 memory would stay for another write of the same text, without the key".to_owned(),
         many => format!("; {many} memories would stay for other writes of the same text, without the keys"),
     };
+    let missing = match plan.answer.missing {
+        0 => String::new(),
+        missing => format!("; {missing} not found"),
+    };
     format!(
-        "would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo){detached}; nothing is forgotten yet",
+        "Would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo){detached}{missing}; nothing is forgotten yet",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }
@@ -160,10 +172,15 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
         if undone.already {
             return format!("The run {run} is taken back already");
         }
-        let mut told = format!(
-            "Took the run back: {} restored, {} removed, {} detached",
-            undone.restored, undone.removed, undone.detached
-        );
+        let counts = [undone.restored, undone.removed, undone.detached];
+        let mut told = match counts {
+            [0, 0, 0] => {
+                "Nothing of the run came back: it changed nothing, or erased what had ended".to_owned()
+            }
+            [restored, removed, detached] => {
+                format!("Took the run back: {restored} restored, {removed} removed, {detached} detached")
+            }
+        };
         undone.lost.iter().for_each(|lost| told.push_str(&format!("\nlost: {lost}")));
         told
     })
@@ -198,11 +215,16 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
     all.ok_or_else(|| refused.unwrap_or_else(unknown))
 }
 
-/// `namespace drop`. A person at a terminal is asked first.
+/// `namespace drop`. A person at a terminal is asked first; where nobody can be asked, `--yes` says so, or `--json` a program.
 pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace: NamespaceName = name.parse()?;
     let database = place.open(Access::Write)?;
-    let asks = !yes && !output.json && place.caller().can_be_asked();
+    let asks = !yes && !output.json;
+    if asks && !place.caller().can_be_asked() {
+        let why =
+            format!("{namespace} goes with everything in it: say --yes, as there is no terminal to ask at");
+        return Err(Failure::Usage(why));
+    }
     if asks && database.namespaces()?.contains(&namespace) {
         let memories = database.namespace(&namespace)?.stats()?.memories;
         let live = told::of(memories.live, "live memory", "live memories");

@@ -17,10 +17,10 @@ use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
-use crate::runs;
 use crate::story::local;
 use crate::summarizer::{ANSWER_BYTES_MAX, Commanded};
 use crate::told::of;
+use crate::{runs, story};
 
 /// `gc`.
 pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
@@ -39,7 +39,7 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
             let plan = namespace.gc_show(id(plan)?)?;
             if output.json { output.document(&json!(plan)) } else { groups(&plan, output) }
         }
-        GcCommand::Show { plan: None } => plans(&namespace, output),
+        GcCommand::Show { plan: None } => plans(&namespace, &place.present(), output),
         GcCommand::Pack { plan, group } => {
             let pack = namespace.gc_pack(id(plan)?, group).map_err(refused)?;
             output.line(&json!(pack).to_string())
@@ -70,8 +70,9 @@ fn refused(error: Error) -> Failure {
 }
 
 /// Why there is no group.
-const NOTHING: &str = "Nothing to summarize: no memories are old and unused enough (a lower --age-min takes younger ones), or an open \
-    plan has them (`gc show` lists plans, `gc abort` frees them), or their summary was taken back within gc.resummarize_after";
+const NOTHING: &str = "Nothing to summarize: no gc.min_group memories of one thread, or of one channel and day, are old and unused enough (a \
+    lower --age-min takes younger ones) and of the kinds in gc.kinds, or an open plan has them (`gc show` lists plans, `gc abort` frees \
+    them), or their summary was taken back within gc.resummarize_after";
 
 fn plan_told(plan: &GcPlan) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
@@ -87,14 +88,14 @@ fn plan_told(plan: &GcPlan) -> String {
     )
 }
 
-fn plans(namespace: &Namespace, output: Output<'_>) -> Done {
+fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Done {
     let plans = namespace.gc_plans()?;
     if output.json {
         return output.document(&json!({ "plans": plans }));
     }
     let rows = plans.iter().map(|plan| {
         let groups = plan.groups.len().to_string();
-        vec![plan.plan_id.to_string(), plan.state.to_string(), groups, plan.created_at.to_string()]
+        vec![plan.plan_id.to_string(), plan.state.to_string(), groups, story::when(plan.created_at, now)]
     });
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
@@ -212,6 +213,7 @@ fn found_told(guard: RecallGuard, verb: &str) -> String {
         return String::new();
     }
     let before = of(guard.hit_before.into(), "question", "questions");
+    let verb = if verb == "find" && guard.hit_after == 1 { "finds" } else { verb };
     format!("; of {before} that found a memory, {} {verb} its summary", guard.hit_after)
 }
 

@@ -17,6 +17,11 @@ const HABITS: [(&[&str], &str); 7] = [
 /// Commands of the feature `mcp`.
 const OF_MCP: [&str; 2] = ["serve", "setup"];
 
+/// Whether an option that is missing is this one.
+fn asks_for(error: &Error, option: &str) -> bool {
+    matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|one| one == option))
+}
+
 /// The error, with a tip that leads from a habit to what was meant.
 pub(crate) fn advised(mut error: Error) -> Error {
     let typed = |error: &Error, kind| match error.get(kind) {
@@ -43,6 +48,10 @@ pub(crate) fn advised(mut error: Error) -> Error {
                 let tip = "a text of several words stands in quotes".into();
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
             }
+        }
+        ErrorKind::MissingRequiredArgument if asks_for(&error, "--yes") => {
+            let tip = "--dry-run tells what would go, and forgets nothing".into();
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! The command line: what a user types, told to the public API, and its answers shown.
 //!
 //! With `--json` one document (or JSON lines) goes to standard output and nothing else; errors go to standard error.
-//! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something.
+//! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something, or a copy misses what is damaged.
 
 mod access;
 mod answers;
@@ -228,7 +228,7 @@ fn run(arguments: &Arguments, place: &Arc<Place>, output: Output<'_>) -> Done {
         Command::Gc { command } => gc::run(command, place, output),
         Command::Expand(options) => gc::expand(options, place, output),
         Command::Reindex => upkeep::reindex(place, output),
-        Command::Reembed(options) => upkeep::reembed(&options.embedder, place, output),
+        Command::Reembed(options) => upkeep::reembed(&options.model, place, output),
         Command::Runs(options) => runs::run(options, place, output),
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),

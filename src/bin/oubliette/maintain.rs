@@ -1,5 +1,6 @@
 //! Commands about the whole file.
 
+use std::fmt::Display;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -8,18 +9,21 @@ use oubliette::embed::Embedder;
 use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
-use oubliette::report::{CheckOptions, CheckReport, ErasedProbe};
-use oubliette::{Error, Result, Snapshot};
+use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe};
+use oubliette::{Error, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Done, Failure, Output};
+use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
-use crate::{told, write};
+use crate::{read, told, write};
+
+/// Rows that are named to people of what is damaged.
+const DAMAGED_SHOWN: usize = 20;
 
 /// `init`.
 pub(crate) fn init(options: &InitOptions, place: &Place, output: Output<'_>) -> Done {
@@ -106,7 +110,11 @@ fn tell_check(report: &CheckReport, output: Output<'_>) -> Done {
     let rows = report.findings.iter().map(|finding| {
         vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
     });
-    output.table(&["finding", "table", "where", "what"], rows)
+    output.table(&["finding", "table", "where", "what"], rows)?;
+    output.remark(
+        "`reindex` makes again what follows from other rows, and `reembed` the vectors that are lost; a backup has the rest",
+    );
+    Ok(())
 }
 
 /// What the bytes of the file say of an earlier export.
@@ -131,6 +139,8 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
     let report = database.fsck(options.dry_run)?;
     let run = undoable(&database, None, report.run)?;
+    let equal = report.duplicate_groups.iter().map(|group| read::called_in_any(&database, group));
+    let equal = equal.collect::<Result<Vec<_>>>()?;
     place.close(database)?;
     let is_ok = report.check.ok && report.failed.is_empty();
     if output.json {
@@ -145,9 +155,8 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
             output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
         output.line(&told::of(report.namespaces, "namespace", "namespaces"))?;
-        for group in &report.duplicate_groups {
-            let ids: Vec<String> = group.iter().map(ToString::to_string).collect();
-            output.line(&format!("Say the same: {}", ids.join(" ")))?;
+        for group in &equal {
+            output.line(&printable(&format!("Say the same: {}", group.join(", "))))?;
         }
         for failed in &report.failed {
             let pass = failed.pass.map_or("all", |pass| pass.as_str());
@@ -200,16 +209,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     if options.file == Path::new("-") {
         let mut out = std::io::BufWriter::new(place.caller().output());
         let report = export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
-        tell_damaged(&report, output);
-        return Ok(());
+        if output.json && is_partial(&report) {
+            output.aside(&left_out(&report).to_string());
+        }
+        return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
     let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     target.finish()?;
-    tell_damaged(&report, output);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
-    let document = json!({
+    let mut document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
             + report.contexts + report.goals,
         "memories": report.memories,
@@ -222,10 +232,10 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         "goals": report.goals,
         "bytes": bytes,
         "replaced": replaced,
-        "damaged_goals": report.damaged_goals.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
-        "damaged_contexts": report.damaged_contexts.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
-        "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
+    if let (Value::Object(members), Value::Object(more)) = (&mut document, left_out(&report)) {
+        members.extend(more);
+    }
     output.done(&document, |_| {
         let mut wrote = told::of(report.memories, "memory", "memories");
         let others = [
@@ -241,17 +251,55 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         let size = told::size(bytes.unwrap_or_default());
         let instead = if replaced { ", in place of the file that was there" } else { "" };
         format!("Wrote {wrote} to {} ({size}){instead}", place.caller().shown(&options.file).display())
+    })?;
+    tell_partial(&report, output)
+}
+
+/// Whether an export misses what is damaged.
+fn is_partial(report: &ExportReport) -> bool {
+    !(report.damaged.is_empty() && report.damaged_goals.is_empty() && report.damaged_contexts.is_empty())
+}
+
+/// What an export misses because it is damaged, as a document.
+fn left_out(report: &ExportReport) -> Value {
+    json!({
+        "damaged_goals": named(&report.damaged_goals),
+        "damaged_contexts": named(&report.damaged_contexts),
+        "damaged": named(&report.damaged),
     })
 }
 
-/// What an export has left out, on standard error.
-fn tell_damaged(report: &ExportReport, output: Output<'_>) {
-    let goals = report.damaged_goals.iter().map(|(namespace, id)| (namespace, format!("goal {id}")));
-    let contexts = report.damaged_contexts.iter().map(|(namespace, id)| (namespace, format!("context {id}")));
-    let others = report.damaged.iter().map(|(namespace, id)| (namespace, id.to_string()));
-    for (namespace, id) in others.chain(goals).chain(contexts) {
-        output.aside(&format!("damaged, left out: {namespace} {id}; `check` says what is damaged"));
+fn named(all: &[(NamespaceName, impl Display)]) -> Vec<Value> {
+    all.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id.to_string() })).collect()
+}
+
+/// The same for people, on standard error. Whoever calls from a script learns it by the exit code.
+fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
+    let goals = report.damaged_goals.iter().map(|(namespace, id)| format!("{namespace} goal {id}"));
+    let contexts = report.damaged_contexts.iter().map(|(namespace, id)| format!("{namespace} context {id}"));
+    let others = report.damaged.iter().map(|(namespace, id)| format!("{namespace} {id}"));
+    tell_damaged(others.chain(goals).chain(contexts).collect(), output)
+}
+
+/// What a copy of the file misses, and why.
+pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
+    tell_damaged(report.damaged.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect(), output)
+}
+
+/// What is damaged and was left out, on standard error; whoever calls from a script learns it by the exit code.
+fn tell_damaged(left_out: Vec<String>, output: Output<'_>) -> Done {
+    if left_out.is_empty() {
+        return Ok(());
     }
+    if !output.json {
+        for row in left_out.iter().take(DAMAGED_SHOWN) {
+            output.aside(&printable(&format!("damaged, left out: {row}")));
+        }
+        if let Some(more) = left_out.len().checked_sub(DAMAGED_SHOWN).filter(|more| *more > 0) {
+            output.aside(&format!("damaged, left out: {more} more (--json names all)"));
+        }
+    }
+    Err(Failure::Findings)
 }
 
 fn export_to(
@@ -276,10 +324,11 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
-    let report = json!(place.open(Access::Read)?.backup(file)?);
-    output.done(&report, |report| {
+    let report = place.open(Access::Read)?.backup(file)?;
+    output.done(&json!(report), |report| {
         told::bytes(&format!("Copied to {}", place.caller().shown(file).display()), report)
-    })
+    })?;
+    tell_lost(&report, output)
 }
 
 /// `compact`.
@@ -287,7 +336,8 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
     let report = database.compact()?;
     place.close(database)?;
-    output.done(&json!(report), |report| told::bytes("Compacted", report))
+    output.done(&json!(report), |report| told::bytes("Compacted", report))?;
+    tell_lost(&report, output)
 }
 
 /// `policy show`.

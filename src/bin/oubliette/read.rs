@@ -4,7 +4,7 @@ use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions};
 use oubliette::tools::explanation_json;
-use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
+use oubliette::{Database, Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -14,6 +14,12 @@ use crate::arguments::{
 use crate::output::{Done, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::{distribution, story, told};
+
+/// Memories that are named of those that say the same.
+const NAMED: usize = 5;
+
+/// Characters of a text by which a memory is named.
+const CALLED_CHARS: usize = 60;
 
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
@@ -46,7 +52,32 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
-    raw(output, &options.name, &text, carries, &place.present())
+    raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id)))
+}
+
+/// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id.
+fn called(team: &Namespace, id: &str) -> String {
+    match team.look_up(id, false) {
+        Ok(Got::Memory(memory)) => {
+            let text = short(&memory.row_text, CALLED_CHARS);
+            let key = memory.keys.first().map(|key| format!(" ({key})")).unwrap_or_default();
+            format!("“{text}”{key}")
+        }
+        Ok(Got::Tombstone(_)) | Err(_) => id.to_owned(),
+    }
+}
+
+/// The first of several memories of one namespace, whichever that is, as a person names them.
+pub(crate) fn called_in_any(database: &Database, ids: &[MemoryId]) -> Result<Vec<String>> {
+    let names = database.namespaces()?.into_iter();
+    let all = names.map(|name| database.namespace(name)).collect::<Result<Vec<_>>>()?;
+    let first = ids.first().map(ToString::to_string).unwrap_or_default();
+    let own = all.iter().find(|team| team.look_up(&first, false).is_ok());
+    let name = |id: &MemoryId| own.map_or_else(|| id.to_string(), |team| called(team, &id.to_string()));
+    let mut named: Vec<String> = ids.iter().take(NAMED).map(name).collect();
+    let more = ids.len() - named.len();
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    Ok(named)
 }
 
 /// The visible memory that stands in the end in the place of one that is not live.
@@ -63,7 +94,13 @@ fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.
-fn raw(output: Output<'_>, asked: &str, text: &str, carries: bool, now: &story::Present) -> Done {
+fn raw(
+    output: Output<'_>,
+    asked: &str,
+    text: &str,
+    carries: bool,
+    (now, called): (&story::Present, story::Called<'_>),
+) -> Done {
     if output.json {
         return output.line(text);
     }
@@ -83,7 +120,7 @@ fn raw(output: Output<'_>, asked: &str, text: &str, carries: bool, now: &story::
             if output.verbose {
                 output.document(&document)
             } else {
-                output.text(&story::memory(&document, now))
+                output.text(&story::memory(&document, now, called))
             }
         }
         Err(_) => output.line(text),
@@ -145,8 +182,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
 
 /// A memory in a list: the name by which it can be asked for, and what it says.
 fn row(memory: &Memory) -> Vec<String> {
-    let name = if memory.keys.is_empty() { memory.id.to_string() } else { memory.keys.join(" ") };
-    vec![name, memory.kind.to_string(), memory.text.clone()]
+    vec![told::memory(memory), memory.kind.to_string(), memory.text.clone()]
 }
 
 /// The same in a list of every state.
@@ -238,7 +274,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     output.list(
         &heads,
         page.items.iter().map(row).collect(),
-        "No messages; `add --kind message` writes one",
+        "No messages; `add --kind message --author-kind bot`, as `import` with an `author`, writes one",
     )?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
@@ -328,7 +364,11 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
 /// The members of a document that stand in the columns of a table, instants as local dates.
 fn cells(document: &Value, columns: &[(&str, &str)], now: &story::Present) -> Vec<String> {
     let shown = |value: &Value| value.as_str().map_or_else(|| plain(value), |text| story::date(text, now));
-    columns.iter().map(|(name, _)| document.get(name).map(shown).unwrap_or_default()).collect()
+    let cell = |name: &str| document.get(name).map(shown).unwrap_or_default();
+    columns
+        .iter()
+        .map(|(name, _)| if *name == "op" { story::happened(&cell(name)) } else { cell(name) })
+        .collect()
 }
 
 /// `explain`.
@@ -347,8 +387,8 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
         Got::Memory(memory) if memory.keys.iter().any(|key| key == name) => team.look_up(name, false),
         got => Ok(got),
     });
-    let text = match told {
-        Ok(Got::Memory(memory)) => Some(memory.text),
+    let memory = match told {
+        Ok(Got::Memory(memory)) => serde_json::from_str(&answers::memory_text(&memory, false)).ok(),
         Ok(Got::Tombstone(_)) | Err(Error::NotFound { .. }) => None,
         Err(why) => {
             // The story of a damaged memory is worth as much as any other.
@@ -356,7 +396,8 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
             None
         }
     };
-    output.text(&story::explanation(name, &document, text.as_deref(), &place.present()))
+    let (now, called) = (place.present(), |id: &str| called(&team, id));
+    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called)))
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.
@@ -409,7 +450,6 @@ pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
     let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
     output.table(&["what", "name", "memories"], rows)?;
     if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
-        let (oldest, newest) = (story::date(oldest, &place.present()), story::date(newest, &place.present()));
         output.line(&format!("The shared memories were created from {oldest} to {newest}."))?;
     }
     match &health.last_prune {

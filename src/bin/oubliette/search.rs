@@ -76,7 +76,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     let rows = rows(&team, &hits, options.around)?;
     remark_of_past(&found.plan, output);
     if hits.first().is_some_and(|best| !best.is_relevant()) {
-        output.remark("No memory fits well: the best hit has next to nothing to do with the question");
+        output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
     }
     if found.plan.damaged > 0 {
         let left = told::of(found.plan.damaged, "memory", "memories");

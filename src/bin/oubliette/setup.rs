@@ -1,6 +1,7 @@
 //! `setup`: the lines that make a client of the Model Context Protocol use the server. Nothing is written.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use oubliette::{Error, Result};
 use serde_json::json;
@@ -16,7 +17,7 @@ const NAME: &str = "oubliette";
 /// `setup`.
 pub(crate) fn run(options: &SetupOptions, global: &Global, place: &Place, output: Output<'_>) -> Done {
     let io = |source| Error::Io { action: "find", path: "the program or the database".into(), source };
-    let program = std::env::current_exe().map_err(io)?;
+    let program = program().map_err(io)?;
     let file = std::path::absolute(place.path()?).map_err(io)?;
     let namespace = place.namespace()?;
     let (program, file) = (text(&program)?, text(&file)?);
@@ -34,6 +35,19 @@ pub(crate) fn run(options: &SetupOptions, global: &Global, place: &Place, output
     }
     output.remark(&format!("For {place}:"));
     output.line(&output::printable(&lines))
+}
+
+/// The program by the name that was typed, where that leads to it: an upgrade may put a new program behind the same link.
+fn program() -> std::io::Result<PathBuf> {
+    let running = std::env::current_exe()?;
+    let Some(typed) = std::env::args_os().next().map(PathBuf::from) else { return Ok(running) };
+    let folders = match typed.components().count() {
+        1 => std::env::var_os("PATH").unwrap_or_default(),
+        _ => OsString::from("."),
+    };
+    let mut named = std::env::split_paths(&folders).map(|folder| folder.join(&typed));
+    let found = named.find(|path| path.canonicalize().is_ok_and(|path| path == running));
+    found.map_or(Ok(running), std::path::absolute)
 }
 
 /// What else was asked of the database, for the server to be asked the same. A client starts the server in a folder of its own.

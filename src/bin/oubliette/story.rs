@@ -55,11 +55,15 @@ fn distance(at: Time, now: Time) -> String {
     if millis < 0 { format!("in {count}") } else { format!("{count} ago") }
 }
 
+/// How a person names the memory with an id, such as by the beginning of its text.
+pub(crate) type Called<'c> = &'c dyn Fn(&str) -> String;
+
 /// A document of which a story is told.
 #[derive(Clone, Copy)]
 struct Subject<'d> {
     members: &'d Value,
     now: &'d Present,
+    called: Called<'d>,
 }
 
 impl<'d> Subject<'d> {
@@ -85,13 +89,19 @@ impl<'d> Subject<'d> {
 
     fn within(self, name: &str) -> Option<Subject<'d>> {
         let members = self.members.get(name).filter(|members| members.is_object())?;
-        Some(Subject { members, now: self.now })
+        Some(Subject { members, ..self })
+    }
+
+    /// Whether it has a superseder that takes its place later. Until then the memory is the one that is true.
+    fn is_replaced_ahead(self) -> bool {
+        self.text("supersede_mode") == Some("replaced")
+            && self.at("valid_to").is_some_and(|end| end > self.now.at)
     }
 }
 
 /// `get`: a memory, or the tombstone of one, as lines.
-pub(crate) fn memory(document: &Value, now: &Present) -> Vec<String> {
-    let of = Subject { members: document, now };
+pub(crate) fn memory(document: &Value, now: &Present, called: Called<'_>) -> Vec<String> {
+    let of = Subject { members: document, now, called };
     if let Some(stone) = of.within("tombstone") {
         return tombstone(of, stone);
     }
@@ -170,16 +180,14 @@ fn end(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("{} {when}.", if at <= of.now.at { "Ended" } else { "Ends" }));
     }
     if let Some(by) = of.text("superseded_by") {
-        // Until the instant at which another is to take its place, the memory is the one that is true.
-        let ahead =
-            of.at("valid_to").filter(|end| of.text("supersede_mode") == Some("replaced") && *end > of.now.at);
-        lines.push(match ahead.and(of.when("valid_to")) {
+        let by = (of.called)(by);
+        lines.push(match of.when("valid_to").filter(|_| of.is_replaced_ahead()) {
             Some(from) => format!("{by} takes its place {from}."),
             None => format!("{by} took its place {}.", of.when("superseded_at").unwrap_or_default()),
         });
     }
     if let Some(end) = of.text("resolves_to").filter(|end| Some(*end) != of.text("superseded_by")) {
-        lines.push(format!("What is true now is in {end}."));
+        lines.push(format!("What is true now: {}.", (of.called)(end)));
     }
     if let (Some(limbo), Some(when)) = (of.within("limbo"), of.when("removed_at")) {
         let reason = limbo.text("reason").unwrap_or("removed");
@@ -237,38 +245,44 @@ fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
     let reason = words(stone.text("reason").unwrap_or("forget"));
     let when = stone.when("deleted_at").unwrap_or_default();
     let mut lines = vec![format!("{id} is gone from {namespace}."), format!("Removed {when}: {reason}.")];
-    lines.extend(stone.text("replaced_by").map(|by| format!("{by} took its place.")));
+    lines.extend(stone.text("replaced_by").map(|by| format!("{} took its place.", (of.called)(by))));
     lines.extend(
         of.text("resolves_to")
             .filter(|end| Some(*end) != stone.text("replaced_by"))
-            .map(|end| format!("What is true now is in {end}.")),
+            .map(|end| format!("What is true now: {}.", (of.called)(end))),
     );
     lines.extend(stone.text("run_id").map(|run| format!("It went in run {run}.")));
     lines
 }
 
-/// `explain`: the story of a memory whose text, where it still has one, is `text`.
-pub(crate) fn explanation(name: &str, document: &Value, text: Option<&str>, now: &Present) -> Vec<String> {
-    let of = Subject { members: document, now };
+/// `explain`: the story of a memory, and the memory itself where it is still there.
+pub(crate) fn explanation(
+    name: &str,
+    document: &Value,
+    memory: Option<&Value>,
+    (now, called): (&Present, Called<'_>),
+) -> Vec<String> {
+    let of = Subject { members: document, now, called };
+    let memory = memory.map(|members| Subject { members, ..of });
+    let text = memory.and_then(|memory| memory.text("text"));
     let mut lines: Vec<String> = text.map(|text| vec![text.to_owned(), String::new()]).unwrap_or_default();
-    lines.push(format!(
-        "{name} is {}.",
-        match of.text("state").unwrap_or("live") {
-            "tombstoned" => "gone",
-            "limbo" => "in limbo",
-            state => state,
-        }
-    ));
+    lines.push(format!("{name} is {}.", condition(of.text("state").unwrap_or("live"), memory)));
     if let Some(created) = of.within("created") {
-        let actor = created.text("actor").unwrap_or("somebody");
+        // The journal keeps for a while who stored it; the memory keeps when.
+        let by = created.text("actor").map(|actor| format!(" by the {actor}")).unwrap_or_default();
         let run = created.text("run").map(|run| format!(", in run {run}")).unwrap_or_default();
-        lines.push(format!("Stored {} by the {actor}{run}.", created.when("at").unwrap_or_default()));
+        let when = created.when("at").or_else(|| memory.and_then(|memory| memory.when("recorded_at")));
+        lines.extend(when.map(|when| format!("Stored {when}{by}{run}.")));
     }
     for (name, what) in [("merged_from", "Merged into it"), ("replaces", "It took the place of")] {
-        lines.extend(ids(of.list(name)).map(|ids| format!("{what}: {ids}.")));
+        lines.extend(named(of, name).map(|names| format!("{what}: {names}.")));
     }
-    lines.extend(of.text("replaced_by").map(|by| format!("{by} took its place.")));
-    if let Some(removed) = of.within("removed") {
+    // What is gone has no validity and no end any more.
+    lines.extend(memory.map(end).unwrap_or_default());
+    if memory.is_none() {
+        lines.extend(of.text("replaced_by").map(|by| format!("{} took its place.", called(by))));
+    }
+    if let Some(removed) = of.within("removed").filter(|_| memory.is_none()) {
         let reason = words(removed.text("reason").unwrap_or("removed"));
         let run = removed.text("run").map(|run| format!(", in run {run}")).unwrap_or_default();
         lines.push(format!("Removed {}: {reason}{run}.", removed.when("at").unwrap_or_default()));
@@ -281,7 +295,7 @@ pub(crate) fn explanation(name: &str, document: &Value, text: Option<&str>, now:
         lines.push(format!("{sources} of it were forgotten since it was made."));
     }
     if let Some(last) = of.list("contexts").first() {
-        let last = Subject { members: last, now };
+        let last = Subject { members: last, ..of };
         let contexts = told::of(of.list("contexts").len() as u64, "context", "contexts");
         let when = last.when("at").unwrap_or_default();
         lines.push(format!("It was in {contexts}, the last {when}."));
@@ -303,20 +317,68 @@ fn events(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("… {earlier} (-v tells all)"));
     }
     lines.extend(events.iter().skip(left_out).map(|event| {
-        let event = Subject { members: event, now: of.now };
-        let fields: Vec<_> =
-            event.list("changes").iter().filter_map(|change| change.get("field")?.as_str()).collect();
+        let event = Subject { members: event, ..of };
+        let fields: Vec<_> = event
+            .list("changes")
+            .iter()
+            .filter_map(|change| change.get("field")?.as_str())
+            .map(field)
+            .collect();
         let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
-        let (op, actor) = (event.text("op").unwrap_or_default(), event.text("actor").unwrap_or_default());
+        let op = happened(event.text("op").unwrap_or_default());
+        let actor = event.text("actor").unwrap_or_default();
         format!("{}  {op}{fields} by {actor}", event.when("at").unwrap_or_default())
     }));
     lines
 }
 
-/// A few ids, and how many others there are.
-fn ids(of: &[Value]) -> Option<String> {
-    let named: Vec<_> = of.iter().take(NAMED).map(plain).collect();
-    let more = of.len() - named.len();
+/// How it stands with a memory, in the words of a person.
+fn condition(state: &str, memory: Option<Subject<'_>>) -> String {
+    let ends = |name: &str| memory.and_then(|memory| memory.at(name));
+    let now = memory.map(|memory| memory.now.at);
+    match state {
+        "tombstoned" => "gone",
+        "limbo" => "in limbo",
+        "superseded" if memory.is_some_and(Subject::is_replaced_ahead) => "live",
+        "live" if ends("valid_to").is_some_and(|end| Some(end) <= now) => "no longer true",
+        "live" if ends("valid_from").is_some_and(|from| Some(from) > now) => "not true yet",
+        state => state,
+    }
+    .to_owned()
+}
+
+/// An operation of the journal, as commands name what they did.
+pub(crate) fn happened(op: &str) -> String {
+    match op {
+        "insert" => "stored",
+        "hold" => "written once more",
+        "update" => "changed",
+        "supersede" => "replaced",
+        "restore" | "return" => "brought back",
+        "remove" => "removed",
+        "detach" => "let go by one of its writers",
+        "reinforce" => "used",
+        "recreate" => "put back from an export",
+        "merge" => "united with duplicates",
+        "retire" => "put into limbo",
+        "ignore" => "not stored",
+        "event" => "repeated by a message",
+        "withdraw" => "taken back with an import",
+        other => return words(other),
+    }
+    .to_owned()
+}
+
+/// A field of a change, by the name of what a person gave.
+fn field(name: &str) -> &str {
+    if name == "embedding_space" { "vector" } else { name }
+}
+
+/// The memories of a list, a few by name, and how many others there are.
+fn named(of: Subject<'_>, list: &str) -> Option<String> {
+    let all = of.list(list);
+    let named: Vec<_> = all.iter().take(NAMED).map(|id| (of.called)(&plain(id))).collect();
+    let more = all.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
 }

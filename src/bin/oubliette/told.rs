@@ -1,7 +1,24 @@
 //! What was done, in a sentence.
 
-use oubliette::NamespaceName;
+use oubliette::{Memory, NamespaceName};
 use serde_json::Value;
+
+use crate::output::short;
+
+/// Keys of a memory that a table names.
+const KEYS: usize = 3;
+
+/// Characters of a key in a table; `get` and `-v` show the whole key.
+const KEY_CHARS: usize = 60;
+
+/// A change that has a name of its own, such as `Pinned`.
+pub(crate) fn change(verb: &str, answer: &Value) -> String {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    match text("decision") {
+        Some("updated") => format!("{verb} {} in {}", name(answer), text("namespace").unwrap_or("default")),
+        _ => write(answer),
+    }
+}
 
 /// A write: what became of it, under what name, where.
 pub(crate) fn write(answer: &Value) -> String {
@@ -31,6 +48,10 @@ pub(crate) fn write(answer: &Value) -> String {
         Some(true) => format!("{told}; it has no vector and is found by its words"),
         _ => told,
     };
+    let told = match text("over") {
+        Some(why) => format!("{told}; {why}"),
+        None => told,
+    };
     match answer.get("hints").and_then(Value::as_array).map_or(0, Vec::len) {
         0 => told,
         near => format!("{told}; {} near to it (-v tells)", of(near as u64, "memory is", "memories are")),
@@ -41,6 +62,17 @@ pub(crate) fn write(answer: &Value) -> String {
 pub(crate) fn name(answer: &Value) -> &str {
     let text = |name: &str| answer.get(name).and_then(Value::as_str);
     text("key").or(text("id")).unwrap_or("it")
+}
+
+/// A memory in a table: its keys, of many the first ones; its id where it has none.
+pub(crate) fn memory(memory: &Memory) -> String {
+    if memory.keys.is_empty() {
+        return memory.id.to_string();
+    }
+    let mut named: Vec<String> = memory.keys.iter().take(KEYS).map(|key| short(key, KEY_CHARS)).collect();
+    let more = memory.keys.len() - named.len();
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    named.join(", ")
 }
 
 /// What an undo has left to another namespace.
@@ -67,8 +99,12 @@ pub(crate) fn import(report: &Value) -> String {
     let counts = WORDS.iter().filter(|name| count(name) > 0).map(|name| format!("{} {name}", count(name)));
     let counts = counts.collect::<Vec<_>>().join(", ");
     let mut told = format!("Read {}", of(count("read"), "line", "lines"));
+    let others = count("told") + count("tombstones");
+    let others = (others > 0).then(|| format!("{others} of messages, goals, runs or tombstones"));
+    let counts: Vec<String> =
+        [counts].into_iter().filter(|counts| !counts.is_empty()).chain(others).collect();
     if !counts.is_empty() {
-        told.push_str(&format!(": {counts}"));
+        told.push_str(&format!(": {}", counts.join(", ")));
     }
     // What changed nothing can't be taken back.
     let changed = WORDS.iter().any(|name| !["unchanged", "ignored", "bad"].contains(name) && count(name) > 0);

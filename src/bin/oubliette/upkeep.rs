@@ -74,7 +74,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     if output.json {
         return output.document(&document);
     }
-    tell(&report.passes, run, output)?;
+    tell(&report.passes, &options.passes, run, output)?;
     tell_off(options, &policy, output);
     united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))
 }
@@ -173,7 +173,7 @@ fn sweep(
             continue;
         }
         output.line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
-        tell(&report.passes, undoable(&database, None, report.run)?, output)?;
+        tell(&report.passes, &options.passes, undoable(&database, None, report.run)?, output)?;
         for swept in &report.summaries {
             let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
             let told = done.or_else(|| swept.why.clone()).unwrap_or_default();
@@ -189,8 +189,8 @@ fn sweep(
 }
 
 /// What a run came to, for a person; the run, if it can be taken back.
-fn tell(passes: &[PassReport], run: Option<RunId>, output: Output<'_>) -> Done {
-    show(passes, output)?;
+fn tell(passes: &[PassReport], asked: &[Pass], run: Option<RunId>, output: Output<'_>) -> Done {
+    show(passes, asked, output)?;
     for pass in passes {
         show_samples(pass, output)?;
         tell_left(pass, output);
@@ -222,6 +222,12 @@ pub(crate) fn undoable(
 
 /// What a pass left alone, and why.
 fn tell_left(pass: &PassReport, output: Output<'_>) {
+    if matches!(pass.pass, Pass::NearDuplicates | Pass::VectorDuplicates) && pass.changed > 0 {
+        let united = told::of(pass.changed, "memory is", "memories are");
+        output.remark(&format!(
+            "{united} superseded by what says the same; `list --state superseded` shows them"
+        ));
+    }
     if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
         output.remark(
             "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
@@ -253,8 +259,14 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
         return Err(Error::invalid("--samples", format!("must be 0 to {SAMPLES_MAX}"), samples));
     }
     let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
+    let mut passes: Vec<Pass> = Vec::new();
+    for pass in &options.passes {
+        if !passes.contains(pass) {
+            passes.push(*pass);
+        }
+    }
     Ok(oubliette::maintain::MaintainOptions {
-        passes: options.passes.clone(),
+        passes,
         dry_run: options.dry_run,
         budget: options.budget.as_ref().map(span).transpose()?,
         max_rows: options.max_rows,
@@ -292,13 +304,15 @@ fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> 
 }
 
 /// Passes that had something to do as a table, and the others in a sentence.
-fn show(passes: &[PassReport], output: Output<'_>) -> Done {
+fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
     if output.verbose {
         return show_all(passes, output);
     }
     let counts = |pass: &PassReport| [pass.planned, pass.changed, pass.tombstoned, pass.skipped, pass.left];
-    let (busy, idle): (Vec<&PassReport>, Vec<&PassReport>) =
+    let (busy, mut idle): (Vec<&PassReport>, Vec<&PassReport>) =
         passes.iter().partition(|pass| counts(pass).iter().any(|count| *count > 0));
+    // A pass that only follows another one was not asked for.
+    idle.retain(|pass| asked.is_empty() || asked.contains(&pass.pass));
     if !busy.is_empty() {
         let row = |pass: &&PassReport| {
             let counts = counts(pass);

@@ -12,8 +12,8 @@ use oubliette::exchange::{
 use oubliette::maintain::RunId;
 use oubliette::memory::{Expiry, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, Namespace, NamespaceName, Outcome, Patch, Result, Time,
-    WriteOptions,
+    Database, Decision, Draft, Error, ErrorKind, MemoryId, Namespace, NamespaceName, Outcome, Patch, Result,
+    Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
-use crate::told;
+use crate::{story, told};
 
 /// After how many lines an import looks whether somebody still waits for it.
 const LOOKED_EVERY: u64 = 256;
@@ -53,6 +53,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     line.warnings.iter().for_each(|warning| output.remark(warning));
     let database = place.open(Access::Create)?;
     let answer = add_one(&database, &namespace, line.draft, &how)?;
+    let answer = told_over(&database.namespace(&namespace)?, answer, &place.present())?;
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
@@ -84,6 +85,23 @@ fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
         if carries(*old)? && !carries(outcome.id)? {
             members.insert("payload_left_behind".to_owned(), json!(true));
         }
+    }
+    Ok(answer)
+}
+
+/// The same, with a word where what was written is over already, so that nobody looks for it in vain.
+fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Result<Value> {
+    let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
+    let memory = id.map(|id| team.get(id)).transpose()?.flatten();
+    let Value::Object(members) = &mut answer else { return Ok(answer) };
+    if let Some(memory) = memory {
+        let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
+        let ended = past(memory.expires_at).map(|end| format!("its life ended {end}: no search finds it"));
+        let over = past(memory.valid_to)
+            .map(|end| format!("it was true until {end}: only a search with --valid-at or --as-of finds it"));
+        members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
+    } else if id.is_some() {
+        members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
     }
     Ok(answer)
 }
@@ -312,6 +330,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let answer = written(&team, &team.update(&options.name, patch)?)?;
+    let answer = told_over(&team, answer, &place.present())?;
     place.close(database)?;
     output.done(&answer, told::write)
 }
@@ -323,7 +342,7 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
     place.close(database)?;
-    output.done(&answers::outcome(&namespace, &outcome), told::write)
+    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))
 }
 
 /// `pin` and `unpin`.
@@ -332,7 +351,8 @@ pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output<'_>) -
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
     place.close(database)?;
-    output.done(&answers::outcome(&namespace, &outcome), told::write)
+    let verb = if pinned { "Pinned" } else { "Unpinned" };
+    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change(verb, answer))
 }
 
 /// `rename`.
@@ -423,7 +443,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let ahead = at.filter(|at| *at > place.now());
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
-        let from = ahead.map(|at| format!(" from {at} on")).unwrap_or_default();
+        let from =
+            ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();
         format!("{new} takes the place of {old}{from}")
     })
 }
@@ -441,11 +462,10 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     output.done(&document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
-        format!(
-            "{} is {} again{taken}",
-            told::name(answer),
-            answer.get("state").map(output::plain).unwrap_or_default()
-        )
+        match answer.get("state").map(output::plain) {
+            Some(state) => format!("{} is {state} again{taken}", told::name(answer)),
+            None => format!("The end of {name} had come meanwhile, so it is gone"),
+        }
     })
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::sandbox::Sandbox;
+use crate::damage::store::{overwrite, tables};
 
 /// A line of an import, what its error must say, and in which case it is there.
 #[track_caller]
@@ -344,6 +345,42 @@ fn a_damaged_file_gives_typed_errors_and_findings_never_a_panic() {
         }
     }
     assert!(told > 0, "no damage was ever noticed");
+}
+
+/// Whoever keeps copies from a script must learn that one is not whole before it replaces the last good one.
+#[test]
+fn a_copy_that_misses_something_says_so_and_ends_with_3() {
+    let sandbox = Sandbox::new();
+    for (key, text) in [("tea", "Ann prefers tea"), ("walk", "Bob walks")] {
+        sandbox.document(&["add", text, "--key", key]);
+    }
+    let id = sandbox.document(&["get", "tea"])["id"].as_str().unwrap().to_owned();
+    let path = sandbox.path("m.oub");
+    let rows = tables(&path)["memory"].clone();
+    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (key, value) = rows.iter().find(|(key, _)| hex(key).ends_with(&id.replace('-', ""))).unwrap();
+    overwrite(&path, "memory", key, &value[..value.len() / 2]);
+
+    let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
+    let told = plain(&["backup", "copy.oub"]);
+    assert!(told.code == 3 && told.out.starts_with("Copied to copy.oub"), "{told:?}");
+    assert!(told.err.contains(&format!("damaged, left out: default {id} tea: ")), "{told:?}");
+    for arguments in [&["backup", "again.oub"][..], &["export", "e.jsonl"]] {
+        let told = plain(&[arguments, &["--json"]].concat());
+        let document: Value = serde_json::from_str(&told.out).unwrap();
+        assert!(told.code == 3 && told.err.is_empty(), "{told:?}");
+        assert_eq!(document["damaged"][0]["id"], id.as_str(), "{document}");
+    }
+    let told = plain(&["export", "-"]);
+    assert!(told.code == 3 && told.out.contains("Bob walks") && told.err.contains(&id), "{told:?}");
+    let told = plain(&["export", "-", "--json"]);
+    let aside: Value = serde_json::from_str(&told.err).unwrap();
+    assert!(told.code == 3 && aside["damaged"][0]["id"] == id.as_str(), "{told:?}");
+
+    let told = plain(&["compact"]);
+    assert!(told.code == 3 && told.err.contains("damaged, left out: "), "{told:?}");
+    assert_eq!(plain(&["compact"]).code, 0, "what is left is whole");
+    assert_eq!(plain(&["backup", "whole.oub"]).code, 0);
 }
 
 #[test]

@@ -304,7 +304,7 @@ fn forget_says_first_what_would_go() {
     let refused = sandbox.run(&["forget", "--filter", "{}", "--yes"]).error();
     assert!(refused.0 == "Invalid" && refused.1.contains("filter"), "{refused:?}");
     let told = sandbox.plain(&["--db", "m.oub", "forget", "--filter", "{}", "--all", "--dry-run"], b"");
-    assert!(told.out.starts_with("would forget 3 memories (3 live, 0 superseded, "), "{told:?}");
+    assert!(told.out.starts_with("Would forget 3 memories (3 live, 0 superseded, "), "{told:?}");
     let done = sandbox.document(&["forget", "--filter", "{}", "--all", "--yes"]);
     assert_eq!(done["forgotten"], 3);
 }

@@ -72,8 +72,8 @@ fn get_and_explain_tell_a_story() {
         "Ann lives in Ghent\n",
         " is superseded.",
         "Stored 2026-03-10",
-        " took its place.",
-        "supersede by caller",
+        "“Ann lives in Bruges” (home) took its place 2026-03-13",
+        "replaced by caller",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -208,10 +208,11 @@ fn a_person_is_asked_before_a_namespace_goes() {
     let dropped = at_terminal(&sandbox, 80, "namespace drop team", "y\n").unwrap();
     assert!(dropped.contains("Dropped team with 1 memory"), "{dropped}");
     read(&sandbox, &["add", "Bob walks", "--namespace", "team"]);
-    assert!(
-        read(&sandbox, &["namespace", "drop", "team"]).starts_with("Dropped team"),
-        "a pipe is not asked"
-    );
+    let refused = sandbox.plain(&["--db", "m.oub", "namespace", "drop", "team"], b"");
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "a pipe can't be asked: {refused:?}");
+    assert!(refused.err.contains("say --yes"), "{refused:?}");
+    assert_eq!(sandbox.document(&["stats"])["by_namespace"]["team"], 1, "nothing is dropped");
+    assert!(read(&sandbox, &["namespace", "drop", "team", "--yes"]).starts_with("Dropped team"));
 }
 
 #[test]
@@ -310,8 +311,10 @@ fn a_heading_of_the_help_has_only_its_own_options() {
 fn a_dry_run_of_forget_is_a_sentence_and_the_memories_that_would_go() {
     let sandbox = Sandbox::new();
     read(&sandbox, &["add", "Ann lives in Ghent", "--key", "home"]);
+    let refused = sandbox.plain(&["--db", "m.oub", "forget", "home"], b"");
+    assert!(refused.code == 2 && refused.err.contains("--dry-run tells what would go"), "{refused:?}");
     let told = read(&sandbox, &["forget", "home", "--dry-run"]);
-    assert!(told.starts_with("would forget 1 memory") && told.contains("home"), "{told}");
+    assert!(told.starts_with("Would forget 1 memory") && told.contains("Ann lives in Ghent"), "{told}");
     assert!(!told.contains("answer."), "{told}");
 }
 
@@ -489,7 +492,7 @@ fn a_forget_tells_the_same_before_and_after() {
     read(&sandbox, &["add", "shared", "--key", "k1"]);
     read(&sandbox, &["add", "shared", "--key", "k2"]);
     let plan = read(&sandbox, &["forget", "home", "--dry-run"]);
-    assert!(plan.contains("would forget 3 memories (1 live, 2 superseded"), "{plan}");
+    assert!(plan.contains("Would forget 3 memories (1 live, 2 superseded"), "{plan}");
     let told = read(&sandbox, &["forget", "home", "--yes"]);
     assert!(told.contains("Forgot 1 memory and 2 earlier versions"), "{told}");
     let plan = read(&sandbox, &["forget", "k2", "--dry-run"]);
@@ -514,6 +517,13 @@ fn what_takes_a_place_ahead_has_not_taken_it_yet() {
         "{story}"
     );
     assert!(!story.contains("took its place"), "{story}");
+    let explained = read(&sandbox, &["explain", "office"]);
+    assert!(
+        explained.contains("office is live.")
+            && explained.contains("“the office is in Bruges” (office) takes its place 2027-01-01"),
+        "{explained}"
+    );
+    assert!(!explained.contains("took its place"), "{explained}");
 
     // Once it has come, the key forgets what it shows.
     let later = ["--now", "2027-01-02T00:00:00Z"];

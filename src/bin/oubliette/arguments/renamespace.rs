@@ -11,7 +11,7 @@ pub(crate) enum NamespaceCommand {
     Drop {
         /// The namespace
         name: String,
-        /// Do not ask first; only a terminal is asked
+        /// Do not ask first; needed where there is no terminal to ask at, but with --json
         #[arg(long)]
         yes: bool,
     },

@@ -1,0 +1,79 @@
+//! What a person is told of one memory: whether it holds, what ended it, what stands in its place.
+
+use super::sandbox::Sandbox;
+
+/// What a call at an instant tells on both streams.
+fn at(sandbox: &Sandbox, now: &str, arguments: &[&str]) -> String {
+    let answer = sandbox.plain(&[&["--db", "m.oub", "--now", now], arguments].concat(), b"");
+    assert_eq!(answer.code, 0, "{arguments:?}: {answer:?}");
+    answer.out + &answer.err
+}
+
+const EARLY: &str = "2026-03-01T10:00:00Z";
+const LATER: &str = "2026-03-03T10:00:00Z";
+
+#[test]
+fn an_explanation_says_whether_a_memory_still_holds() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann sees the dentist", "--key", "dentist", "--ttl", "1d"]);
+    at(&sandbox, EARLY, &["add", "Ann weighs 60 kg", "--key", "weight"]);
+    at(&sandbox, EARLY, &["add", "Bob moves in", "--key", "bob", "--valid-from", "2026-04-01"]);
+    at(&sandbox, "2026-03-01T12:00:00Z", &["contradict", "weight"]);
+    for (key, parts) in [
+        ("dentist", ["dentist is expired.", "Ended 2026-03-02 10:00 (1 day ago)."]),
+        ("weight", ["weight is no longer true.", "True until 2026-03-01 12:00 (1 day ago)."]),
+        ("bob", ["bob is not true yet.", "True from 2026-04-01 00:00 (in 28 days)."]),
+    ] {
+        let told = at(&sandbox, LATER, &["explain", key]);
+        assert!(parts.iter().all(|part| told.contains(part)), "{parts:?}: {told}");
+    }
+}
+
+#[test]
+fn a_story_names_memories_by_what_they_say() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann lives in Ghent", "--key", "home"]);
+    let old = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    at(&sandbox, LATER, &["supersede", "home", "--with-text", "Ann lives in Bruges"]);
+    let told = at(&sandbox, LATER, &["explain", "home"]);
+    assert!(told.contains("It took the place of: “Ann lives in Ghent” (home)."), "{told}");
+    assert!(!told.contains(&old) && !told.contains("embedding_space"), "{told}");
+    let told = at(&sandbox, LATER, &["get", &old]);
+    assert!(told.contains("“Ann lives in Bruges” (home) took its place 2026-03-03"), "{told}");
+}
+
+/// When the journal has gone back no further, the memory still says when it was stored.
+#[test]
+fn a_story_without_its_journal_invents_nobody() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann prefers tea", "--key", "tea"]);
+    at(&sandbox, "2026-06-01T10:00:00Z", &["maintain", "retention"]);
+    let told = at(&sandbox, "2026-06-01T10:00:00Z", &["explain", "tea"]);
+    assert!(told.contains("Stored 2026-03-01 10:00 (3 months ago).\n"), "{told}");
+}
+
+#[test]
+fn a_write_that_nothing_will_find_says_so() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann lives in Ghent", "--key", "home"]);
+    at(&sandbox, EARLY, &["contradict", "home"]);
+    let told = at(&sandbox, LATER, &["update", "home", "--text", "Ann lived in Ghent"]);
+    assert!(told.contains("Revised home in default; it was true until 2026-03-01 10:00"), "{told}");
+    assert!(at(&sandbox, LATER, &["search", "Ghent"]).contains("Nothing"), "no search finds it");
+    let told = at(&sandbox, LATER, &["add", "over at once", "--ttl", "0"]);
+    assert!(told.contains("its life ended"), "{told}");
+    assert_eq!(
+        at(&sandbox, LATER, &["add", "Ann lives in Mons", "--key", "home"]),
+        "Stored home in default\n"
+    );
+}
+
+#[test]
+fn a_row_of_a_table_names_a_few_of_many_keys() {
+    let sandbox = Sandbox::new();
+    for at_key in 0..9 {
+        at(&sandbox, EARLY, &["add", "all systems run", "--key", &format!("log:{at_key}")]);
+    }
+    let told = at(&sandbox, EARLY, &["list"]);
+    assert!(told.contains("log:0, log:1, log:2, and 6 more") && !told.contains("log:3"), "{told}");
+}
