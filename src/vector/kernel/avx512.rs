@@ -188,11 +188,13 @@ fn floats(group: &[f32; LANES]) -> __m512 {
 
 /// The slots of a block fill a register; see the same function of AVX2.
 #[target_feature(enable = "avx512f,avx512bw")]
-fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], ahead: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
     let (tables, _) = tables.as_chunks::<2>();
     let (signs, _) = signs.as_chunks::<2>();
+    let (ahead, _) = ahead.as_chunks::<2>();
     let mut sums = Sums::zero();
-    for ([first, second], [table, other]) in signs.iter().zip(tables) {
+    for (([first, second], [table, other]), ahead) in signs.iter().zip(tables).zip(ahead) {
+        prefetch(ahead);
         // At most 120 each.
         sums.add(_mm512_add_epi8(looked_up(table, slots(first)), looked_up(other, slots(second))));
     }
@@ -260,12 +262,13 @@ fn four_times(table: &[u8; 16]) -> __m512i {
 fn sign_scores(
     levels: &Levels,
     signs: &[SignBytes],
+    ahead: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, &mut sums);
+    sign_sums(&levels.tables, signs, ahead, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
 }
 

@@ -177,11 +177,13 @@ pub(in crate::vector) struct Kernel {
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
     /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those
     /// that are not `wanted`, and returns the highest. The scores come from sums of the query's levels where a slot has
-    /// a one, looked up half a byte at a time. Slots side by side in a register none of which is wanted are left out.
+    /// a one, looked up half a byte at a time. The kernel may ask the processor for the signs `ahead` while it
+    /// reads those of the block, a row for a row: asked for all at once, most of them would wait for each other.
     /// It is safe to call if `supported` returns true.
     pub(super) sign_scores: unsafe fn(
         levels: &Levels,
         signs: &[SignBytes],
+        ahead: &[SignBytes],
         numbers: &SlotNumbers,
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
@@ -225,13 +227,15 @@ impl Kernel {
         &self,
         levels: &Levels,
         signs: &[SignBytes],
+        ahead: &[SignBytes],
         numbers: &SlotNumbers,
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
     ) -> f32 {
         assert_eq!(signs.len(), levels.tables.len(), "a block has the signs of its slots");
+        assert_eq!(signs.len(), ahead.len(), "blocks of one frame have as many signs");
         // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.sign_scores)(levels, signs, numbers, wanted, out) }
+        unsafe { (self.sign_scores)(levels, signs, ahead, numbers, wanted, out) }
     }
 
     pub(in crate::vector) fn sign_marks(

@@ -84,19 +84,20 @@ pub fn prefetch<T>(list: &[T]) {
 }
 
 /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those that are
-/// not `wanted`, and returns the highest.
+/// not `wanted`, and returns the highest. `ahead` has the signs of the block that is read next.
 ///
 /// # Panics
 ///
-/// When the block does not have as many signs for each slot as the query has values.
+/// When a block does not have as many signs for each slot as the query has values.
 pub(super) fn sign_scores(
     levels: &Levels,
     signs: &[SignBytes],
+    ahead: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
-    fastest().sign_scores(levels, signs, numbers, wanted, out)
+    fastest().sign_scores(levels, signs, ahead, numbers, wanted, out)
 }
 
 /// Writes for each query the slots of a block that promise what the query needs, a bit for each.

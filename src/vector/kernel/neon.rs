@@ -155,6 +155,7 @@ fn quarters(values: &[f32; LANES]) -> [float32x4_t; 4] {
 }
 
 /// Looks up what each half of a byte adds to the sum of its slot: 16 slots, whose bytes lie side by side, at a step.
+/// Slots side by side none of which is wanted are left out.
 #[target_feature(enable = "neon")]
 fn sign_sums(tables: &[Tables], signs: &[SignBytes], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (quarter, out) in out.as_chunks_mut::<BYTES>().0.iter_mut().enumerate() {
@@ -201,6 +202,7 @@ fn write(sums: [uint16x8_t; 2], out: &mut [i32; BYTES]) {
 fn sign_scores(
     levels: &Levels,
     signs: &[SignBytes],
+    _ahead: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],

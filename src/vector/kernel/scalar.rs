@@ -58,6 +58,7 @@ fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS])
 fn sign_scores(
     levels: &Levels,
     signs: &[SignBytes],
+    _ahead: &[SignBytes],
     numbers: &SlotNumbers,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
