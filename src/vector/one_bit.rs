@@ -17,7 +17,9 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SignBytes, SlotNumbers, prefetch, sign_scores};
+use super::kernel::{
+    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SlotNumbers, prefetch, sign_scores,
+};
 
 /// The highest level of a query.
 const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
@@ -331,7 +333,8 @@ impl BitQuery {
     ) -> f32 {
         let ahead = next.unwrap_or(block);
         ahead.prefetch_numbers();
-        sign_scores(&self.0, block.signs, ahead.signs, block.numbers, visible, out)
+        let block = ScanBlock { signs: block.signs, ahead: ahead.signs, numbers: block.numbers };
+        sign_scores(&self.0, &block, visible, out)
     }
 
     /// The slots of `block` in `visible` that may score `least`, a bit for each. As to `next`, see

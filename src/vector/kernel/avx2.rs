@@ -4,10 +4,8 @@
 
 use std::arch::x86_64::*;
 
-use super::avx512::prefetch;
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables, in_turns,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -63,6 +61,18 @@ fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
         }
         let [low, high] = lanes;
         *out = sum_f32(_mm256_add_ps(low, high));
+    }
+}
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// A hint for any processor of the architecture.
+#[inline]
+pub(super) fn prefetch<T>(list: &[T]) {
+    for line in list.chunks((LINE / size_of::<T>()).max(1)) {
+        // SAFETY: a prefetch reads nothing that the program can see, and every x86-64 has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
 }
 
@@ -163,15 +173,13 @@ fn half_of(row: &SignBytes, half: usize) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn sign_scores(
     levels: &Levels,
-    signs: &[SignBytes],
-    ahead: &[SignBytes],
-    numbers: &SlotNumbers,
+    block: &ScanBlock<'_>,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, ahead, &mut sums);
-    levels.scores(numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
+    levels.scores(block.numbers, &sums, wanted, out)
 }
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).

@@ -206,7 +206,8 @@ proptest! {
             for wanted in [u64::MAX, wanted] {
                 let score = |kernel: &Kernel| {
                     let mut scores = [0.0; BIT_SLOTS];
-                    let best = kernel.sign_scores(levels, &rows, &rows, of_slots, wanted, &mut scores);
+                    let block = ScanBlock { signs: &rows, ahead: &rows, numbers: of_slots };
+                    let best = kernel.sign_scores(levels, &block, wanted, &mut scores);
                     (scores.map(f32::to_bits), best.to_bits())
                 };
                 let expected = score(scalar);
@@ -225,7 +226,8 @@ fn sums_at_the_bound_do_not_overflow() {
     let rows = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8];
     for kernel in available() {
         let mut scores = [0.0; BIT_SLOTS];
-        kernel.sign_scores(&levels, &rows, &rows, &numbers, u64::MAX, &mut scores);
+        let block = ScanBlock { signs: &rows, ahead: &rows, numbers: &numbers };
+        kernel.sign_scores(&levels, &block, u64::MAX, &mut scores);
         assert_eq!(scores, [15.0 * DIM_MAX as f32; BIT_SLOTS], "{}", kernel.name());
     }
 }
