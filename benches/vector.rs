@@ -187,8 +187,8 @@ fn scan(c: &mut Criterion) {
         let mut uppers = [0.0; BIT_SLOTS];
         b.iter(|| {
             (0..)
-                .map_while(|at| blocks.block(at))
-                .map(|block| black_box(&bits).likely_uppers(block, u64::MAX, &mut uppers))
+                .map_while(|at| Some((blocks.block(at)?, blocks.block(at + 1))))
+                .map(|(block, next)| black_box(&bits).likely_uppers(block, next, u64::MAX, &mut uppers))
                 .sum::<f32>()
         });
     });

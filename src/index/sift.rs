@@ -18,12 +18,12 @@ use crate::index::view::View;
 use crate::model::Effort;
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::{Read, Table, keys};
-use crate::vector::{BIT_SLOTS, BitBlock, BitQuery, Candidates, Codes};
+use crate::vector::{BIT_SLOTS, BitBlock, BitQuery, Candidates, Codes, Row};
 
-/// The visible slots of a chunk in memory, and its codes.
+/// Some slots of a chunk in memory, whose codes are read one by one.
 struct Few<'s> {
     first: u32,
-    visible: u64,
+    slots: u64,
     codes: Codes<'s>,
 }
 
@@ -77,17 +77,31 @@ impl Search<'_> {
         let sifted: Vec<_> = sifted.collect();
         let (mut all, mut few) = (Vec::new(), Vec::new());
         sifted.iter().for_each(|of| self.promising(of, &mut all, &mut few));
-        let counts = all.iter().map(|chunk| chunk.visible).chain(few.iter().map(|few| few.visible));
+        let counts = all.iter().map(|chunk| chunk.visible).chain(few.iter().map(|few| few.slots));
         let scanned = counts.map(|visible| u64::from(visible.count_ones())).sum();
-        candidates.push_likely(
-            few.into_iter().flat_map(|Few { first, visible, codes }| codes.rows(first, visible)),
-        );
+        candidates.push_likely(few.iter().flat_map(Few::rows));
         let mut all = BinaryHeap::from(all);
         let mut read = Chunk::with_room(slots_per_block(self.dim), self.dim);
+        let mut coming = None;
         // The most promising chunk comes first, so all chunks behind the first one below the floor are below it too.
-        while let Some(next) = all.pop().filter(|next| next.best >= candidates.floor()) {
-            self.push_likely(&next, candidates, &mut read)?;
+        while let Some(best) = all.pop().filter(|best| best.best >= candidates.floor()) {
+            match best.of.held {
+                Held::View(view, bits) => {
+                    let next = all.peek().and_then(Promising::block);
+                    let few = best.likely(view, bits, next, candidates.floor());
+                    // The codes that the chunk before wants have come from memory meanwhile.
+                    let come = std::mem::replace(&mut coming, few);
+                    candidates.push_likely(come.iter().flat_map(Few::rows));
+                }
+                Held::Sketch(sketch) => {
+                    let Promising { number, visible, of, .. } = best;
+                    let likely = sketch.likely_above(&of.query, number, visible, candidates.floor());
+                    let first = (number * BIT_SLOTS) as u32;
+                    self.push_from_file(of.source, first, likely, candidates, &mut read)?;
+                }
+            }
         }
+        candidates.push_likely(coming.iter().flat_map(Few::rows));
         Ok(scanned)
     }
 
@@ -101,7 +115,7 @@ impl Search<'_> {
                 && (1..=FEW_FOR_BITS).contains(&visible.count_ones())
             {
                 let codes = view.chunk(number)?.codes(self.dim);
-                few.push(Few { first: of.source.base + (number * BIT_SLOTS) as u32, visible, codes });
+                few.push(Few { first: of.source.base + (number * BIT_SLOTS) as u32, slots: visible, codes });
             } else if visible != 0 {
                 let best = of.best(number, visible).filter(|_| !self.ask.stop.is_over())?;
                 all.push(Promising { best, number, visible, of });
@@ -119,31 +133,6 @@ impl Search<'_> {
                 .enumerate()
                 .try_for_each(|(number, visible)| visit(number, visible)),
         };
-    }
-
-    /// Offers `candidates` the slots of a chunk that are likely among the best.
-    fn push_likely(
-        &self,
-        next: &Promising<'_>,
-        candidates: &mut Candidates<'_>,
-        read: &mut Chunk,
-    ) -> Result<()> {
-        let Promising { number, visible, of, .. } = *next;
-        let first = (number * BIT_SLOTS) as u32;
-        match of.held {
-            Held::View(view, bits) => {
-                let (Some(chunk), Some(block)) = (view.chunk(number), bits.block(number)) else {
-                    return Ok(());
-                };
-                let likely = of.query.likely_above(block, visible, candidates.floor());
-                candidates.push_likely(chunk.codes(self.dim).rows(of.source.base + first, likely));
-            }
-            Held::Sketch(sketch) => {
-                let likely = sketch.likely_above(&of.query, number, visible, candidates.floor());
-                self.push_from_file(of.source, first, likely, candidates, read)?;
-            }
-        }
-        Ok(())
     }
 
     /// Offers `candidates` slots of 64 from `first` on, whose codes are read from the file. Those of a block that is damaged
@@ -196,17 +185,51 @@ impl Sifted<'_> {
         let room = &mut [0.0; BIT_SLOTS];
         match self.held {
             Held::View(_, bits) => {
-                let block = bits.block(number)?;
                 // The processor looks ahead within a page of memory only, and a block is nearly a page.
-                bits.block(number + 1).into_iter().for_each(BitBlock::prefetch);
-                Some(self.query.likely_uppers(block, visible, room))
+                let next = bits.block(number + 1);
+                Some(self.query.likely_uppers(bits.block(number)?, next, visible, room))
             }
             Held::Sketch(sketch) => sketch.likely_uppers(&self.query, number, visible, room),
         }
     }
 }
 
-impl Promising<'_> {
+impl<'s> Few<'s> {
+    fn rows(&self) -> impl Iterator<Item = Row<'s>> {
+        self.codes.rows(self.first, self.slots)
+    }
+}
+
+impl<'s> Promising<'s> {
+    /// The one-bit codes, if they are in memory beside the codes.
+    fn block(&self) -> Option<BitBlock<'s>> {
+        match self.of.held {
+            Held::View(_, bits) => bits.block(self.number),
+            Held::Sketch(_) => None,
+        }
+    }
+
+    /// The slots of a chunk of a view that are likely among the best. The processor is asked to load their codes, and the
+    /// one-bit codes that are read next.
+    fn likely(
+        &self,
+        view: &'s View,
+        bits: &'s Bits,
+        next: Option<BitBlock<'_>>,
+        floor: f32,
+    ) -> Option<Few<'s>> {
+        let Promising { number, visible, of, .. } = *self;
+        let (chunk, block) = (view.chunk(number)?, bits.block(number)?);
+        let slots = of.query.likely_above(block, next, visible, floor);
+        let few = Few {
+            first: of.source.base + (number * BIT_SLOTS) as u32,
+            slots,
+            codes: chunk.codes(view.dim()),
+        };
+        few.rows().for_each(Row::prefetch);
+        Some(few)
+    }
+
     /// Where the chunk stands among those of the search.
     fn place(&self) -> (u32, usize) {
         (self.of.source.base, self.number)

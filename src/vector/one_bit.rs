@@ -17,7 +17,9 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SignBytes, SlotNumbers, prefetch, sign_scores};
+use super::kernel::{
+    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SlotNumbers, prefetch, sign_scores,
+};
 
 /// The highest level of a query.
 const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
@@ -182,10 +184,9 @@ impl<'b> BitBlock<'b> {
         BitBlock { signs, numbers: &numbers.0 }
     }
 
-    /// Asks the processor to load the block into its cache soon.
-    pub fn prefetch(self) {
+    /// Asks the processor to load the numbers into its cache soon.
+    fn prefetch_numbers(self) {
         let SlotNumbers { ones, factors, errors, offsets } = self.numbers;
-        prefetch(self.signs);
         [ones, factors, errors, offsets].into_iter().for_each(|list| prefetch(list));
     }
 }
@@ -322,15 +323,31 @@ impl BitQuery {
     }
 
     /// Writes for each slot of `block` a score that the slot exceeds only by chance, and returns the highest. Slots
-    /// whose bit in `visible` is not set get −∞.
-    pub fn likely_uppers(&self, block: BitBlock<'_>, visible: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
-        sign_scores(&self.0, block.signs, block.numbers, visible, out)
+    /// whose bit in `visible` is not set get −∞. Meanwhile the processor is asked to load the block that is read `next`.
+    pub fn likely_uppers(
+        &self,
+        block: BitBlock<'_>,
+        next: Option<BitBlock<'_>>,
+        visible: u64,
+        out: &mut [f32; BIT_SLOTS],
+    ) -> f32 {
+        let ahead = next.unwrap_or(block);
+        ahead.prefetch_numbers();
+        let block = ScanBlock { signs: block.signs, ahead: ahead.signs, numbers: block.numbers };
+        sign_scores(&self.0, &block, visible, out)
     }
 
-    /// The slots of `block` in `visible` that may score `least`, a bit for each.
-    pub fn likely_above(&self, block: BitBlock<'_>, visible: u64, least: f32) -> u64 {
+    /// The slots of `block` in `visible` that may score `least`, a bit for each. As to `next`, see
+    /// [`BitQuery::likely_uppers`].
+    pub fn likely_above(
+        &self,
+        block: BitBlock<'_>,
+        next: Option<BitBlock<'_>>,
+        visible: u64,
+        least: f32,
+    ) -> u64 {
         let mut uppers = [0.0; BIT_SLOTS];
-        if self.likely_uppers(block, visible, &mut uppers) < least {
+        if self.likely_uppers(block, next, visible, &mut uppers) < least {
             return 0;
         }
         // A slot at −∞ is never one of them.

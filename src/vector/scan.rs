@@ -23,7 +23,7 @@
 //! whose upper bound is below it is in no top k, not even as a tie.
 
 use super::code::{CodeParams, encode, round_up, unit_scale};
-use super::kernel::{dot_i8, dot_i8_gather, dot_i8_many};
+use super::kernel::{dot_i8, dot_i8_gather, dot_i8_many, prefetch};
 use super::unit::{LENGTH_MAX, UnitVector};
 use crate::limits::DIM_MAX;
 
@@ -234,6 +234,13 @@ pub struct Row<'a> {
     code: &'a [i8],
     pub(super) scale: f32,
     pub(super) residual: f32,
+}
+
+impl Row<'_> {
+    /// Asks the processor to load the code into its cache soon.
+    pub fn prefetch(self) {
+        prefetch(self.code);
+    }
 }
 
 /// Places for the rows that are read at once.

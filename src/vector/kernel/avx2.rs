@@ -5,8 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables, in_turns,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -65,28 +64,42 @@ fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
     }
 }
 
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// A hint for any processor of the architecture.
+#[inline]
+pub(super) fn prefetch<T>(list: &[T]) {
+    for line in list.chunks((LINE / size_of::<T>()).max(1)) {
+        // SAFETY: a prefetch reads nothing that the program can see, and every x86-64 has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+}
+
 /// Slots of a register.
 const SLOTS: usize = 32;
 /// Bytes of signs whose counts of ones fit in a byte: each adds at most 8.
 pub(super) const BYTES_PER_COUNT: usize = 31;
 
-/// Looks up what each half of a byte adds to the sum of its slot: 32 slots, whose bytes lie side by side, at a step.
+/// Looks up what each half of a byte adds to the sum of its slot: 32 slots, whose bytes lie side by side, at a step. Both
+/// halves of a block are summed side by side, so that a table is loaded once.
 #[target_feature(enable = "avx2")]
-fn sign_sums(tables: &[Tables], signs: &[SignBytes], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], ahead: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
     let (tables, _) = tables.as_chunks::<2>();
     let (signs, _) = signs.as_chunks::<2>();
-    for (half, out) in out.as_chunks_mut::<SLOTS>().0.iter_mut().enumerate() {
-        if wanted >> (half * SLOTS) & u64::from(u32::MAX) == 0 {
-            continue;
-        }
-        let mut sums = Sums::zero();
-        for ([first, second], [table, other]) in signs.iter().zip(tables) {
+    let (ahead, _) = ahead.as_chunks::<2>();
+    let mut sums = [Sums::zero(), Sums::zero()];
+    for (([first, second], [table, other]), ahead) in signs.iter().zip(tables).zip(ahead) {
+        prefetch(ahead);
+        for (half, sums) in sums.iter_mut().enumerate() {
             // At most 120 each.
             sums.add(_mm256_add_epi8(
                 looked_up(table, half_of(first, half)),
                 looked_up(other, half_of(second, half)),
             ));
         }
+    }
+    for (sums, out) in sums.iter().zip(out.as_chunks_mut::<SLOTS>().0) {
         sums.write(out);
     }
 }
@@ -160,14 +173,13 @@ fn half_of(row: &SignBytes, half: usize) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn sign_scores(
     levels: &Levels,
-    signs: &[SignBytes],
-    numbers: &SlotNumbers,
+    block: &ScanBlock<'_>,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, wanted, &mut sums);
-    levels.scores(numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
+    levels.scores(block.numbers, &sums, wanted, out)
 }
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).

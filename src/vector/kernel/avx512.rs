@@ -7,10 +7,9 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::{self, BYTES_PER_COUNT, sum_f32};
+use super::avx2::{self, BYTES_PER_COUNT, prefetch, sum_f32};
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables, in_turns,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -38,9 +37,6 @@ pub(super) static KERNEL_BITALG: Kernel = Kernel {
 
 /// Bytes of a step.
 const BYTES: usize = 64;
-/// Bytes of a line of the cache.
-const LINE: usize = 64;
-
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     let query = Query::new(query);
@@ -60,15 +56,6 @@ fn gather_i8(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
     }
     for (row, out) in rest.iter().zip(out_rest) {
         *out = query.dot(row);
-    }
-}
-
-/// A hint for any processor of the architecture.
-#[inline]
-pub(super) fn prefetch<T>(list: &[T]) {
-    for line in list.chunks((LINE / size_of::<T>()).max(1)) {
-        // SAFETY: a prefetch reads nothing that the program can see, and every x86-64 has it.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
 }
 
@@ -188,11 +175,13 @@ fn floats(group: &[f32; LANES]) -> __m512 {
 
 /// The slots of a block fill a register; see the same function of AVX2.
 #[target_feature(enable = "avx512f,avx512bw")]
-fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
+fn sign_sums(tables: &[Tables], signs: &[SignBytes], ahead: &[SignBytes], out: &mut [i32; BIT_SLOTS]) {
     let (tables, _) = tables.as_chunks::<2>();
     let (signs, _) = signs.as_chunks::<2>();
+    let (ahead, _) = ahead.as_chunks::<2>();
     let mut sums = Sums::zero();
-    for ([first, second], [table, other]) in signs.iter().zip(tables) {
+    for (([first, second], [table, other]), ahead) in signs.iter().zip(tables).zip(ahead) {
+        prefetch(ahead);
         // At most 120 each.
         sums.add(_mm512_add_epi8(looked_up(table, slots(first)), looked_up(other, slots(second))));
     }
@@ -257,16 +246,10 @@ fn four_times(table: &[u8; 16]) -> __m512i {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-fn sign_scores(
-    levels: &Levels,
-    signs: &[SignBytes],
-    numbers: &SlotNumbers,
-    wanted: u64,
-    out: &mut [f32; BIT_SLOTS],
-) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, &mut sums);
-    levels.scores(numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
+    levels.scores(block.numbers, &sums, wanted, out)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]

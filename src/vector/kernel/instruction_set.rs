@@ -37,6 +37,17 @@ pub(in crate::vector) struct SlotNumbers {
     pub(in crate::vector) offsets: [f32; BIT_SLOTS],
 }
 
+/// A block of one-bit codes as a scan reads it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::vector) struct ScanBlock<'b> {
+    /// For each eight dimensions, the signs of all slots.
+    pub(in crate::vector) signs: &'b [SignBytes],
+    /// The signs of the block that is read next. A kernel may ask the processor to load them while it reads those of this
+    /// block, a line for a line. Asked for all at once, most of them would wait for each other.
+    pub(in crate::vector) ahead: &'b [SignBytes],
+    pub(in crate::vector) numbers: &'b SlotNumbers,
+}
+
 /// A query as kernels compare it with one-bit codes. Its value at level *l* is `low + step · l`.
 #[derive(Clone, Debug)]
 pub(in crate::vector) struct Levels {
@@ -177,15 +188,9 @@ pub(in crate::vector) struct Kernel {
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
     /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those
     /// that are not `wanted`, and returns the highest. The scores come from sums of the query's levels where a slot has
-    /// a one, looked up half a byte at a time. Slots side by side in a register none of which is wanted are left out.
-    /// It is safe to call if `supported` returns true.
-    pub(super) sign_scores: unsafe fn(
-        levels: &Levels,
-        signs: &[SignBytes],
-        numbers: &SlotNumbers,
-        wanted: u64,
-        out: &mut [f32; BIT_SLOTS],
-    ) -> f32,
+    /// a one, looked up half a byte at a time. It is safe to call if `supported` returns true.
+    pub(super) sign_scores:
+        unsafe fn(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32,
     /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
     /// one query after the other. It is safe to call if `supported` returns true.
     pub(super) sign_marks:
@@ -224,14 +229,14 @@ impl Kernel {
     pub(in crate::vector) fn sign_scores(
         &self,
         levels: &Levels,
-        signs: &[SignBytes],
-        numbers: &SlotNumbers,
+        block: &ScanBlock<'_>,
         wanted: u64,
         out: &mut [f32; BIT_SLOTS],
     ) -> f32 {
-        assert_eq!(signs.len(), levels.tables.len(), "a block has the signs of its slots");
+        assert_eq!(block.signs.len(), levels.tables.len(), "a block has the signs of its slots");
+        assert_eq!(block.ahead.len(), levels.tables.len(), "and so has the next one");
         // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.sign_scores)(levels, signs, numbers, wanted, out) }
+        unsafe { (self.sign_scores)(levels, block, wanted, out) }
     }
 
     pub(in crate::vector) fn sign_marks(

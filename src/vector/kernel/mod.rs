@@ -18,7 +18,7 @@ mod scalar;
 
 pub use instruction_set::BIT_SLOTS;
 pub(super) use instruction_set::{
-    Kernel, Levels, QUERY_BITS, SignBytes, SignNumbers, SignSlots, SlotNumbers,
+    Kernel, Levels, QUERY_BITS, ScanBlock, SignBytes, SignNumbers, SignSlots, SlotNumbers,
 };
 
 /// Every kernel of this architecture, fastest first.
@@ -78,7 +78,7 @@ pub fn dot_i8_gather(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
 #[inline]
 pub fn prefetch<T>(list: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    avx512::prefetch(list);
+    avx2::prefetch(list);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = list;
 }
@@ -88,15 +88,14 @@ pub fn prefetch<T>(list: &[T]) {
 ///
 /// # Panics
 ///
-/// When the block does not have as many signs for each slot as the query has values.
+/// When the block or the next one does not have as many signs for each slot as the query has values.
 pub(super) fn sign_scores(
     levels: &Levels,
-    signs: &[SignBytes],
-    numbers: &SlotNumbers,
+    block: &ScanBlock<'_>,
     wanted: u64,
     out: &mut [f32; BIT_SLOTS],
 ) -> f32 {
-    fastest().sign_scores(levels, signs, numbers, wanted, out)
+    fastest().sign_scores(levels, block, wanted, out)
 }
 
 /// Writes for each query the slots of a block that promise what the query needs, a bit for each.

@@ -6,7 +6,7 @@ use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
     count_differences, padded,
 };
 
@@ -155,6 +155,7 @@ fn quarters(values: &[f32; LANES]) -> [float32x4_t; 4] {
 }
 
 /// Looks up what each half of a byte adds to the sum of its slot: 16 slots, whose bytes lie side by side, at a step.
+/// Slots side by side none of which is wanted are left out.
 #[target_feature(enable = "neon")]
 fn sign_sums(tables: &[Tables], signs: &[SignBytes], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (quarter, out) in out.as_chunks_mut::<BYTES>().0.iter_mut().enumerate() {
@@ -198,16 +199,10 @@ fn write(sums: [uint16x8_t; 2], out: &mut [i32; BYTES]) {
 }
 
 #[target_feature(enable = "neon")]
-fn sign_scores(
-    levels: &Levels,
-    signs: &[SignBytes],
-    numbers: &SlotNumbers,
-    wanted: u64,
-    out: &mut [f32; BIT_SLOTS],
-) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, wanted, &mut sums);
-    levels.scores(numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, wanted, &mut sums);
+    levels.scores(block.numbers, &sums, wanted, out)
 }
 
 /// The counts of ones are left to the compiler, which has `cnt` for them.

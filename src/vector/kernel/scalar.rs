@@ -3,7 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, SignBytes, SignNumbers, SignSlots, SlotNumbers, Tables,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
     count_differences, padded,
 };
 
@@ -55,16 +55,10 @@ fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS])
     }
 }
 
-fn sign_scores(
-    levels: &Levels,
-    signs: &[SignBytes],
-    numbers: &SlotNumbers,
-    wanted: u64,
-    out: &mut [f32; BIT_SLOTS],
-) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, signs, &mut sums);
-    levels.scores(numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, &mut sums);
+    levels.scores(block.numbers, &sums, wanted, out)
 }
 
 fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {

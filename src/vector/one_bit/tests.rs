@@ -94,7 +94,7 @@ fn uppers(query: &BitQuery, blocks: &BitBlocks, rows: usize) -> Vec<f32> {
     for at in 0..rows.div_ceil(BIT_SLOTS) {
         let block = blocks.block(at).unwrap();
         let mut uppers = [0.0; BIT_SLOTS];
-        query.likely_uppers(block, u64::MAX, &mut uppers);
+        query.likely_uppers(block, blocks.block(at + 1), u64::MAX, &mut uppers);
         all.extend(uppers);
     }
     all.truncate(rows);
@@ -144,7 +144,7 @@ fn a_vector_in_the_center_and_a_query_there_have_finite_scores() {
     assert!(blocks.block(1).is_none());
     for query in [[0.0, 0.0], [0.6, 0.8]] {
         let mut uppers = [0.0; BIT_SLOTS];
-        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(block, 1 << 3, &mut uppers);
+        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(block, None, 1 << 3, &mut uppers);
         assert!(best.is_finite() && best.abs() < 1e-3 && uppers[3] == best, "{uppers:?}");
         assert!(uppers[0] == f32::NEG_INFINITY, "no bit of it was set");
     }
@@ -206,7 +206,8 @@ proptest! {
             for wanted in [u64::MAX, wanted] {
                 let score = |kernel: &Kernel| {
                     let mut scores = [0.0; BIT_SLOTS];
-                    let best = kernel.sign_scores(levels, &rows, of_slots, wanted, &mut scores);
+                    let block = ScanBlock { signs: &rows, ahead: &rows, numbers: of_slots };
+                    let best = kernel.sign_scores(levels, &block, wanted, &mut scores);
                     (scores.map(f32::to_bits), best.to_bits())
                 };
                 let expected = score(scalar);
@@ -225,7 +226,8 @@ fn sums_at_the_bound_do_not_overflow() {
     let rows = vec![[u8::MAX; BIT_SLOTS]; DIM_MAX / 8];
     for kernel in available() {
         let mut scores = [0.0; BIT_SLOTS];
-        kernel.sign_scores(&levels, &rows, &numbers, u64::MAX, &mut scores);
+        let block = ScanBlock { signs: &rows, ahead: &rows, numbers: &numbers };
+        kernel.sign_scores(&levels, &block, u64::MAX, &mut scores);
         assert_eq!(scores, [15.0 * DIM_MAX as f32; BIT_SLOTS], "{}", kernel.name());
     }
 }
