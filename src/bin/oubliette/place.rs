@@ -169,7 +169,7 @@ impl Place {
 
     /// The present instant, for whoever typed the command to read of.
     pub(crate) fn present(&self) -> Present {
-        Present { at: self.now(), zone: self.caller.zone() }
+        Present { at: self.now(), reader: Arc::clone(&self.caller) }
     }
 
     /// The file, if one was named.

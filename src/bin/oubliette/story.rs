@@ -1,10 +1,12 @@
 //! What is told of one memory: what it says, where it comes from, what happened to it, what stands in its place.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use oubliette::Time;
 use serde_json::Value;
 
+use crate::caller::Caller;
 use crate::output::plain;
 use crate::told;
 
@@ -21,11 +23,11 @@ const EVENTS: usize = 12;
 /// Ids that a sentence names.
 const NAMED: usize = 3;
 
-/// The present instant, and the zone of whoever reads of it.
+/// The present instant, and whoever reads of it. A zone is looked up on the disk, so only where a date is told.
 #[derive(Clone, Debug)]
 pub(crate) struct Present {
     pub(crate) at: Time,
-    pub(crate) zone: TimeZone,
+    pub(crate) reader: Arc<Caller>,
 }
 
 /// A local date with its distance from the present, such as `2026-03-01 10:00 (3 days ago)`.
@@ -36,7 +38,7 @@ pub(crate) fn when(at: Time, now: &Present) -> String {
 /// A local date, such as `2026-03-01 10:00`.
 pub(crate) fn local(at: Time, now: &Present) -> String {
     let stamp = Timestamp::from_millisecond(at.as_millis()).ok();
-    let local = stamp.map(|stamp| stamp.to_zoned(now.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string());
+    let local = stamp.map(|stamp| stamp.to_zoned(now.reader.zone()).strftime("%Y-%m-%d %H:%M").to_string());
     local.unwrap_or_else(|| at.to_string())
 }
 

@@ -100,7 +100,7 @@ fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Resul
         let over = past(memory.valid_to)
             .map(|end| format!("it was true until {end}: only a search with --valid-at or --as-of finds it"));
         members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
-    } else if id.is_some() {
+    } else if members.get("decision").is_some_and(|decision| decision == "stored") {
         members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
     }
     Ok(answer)
