@@ -1,4 +1,5 @@
-//! The commands and options of the command line.
+//! The commands and options of the command line. A struct of options has no doc comment, which would be told as what the command
+//! does.
 
 mod access;
 mod changes;
@@ -190,8 +191,7 @@ pub(crate) enum Command {
     Export(ExportOptions),
     /// Write a compact copy of the file; exit code 3 means that it misses what is damaged
     Backup(BackupOptions),
-    /// Rewrite the file without free space and without a byte of forgotten memories; exit code 3 means that what was damaged is left
-    /// out
+    /// Rewrite the file without free space and without a byte of forgotten memories; exit code 3 as for backup
     Compact,
     /// Show or replace the policy document
     Policy {
@@ -224,11 +224,11 @@ pub(crate) struct InitOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReembedOptions {
-    #[arg(value_name = "EMBEDDER", help = embedder::named_help())]
+    #[arg(value_name = "EMBEDDER", conflicts_with = "embedder", help = embedder::named_help())]
     pub(crate) model: String,
 }
 
-/// The fields of a memory, by their names in JSON.
+// The fields of a memory, by their names in JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FieldOptions {
     /// Kind of the memory; a new memory has knowledge
@@ -393,7 +393,7 @@ pub(crate) struct ScopeOptions {
     pub(crate) any_agent: bool,
 }
 
-/// How much of a large partition a search looks at.
+// How much of a large partition a search looks at.
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 pub(crate) struct EffortOptions {

@@ -22,6 +22,9 @@ use crate::share::Extra;
 use crate::upkeep::undoable;
 use crate::{read, told, write};
 
+/// What is said of a damaged row that a copy does not have.
+const LEFT_OUT: &str = "damaged, left out";
+
 /// Rows that are named to people of what is damaged.
 const DAMAGED_SHOWN: usize = 20;
 
@@ -278,25 +281,32 @@ fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
     let goals = report.damaged_goals.iter().map(|(namespace, id)| format!("{namespace} goal {id}"));
     let contexts = report.damaged_contexts.iter().map(|(namespace, id)| format!("{namespace} context {id}"));
     let others = report.damaged.iter().map(|(namespace, id)| format!("{namespace} {id}"));
-    tell_damaged(others.chain(goals).chain(contexts).collect(), output)
+    tell_damaged(LEFT_OUT, others.chain(goals).chain(contexts).collect(), output)
 }
 
-/// What a copy of the file misses, and why.
+/// What a copy of the file misses, and why. A copy that is not whole has what is damaged as it stood.
 pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
-    tell_damaged(report.damaged.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect(), output)
+    let rows = report.damaged.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect();
+    if report.whole {
+        return tell_damaged(LEFT_OUT, rows, output);
+    }
+    if !output.json {
+        output.aside("the copy is not whole, and has what is damaged as it stood: `check` tells what");
+    }
+    tell_damaged("damaged", rows, output).and(Err(Failure::Findings))
 }
 
-/// What is damaged and was left out, on standard error; whoever calls from a script learns it by the exit code.
-fn tell_damaged(left_out: Vec<String>, output: Output<'_>) -> Done {
-    if left_out.is_empty() {
+/// What is damaged, on standard error; with `--json` the document names it. Whoever calls from a script learns it by the exit code.
+fn tell_damaged(how: &str, rows: Vec<String>, output: Output<'_>) -> Done {
+    if rows.is_empty() {
         return Ok(());
     }
     if !output.json {
-        for row in left_out.iter().take(DAMAGED_SHOWN) {
-            output.aside(&printable(&format!("damaged, left out: {row}")));
+        for row in rows.iter().take(DAMAGED_SHOWN) {
+            output.aside(&printable(&format!("{how}: {row}")));
         }
-        if let Some(more) = left_out.len().checked_sub(DAMAGED_SHOWN).filter(|more| *more > 0) {
-            output.aside(&format!("damaged, left out: {more} more (--json names all)"));
+        if let Some(more) = rows.len().checked_sub(DAMAGED_SHOWN).filter(|more| *more > 0) {
+            output.aside(&format!("{how}: {more} more (--json names all)"));
         }
     }
     Err(Failure::Findings)

@@ -4,7 +4,7 @@ use clap::Args;
 use oubliette::memory::PointInTime;
 use oubliette::{Error, Result, Time};
 
-/// The instants that a read asks about.
+// The instants that a read asks about.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Options that read the past")]
 pub(crate) struct PastOptions {

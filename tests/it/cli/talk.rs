@@ -545,3 +545,26 @@ fn a_context_of_which_nothing_is_there_can_be_told_again() {
     assert!(right.contains("Counted 1 memory"), "{right}");
     assert_eq!(sandbox.document(&["get", "k"])["included_count_total"], 1);
 }
+
+/// The options of a command are built when it is typed, and what they are made of must not tell another story of the command.
+#[test]
+fn the_help_of_a_command_says_what_the_list_of_commands_says() {
+    let sandbox = Sandbox::new();
+    let help = |arguments: &[&str]| sandbox.plain(&[arguments, &["--help"]].concat(), b"").out;
+    let all = help(&[]);
+    let listed =
+        all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let mut seen = 0;
+    for line in listed.filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap();
+        let about: Vec<&str> = words.collect();
+        if name != "help" {
+            let own = help(&[name]);
+            let own: Vec<&str> = own.split_whitespace().take(about.len()).collect();
+            assert_eq!(own, about, "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen} commands: {all}");
+}

@@ -11,7 +11,7 @@ pub(crate) struct ToolOptions {
     pub(crate) writer: WriterOptions,
 }
 
-/// Who writes summaries.
+// Who writes summaries.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WriterOptions {
     /// Who writes the summaries that memory.summarize asks for: builtin, or a command as for gc run [default: whoever calls]
@@ -36,7 +36,7 @@ pub(crate) struct ServeOptions {
     pub(crate) hand: HandOptions,
 }
 
-/// What a server hands out.
+// What a server hands out.
 #[cfg(feature = "mcp")]
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HandOptions {
@@ -55,7 +55,7 @@ pub(crate) enum Compat {
     ServerMemory,
 }
 
-/// Whether the server is reached over HTTP, and by whom.
+// Whether the server is reached over HTTP, and by whom.
 #[cfg(feature = "mcp-http")]
 #[derive(Debug, Args)]
 pub(crate) struct HttpOptions {
