@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::{Doomed, Forget};
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{Filter, Forgotten, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
@@ -77,8 +77,9 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
 /// A memory that would go, with the beginning of what it says.
 fn doomed(host: &Host, one: &Doomed) -> Result<Value> {
     let mut told = json!({ "id": one.id, "state": one.state, "keys": one.keys });
-    if let (Got::Memory(memory), Value::Object(members)) = (host.namespace.look_up(one.id, false)?, &mut told)
-    {
+    // A memory that is too damaged to tell can be forgotten as well.
+    let found = sound(host.namespace.look_up(one.id, false))?;
+    if let (Some(Got::Memory(memory)), Value::Object(members)) = (found, &mut told) {
         members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
     }
     Ok(told)

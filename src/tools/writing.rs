@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::engine::Namespace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{Decision, Draft, Expiry, Hint, Memory, Outcome, Patch, Span, SupersedeMode, Time};
@@ -178,7 +178,8 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
         }
         let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
-        if let Some(end) = namespace.get(outcome.id)?.and_then(ended) {
+        // The write has been done, whatever can be read of it.
+        if let Some(end) = sound(namespace.get(outcome.id))?.flatten().and_then(ended) {
             let note = format!(
                 "It was true until {end}: no search finds it. supersede_memory says what is true now."
             );
@@ -196,7 +197,8 @@ fn ended(memory: Memory) -> Option<Time> {
 /// A memory that says nearly the same, with the beginning of what it says.
 fn near(namespace: &Namespace, hint: &Hint) -> Result<Value> {
     let mut told = json!({ "id": hint.id, "why": hint.why });
-    if let (Some(memory), Value::Object(members)) = (namespace.get(hint.id)?, &mut told) {
+    let found = sound(namespace.get(hint.id))?.flatten();
+    if let (Some(memory), Value::Object(members)) = (found, &mut told) {
         members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
     }
     Ok(told)

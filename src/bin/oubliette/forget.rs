@@ -89,7 +89,9 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
 fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
     let (name, text) = match team.look_up(doomed.id, false) {
         Ok(Got::Memory(memory)) => (told::memory(&memory), memory.text),
-        Ok(Got::Tombstone(_)) | Err(_) => (doomed.id.to_string(), String::new()),
+        Ok(Got::Tombstone(_)) | Err(_) => {
+            (doomed.keys.first().map_or_else(|| doomed.id.to_string(), String::clone), String::new())
+        }
     };
     vec![name, doomed.state.to_string(), text]
 }
@@ -218,13 +220,13 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
 /// `namespace drop`. A person at a terminal is asked first; where nobody can be asked, `--yes` says so, or `--json` a program.
 pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace: NamespaceName = name.parse()?;
-    let database = place.open(Access::Write)?;
     let asks = !yes && !output.json;
     if asks && !place.caller().can_be_asked() {
         let why =
             format!("{namespace} goes with everything in it: say --yes, as there is no terminal to ask at");
         return Err(Failure::Usage(why));
     }
+    let database = place.open(Access::Write)?;
     if asks && database.namespaces()?.contains(&namespace) {
         let memories = database.namespace(&namespace)?.stats()?.memories;
         let live = told::of(memories.live, "live memory", "live memories");

@@ -360,7 +360,7 @@ pub(crate) fn happened(op: &str) -> String {
         "remove" => "removed",
         "detach" => "let go by one of its writers",
         "reinforce" => "used",
-        "recreate" => "put back from an export",
+        "recreate" => "taken over from an export or another namespace",
         "merge" => "united with duplicates",
         "retire" => "put into limbo",
         "ignore" => "not stored",

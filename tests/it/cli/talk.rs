@@ -568,3 +568,24 @@ fn the_help_of_a_command_says_what_the_list_of_commands_says() {
     }
     assert!(seen > 30, "{seen} commands: {all}");
 }
+
+/// An upgrade may put a new program behind the link that a user calls.
+#[cfg(all(unix, feature = "mcp"))]
+#[test]
+fn a_client_is_set_up_with_the_name_that_was_typed() {
+    let sandbox = Sandbox::new();
+    let link = sandbox.path("memory");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_oubliette"), &link).unwrap();
+    let called = |program: &std::path::Path| {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(["--db", "m.oub", "setup", "cursor"])
+            .current_dir(sandbox.path("."))
+            .env("PATH", sandbox.path("."));
+        let told = command.output().unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        told["mcpServers"]["oubliette"]["command"].as_str().unwrap().to_owned()
+    };
+    assert!(called(&link).ends_with("/memory"));
+    assert!(!called(std::path::Path::new(env!("CARGO_BIN_EXE_oubliette"))).ends_with("/memory"));
+}
