@@ -565,6 +565,16 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.replaces(id))
     }
 
+    /// The memories behind one by id that a live read sees, or those of all states, whatever has become of the indexes.
+    pub(crate) fn ids_after(
+        &self,
+        after: Option<MemoryId>,
+        all_states: bool,
+        most: usize,
+    ) -> Result<Vec<MemoryId>> {
+        self.ask(|reader| reader.ids_after(after, all_states, most))
+    }
+
     /// The state of an id; none for one that nothing is known of.
     ///
     /// ```

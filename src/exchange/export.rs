@@ -127,7 +127,8 @@ impl Export {
         let _lease = snapshot.keep()?;
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
-        let mut lines = Lines { out, path, vectors, all_states, line, report: ExportReport::default() };
+        let (written, report) = (BTreeSet::new(), ExportReport::default());
+        let mut lines = Lines { out, path, vectors, all_states, line, written, report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
             if all_states {
@@ -135,6 +136,7 @@ impl Export {
                 lines.tombstones(&namespace)?;
             }
             lines.memories(&namespace)?;
+            lines.missed(&namespace)?;
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
@@ -157,6 +159,8 @@ struct Lines<'a, W> {
     vectors: VectorsTo<'a, W>,
     all_states: bool,
     line: Vec<u8>,
+    /// The memories of the namespace that are written.
+    written: BTreeSet<MemoryId>,
     report: ExportReport,
 }
 
@@ -188,6 +192,39 @@ impl<W: Write + Seek> Lines<'_, W> {
                 Ok(())
             })?;
         }
+        Ok(())
+    }
+
+    /// The memories that no list has led to. A key has no checksum, and a damaged key of an index hides what stands behind it,
+    /// but a memory that can be read belongs to the export.
+    fn missed(&mut self, namespace: &Of) -> Result<()> {
+        let (mut missed, mut after) = (Vec::new(), None);
+        loop {
+            let page = namespace.ids_after(after, self.all_states, PAGE_ROWS)?;
+            after = page.last().copied();
+            missed.extend(page.into_iter().filter(|id| !self.written.contains(id)));
+            if after.is_none() {
+                break;
+            }
+        }
+        // Who superseded a memory stands before it. What then is left is superseded by what can't be read, or in a circle.
+        for after_its_superseder in [true, false] {
+            for id in &missed {
+                let Some(memory) = self.get(namespace, *id)?.filter(|_| !self.written.contains(id)) else {
+                    continue;
+                };
+                let superseder = self.superseder(namespace, &memory)?;
+                match superseder.is_none_or(|by| self.written.contains(&by)) {
+                    true => self.tree(namespace, memory)?,
+                    false if after_its_superseder => {}
+                    false => self.memory(namespace, memory)?,
+                }
+            }
+        }
+        let named: BTreeSet<MemoryId> = self.report.damaged.iter().map(|(_, id)| *id).collect();
+        missed.retain(|id| !self.written.contains(id) && !named.contains(id));
+        self.note_damaged(namespace, missed);
+        self.written.clear();
         Ok(())
     }
 
@@ -286,6 +323,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             self.leave_out(namespace, &mut memory)?;
             self.leave_keys_out(namespace, &mut memory)?;
         }
+        self.written.insert(memory.id);
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
         write_memory(&memory, matches!(self.vectors, VectorsTo::Lines), &mut self.line);

@@ -46,6 +46,26 @@ impl<S: Source> Reader<'_, S> {
         Ok(sound(self.rows().tombstone(ns, id))?.flatten().map(|_| State::Tombstoned))
     }
 
+    /// The memories behind one by id that a live read sees, or those of all states, at most `most`. They are read from their own
+    /// rows, and those of which the rows are damaged are left out.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn ids_after(
+        &self,
+        after: Option<MemoryId>,
+        all_states: bool,
+        most: usize,
+    ) -> Result<Vec<MemoryId>> {
+        let Some(ns) = self.ns else { return Ok(Vec::new()) };
+        let mut ids = Vec::new();
+        self.rows().vitals_after(ns, after, &mut |id, vitals| {
+            ids.extend((all_states || self.sees(vitals)).then_some(id));
+            Ok(if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(ids)
+    }
+
     /// Whether a live read sees the memory with this id.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::sandbox::Sandbox;
-use crate::damage::store::{overwrite, tables};
+use crate::damage::store::{change, overwrite, tables};
 
 /// A line of an import, what its error must say, and in which case it is there.
 #[track_caller]
@@ -381,6 +381,33 @@ fn a_copy_that_misses_something_says_so_and_ends_with_3() {
     assert!(told.code == 3 && told.err.contains("damaged, left out: "), "{told:?}");
     assert_eq!(plain(&["compact"]).code, 0, "what is left is whole");
     assert_eq!(plain(&["backup", "whole.oub"]).code, 0);
+}
+
+/// A key has no checksum: what stands behind a damaged key of an index is still read from its own row.
+#[test]
+fn an_export_has_what_no_index_leads_to() {
+    let sandbox = Sandbox::new();
+    for (key, agent) in [("tea", "ann"), ("walk", "bob"), ("home", "ann")] {
+        sandbox.document(&["add", &format!("{agent} says {key}"), "--key", key, "--agent", agent]);
+    }
+    sandbox.document(&["add", "shared", "--key", "shared"]);
+    sandbox.document(&["supersede", "shared", "--with-text", "shared anew"]);
+    let whole = ["--all-states", ""].map(|option| {
+        let option = [option].into_iter().filter(|option| !option.is_empty());
+        let all: Vec<&str> = ["export", "-"].into_iter().chain(option).collect();
+        let lines = sandbox.run(&all).out;
+        let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        (all, lines)
+    });
+    let path = sandbox.path("m.oub");
+    change(&path, "by_time", |rows| rows.retain(|_, _| false).unwrap());
+    for (all, lines) in whole {
+        let answer = sandbox.run(&all);
+        let mut found: Vec<&str> = answer.out.lines().collect();
+        found.sort_unstable();
+        assert_eq!((answer.code, found), (0, lines.iter().map(String::as_str).collect()), "{all:?}");
+    }
 }
 
 #[test]
