@@ -199,8 +199,8 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// but a memory that can be read belongs to the export.
     fn missed(&mut self, namespace: &Of) -> Result<()> {
         let (mut missed, mut after) = (Vec::new(), None);
-        loop {
-            let page = namespace.ids_after(after, self.all_states, PAGE_ROWS)?;
+        // Behind a page that is damaged there is nothing more to find; what the lists have led to is written.
+        while let Some(page) = sound(namespace.ids_after(after, self.all_states, PAGE_ROWS))? {
             after = page.last().copied();
             missed.extend(page.into_iter().filter(|id| !self.written.contains(id)));
             if after.is_none() {
@@ -210,9 +210,12 @@ impl<W: Write + Seek> Lines<'_, W> {
         // Who superseded a memory stands before it. What then is left is superseded by what can't be read, or in a circle.
         for after_its_superseder in [true, false] {
             for id in &missed {
-                let Some(memory) = self.get(namespace, *id)?.filter(|_| !self.written.contains(id)) else {
-                    continue;
+                let found = match self.get(namespace, *id) {
+                    // The key of a row of its own is damaged: no look-up comes to it.
+                    Err(Error::NotFound { .. }) => None,
+                    found => found?,
                 };
+                let Some(memory) = found.filter(|_| !self.written.contains(id)) else { continue };
                 let superseder = self.superseder(namespace, &memory)?;
                 match superseder.is_none_or(|by| self.written.contains(&by)) {
                     true => self.tree(namespace, memory)?,

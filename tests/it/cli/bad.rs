@@ -410,6 +410,26 @@ fn an_export_has_what_no_index_leads_to() {
     }
 }
 
+/// A row under a damaged key of its own is found by no look-up; the export names it and goes on.
+#[test]
+fn an_export_goes_past_a_row_under_a_damaged_key() {
+    let sandbox = Sandbox::new();
+    for key in ["tea", "walk"] {
+        sandbox.document(&["add", &format!("Ann says {key}"), "--key", key]);
+    }
+    let path = sandbox.path("m.oub");
+    let (key, vitals) = tables(&path)["vitals"].first().unwrap().clone();
+    let mut damaged = key.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    change(&path, "vitals", |rows| {
+        rows.remove(&*key).unwrap();
+        rows.insert(&*damaged, &*vitals).unwrap();
+    });
+    let told = sandbox.plain(&["--db", "m.oub", "export", "-"], b"");
+    assert!(told.code == 3 && told.out.lines().count() == 1, "{told:?}");
+    assert!(told.err.contains("damaged, left out: default "), "{told:?}");
+}
+
 #[test]
 fn after_a_kill_the_file_can_be_read() {
     let sandbox = Sandbox::new();
