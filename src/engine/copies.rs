@@ -1,5 +1,6 @@
 //! Copies of the file, and what they do not carry over.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, Finding, erase_ended, locate};
-use crate::ledger::{Context, Entry, losses, seem_vacant};
+use crate::hygiene::{CheckOptions, CheckReport, Finding, erase_ended, locate};
+use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
 };
@@ -37,27 +38,59 @@ pub struct CompactReport {
     pub expired: u64,
     /// Memories of limbo that were erased first: those past `undo.horizon`.
     pub limbo: u64,
-    /// What can't be read and was left out, as `check` names it. A memory goes where its text or what it is found by is
-    /// lost, and of one with several writers only the writer that is lost; of rows that follow from others nothing is lost.
+    /// What is damaged in the file, as `check` names it, and what the copy met beside it; the check runs before the copy. What
+    /// can't be read is left out: a memory where its text or what it is found by is lost, and of one with several writers only
+    /// the writer that is lost. Of rows that follow from others nothing is lost, and a row whose key has one damaged byte gets
+    /// its key back.
     pub damaged: Vec<Finding>,
-    /// Whether `check` finds nothing in the copy. False only where damage was met and what a store can't do without
+    /// The memories that the copy does not have because they are damaged.
+    pub lost: Vec<MemoryId>,
+    /// Whether `check` finds nothing in the copy. False only where something is damaged and what a store can't do without
     /// is lost, as the dimensions of its vectors: then the copy has all that can be read, and what is damaged as it stood.
     pub whole: bool,
 }
 
 impl CompactReport {
     fn of(report: crate::store::CompactReport, mending: Mending) -> Self {
-        let crate::store::CompactReport { bytes_before, bytes_after, rows, damaged } = report;
-        let whole = damaged.is_empty() || mending.whole;
-        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged: mending.lost, whole }
+        let crate::store::CompactReport { bytes_before, bytes_after, rows, .. } = report;
+        let Mending { found, lost, whole } = mending;
+        let damaged = found.findings;
+        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged, lost, whole }
     }
 }
 
 /// What became of a copy with damage.
-#[derive(Default)]
 struct Mending {
-    lost: Vec<Finding>,
+    found: CheckReport,
+    lost: Vec<MemoryId>,
     whole: bool,
+}
+
+impl Mending {
+    /// Of a file in which a check has found this.
+    fn of(found: CheckReport) -> Self {
+        Mending { whole: found.ok, found, lost: Vec::new() }
+    }
+
+    /// Whether the copy is to be mended even where every row of the file can be read.
+    fn is_needed(&self) -> bool {
+        !self.found.ok
+    }
+
+    /// Takes up what the copy met, which knows more of a row than the check does.
+    fn meet(&mut self, copy: &Store, damaged: &[Damaged]) -> Result<()> {
+        self.whole = false;
+        let mut met: Vec<Finding> = damaged
+            .iter()
+            .map(|row| Finding::corrupted(row.table.name(), &row.key, row.why.clone()))
+            .collect();
+        let rows: BTreeSet<(&str, &str)> = met.iter().map(|row| (row.table, row.key.as_str())).collect();
+        self.found.findings.retain(|row| !rows.contains(&(row.table, row.key.as_str())));
+        locate(&copy.snapshot()?, &mut met)?;
+        // What else the check has found mostly follows from these rows.
+        self.found.findings.splice(..0, met);
+        Ok(())
+    }
 }
 
 impl Database {
@@ -89,10 +122,11 @@ impl Database {
         let (mut expired, mut limbo) = (0, 0);
         past_damage(self.erase_ended(&mut expired, &mut limbo))?;
         self.tidy_for_copy()?;
+        let mut mending = Mending::of(self.check(&CheckOptions::default())?);
         self.inner.queue.alone(|| {
-            let mut mending = Mending::default();
+            let is_damaged = mending.is_needed();
             let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
-            let report = self.inner.store.compact(&unique, &mut mend);
+            let report = self.inner.store.compact(&unique, is_damaged, &mut mend);
             // One that failed late has replaced the file as well.
             self.inner.catch_up();
             report.map(|report| CompactReport { expired, limbo, ..CompactReport::of(report, mending) })
@@ -124,19 +158,16 @@ impl Database {
             let _one = self.inner.upkeep.lock();
             self.tidy_for_copy()?;
         }
-        let mut mending = Mending::default();
+        let mut mending = Mending::of(self.check(&CheckOptions::default())?);
+        let is_damaged = mending.is_needed();
         let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
-        let report = self.inner.store.backup(target.as_ref(), &random()?, &mut mend)?;
+        let report = self.inner.store.backup(target.as_ref(), &random()?, is_damaged, &mut mend)?;
         Ok(CompactReport::of(report, mending))
     }
 
     /// Makes a whole store of a copy with damage, and says what is not in it.
     fn mend_copy(&self, copy: Store, damaged: &[Damaged], mending: &mut Mending) -> Result<()> {
-        mending.lost = damaged
-            .iter()
-            .map(|row| Finding::corrupted(row.table.name(), &row.key, row.why.clone()))
-            .collect();
-        locate(&copy.snapshot()?, &mut mending.lost)?;
+        mending.meet(&copy, damaged)?;
         let inner = Inner::open(Opening {
             store: copy,
             durability: Durability::Fast,
@@ -151,8 +182,13 @@ impl Database {
             track: false,
         })?;
         let copy = Database::from_inner(inner);
+        copy.inner.run_alone(|session| session.ledger.drop_strays())?;
         for (namespace, ns) in copy.tenants(None)? {
             let losses = losses(&**copy.inner.state()?.snapshot(), ns)?;
+            mending.lost.extend(losses.iter().filter_map(|change| match change {
+                Change::Remove { id, .. } => Some(*id),
+                _ => None,
+            }));
             for some in losses.chunks(ROWS_PER_SLICE) {
                 copy.inner.run_alone(|session| {
                     if !session.stands(&namespace, ns)? {

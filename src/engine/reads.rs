@@ -62,6 +62,11 @@ impl Snapshot {
         Ok(Keeper(&self.held))
     }
 
+    /// Checks what the snapshot sees, as [`Database::check`].
+    pub(crate) fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
+        self.read(|published, _| check(published.snapshot(), options))
+    }
+
     fn expired(&self) -> Error {
         Error::SnapshotExpired { lease_ms: self.inner.lease.as_millis().unsigned_abs() }
     }

@@ -77,6 +77,10 @@ impl Database {
                 session.ledger.note_part(&context, run, RunSort::Reindex, [])
             })?;
             self.derive_afresh(&name, ns, run)?;
+            self.inner.run_alone(|session| match session.stands(&name, ns)? {
+                true => session.ledger.recount_families(&session.context(ns, Some(run))),
+                false => Ok(()),
+            })?;
             let indexes = self.inner.state()?.snapshot().indexes_of(ns)?;
             for index in indexes {
                 rows += u64::from(self.inner.run_alone(|session| {

@@ -10,8 +10,11 @@ use crate::exchange::{
     NpyWriter, write_aggregate, write_context, write_event, write_goal, write_memory, write_run, write_step,
     write_tombstone,
 };
+use crate::hygiene::{CheckOptions, CheckReport};
 use crate::limits::LINE_BYTES_MAX;
-use crate::model::{Event, EventQuery, GoalId, Memory, MemoryId, NamespaceName, PageRequest, Scope, State};
+use crate::model::{
+    Event, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
+};
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -83,6 +86,22 @@ pub struct ExportReport {
     pub damaged_goals: Vec<(NamespaceName, GoalId)>,
     /// Contexts of a language model that are damaged and were left out, with their namespaces.
     pub damaged_contexts: Vec<(NamespaceName, String)>,
+    /// What a check of the snapshot finds in these namespaces, and in what all namespaces share. A damaged key can hide rows
+    /// that no list leads to, so an export is known to be whole only where nothing is found.
+    pub check: CheckReport,
+}
+
+impl ExportReport {
+    /// Whether nothing of the namespaces is missing: the check found nothing, and nothing was left out.
+    ///
+    /// ```
+    /// use oubliette::exchange::ExportReport;
+    /// assert!(ExportReport::default().is_whole());
+    /// ```
+    pub fn is_whole(&self) -> bool {
+        let left_out = self.damaged.len() + self.damaged_goals.len() + self.damaged_contexts.len();
+        self.check.ok && left_out == 0
+    }
 }
 
 impl Export {
@@ -99,7 +118,7 @@ impl Export {
     }
 
     /// Writes every line to `out`; `path` is the name that an `Io` error gives. What is damaged is left out, and named in
-    /// the report.
+    /// the report. The snapshot is checked before, as [`Database::check`](crate::Database::check) does.
     ///
     /// ```
     /// use oubliette::exchange::{Export, VectorsTo};
@@ -127,7 +146,8 @@ impl Export {
         let _lease = snapshot.keep()?;
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
-        let (written, report) = (BTreeSet::new(), ExportReport::default());
+        let report = ExportReport { check: self.found_in(snapshot)?, ..ExportReport::default() };
+        let written = BTreeSet::new();
         let mut lines = Lines { out, path, vectors, all_states, line, written, report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
@@ -136,7 +156,10 @@ impl Export {
                 lines.tombstones(&namespace)?;
             }
             lines.memories(&namespace)?;
-            lines.missed(&namespace)?;
+            if !lines.report.check.ok {
+                lines.missed(&namespace)?;
+            }
+            lines.written.clear();
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
@@ -146,6 +169,17 @@ impl Export {
         let Lines { out, path, report, .. } = lines;
         out.flush().map_err(|source| Error::Io { action: "write", path, source })?;
         Ok(report)
+    }
+
+    /// What a check finds that can concern the namespaces of the export.
+    fn found_in(&self, snapshot: &Snapshot) -> Result<CheckReport> {
+        let mut check = snapshot.check(&CheckOptions::default())?;
+        check.findings.retain(|finding| match &finding.namespace {
+            Some(of) => self.namespaces.iter().any(|name| name.as_str() == of),
+            None => true,
+        });
+        check.ok = check.findings.is_empty() && check.more == 0;
+        Ok(check)
     }
 }
 
@@ -227,7 +261,6 @@ impl<W: Write + Seek> Lines<'_, W> {
         let named: BTreeSet<MemoryId> = self.report.damaged.iter().map(|(_, id)| *id).collect();
         missed.retain(|id| !self.written.contains(id) && !named.contains(id));
         self.note_damaged(namespace, missed);
-        self.written.clear();
         Ok(())
     }
 
@@ -325,6 +358,9 @@ impl<W: Write + Seek> Lines<'_, W> {
         if !self.all_states {
             self.leave_out(namespace, &mut memory)?;
             self.leave_keys_out(namespace, &mut memory)?;
+        }
+        if !self.report.check.ok {
+            stand_in(&mut memory);
         }
         self.written.insert(memory.id);
         self.report.memories += 1;
@@ -515,4 +551,35 @@ impl<W: Write + Seek> Lines<'_, W> {
             _ => Ok(()),
         }
     }
+}
+
+/// Puts a holder without a key in the place of those that are lost, with what only they can have brought: an import takes no
+/// memory that nobody has written, nor a tag that no holder brings.
+fn stand_in(memory: &mut Memory) {
+    let held = &memory.holders;
+    let used: BTreeSet<u32> = held.iter().map(|holder| holder.number).collect();
+    let rest = Holder {
+        number: (0..).find(|number| !used.contains(number)).unwrap_or_default(),
+        count: 1,
+        share: u32::from(held.is_empty()),
+        tags: unbrought(&mut memory.tags, held.iter().flat_map(|holder| &holder.tags)),
+        categories: unbrought(&mut memory.categories, held.iter().flat_map(|holder| &holder.categories)),
+        entities: unbrought(&mut memory.entities, held.iter().flat_map(|holder| &holder.entities)),
+        links: unbrought(&mut memory.links, held.iter().flat_map(|holder| &holder.links)),
+        ..Holder::default()
+    };
+    let brings = rest.tags.len() + rest.categories.len() + rest.entities.len() + rest.links.len();
+    if brings > 0 || held.is_empty() {
+        memory.next_holder = memory.next_holder.max(rest.number.saturating_add(1));
+        memory.holders.push(rest);
+        memory.holders.sort_unstable_by_key(|holder| holder.number);
+    }
+}
+
+/// What a memory has and none of its holders brings. What they bring belongs to the memory.
+fn unbrought<'h, T: Ord + Clone + 'h>(all: &mut Vec<T>, brought: impl Iterator<Item = &'h T>) -> Vec<T> {
+    let brought: BTreeSet<T> = brought.cloned().collect();
+    let rest = all.iter().filter(|one| !brought.contains(one)).cloned().collect();
+    *all = all.drain(..).chain(brought).collect::<BTreeSet<T>>().into_iter().collect();
+    rest
 }

@@ -89,6 +89,22 @@ impl Target {
         &self.path
     }
 
+    /// Whether a file with something in it would lose its name to this one.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.jsonl");
+    /// assert!(!Target::create(&path)?.takes_a_place());
+    /// std::fs::write(&path, "of yesterday")?;
+    /// assert!(Target::create(&path)?.takes_a_place());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn takes_a_place(&self) -> bool {
+        let there = self.names.as_ref().and_then(|(_, meant)| std::fs::metadata(meant).ok());
+        there.is_some_and(|found| found.len() > 0)
+    }
+
     /// Syncs it and gives it its name, in place of what was there.
     ///
     /// ```

@@ -90,7 +90,7 @@ impl Check<'_> {
             return Ok(());
         }
         if let Some(ns) = address.ns {
-            let tells_of_drop = ns == DROPPED && tells_of_drops(table);
+            let tells_of_drop = ns == DROPPED && table.tells_of_drops();
             if !self.tenants.contains_key(&ns) && !tells_of_drop {
                 self.find(Code::NamespaceUnknown, table, key, format!("no namespace {}", ns.0));
             }
@@ -188,9 +188,4 @@ impl Check<'_> {
             _ => {}
         }
     }
-}
-
-/// Whether rows about dropped namespaces, which stand under no namespace, may lie in a table.
-fn tells_of_drops(table: Table) -> bool {
-    matches!(table, Table::Journal | Table::JournalSubject | Table::Tombstone | Table::TombstoneHash)
 }

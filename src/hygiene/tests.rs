@@ -136,7 +136,7 @@ fn links_are_followed_by_a_deep_check_alone() {
 #[test]
 fn a_compacted_store_is_clean_and_has_its_graph_still() {
     let fixture = Fixture::new();
-    assert_eq!(fixture.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap().damaged, vec![]);
+    assert_eq!(fixture.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap().damaged, vec![]);
     assert_eq!(report(&fixture).findings, vec![]);
     let rows = fixture.store.snapshot().unwrap();
     let head = crate::store::Rows::graph_head(&rows, fixture::SHARED).unwrap().unwrap();

@@ -72,21 +72,7 @@ impl Ledger<'_, '_> {
             }
         }
         self.mend_queries(ns)?;
-        for key in self.tx.lost(Table::Event, ns)? {
-            self.mend_event(ns, last_id(Table::Event, &key)?)?;
-        }
-        for id in self.without(Table::Family, Table::Event, ns)? {
-            self.mend_event(ns, id)?;
-        }
-        for id in self.gone_events(ns)? {
-            self.mend_event(ns, id)?;
-        }
-        for key in self.tx.lost(Table::Family, ns)? {
-            self.drop_message_row(ns, Table::Family, last_id(Table::Family, &key)?)?;
-        }
-        for key in self.tx.lost(Table::Aggregate, ns)? {
-            self.mend_aggregate(ns, last_id(Table::Aggregate, &key)?)?;
-        }
+        self.mend_messages(ns)?;
         for table in Table::ALL.iter().filter(|table| table.is_all_key()) {
             for key in self.tx.with_value(*table, ns)? {
                 truth(self.tx).put(*table, &key, &[])?;
@@ -171,19 +157,40 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_tombstone(ns, &tombstone)
     }
 
-    /// Lets a lost message leave its family, which is counted again.
-    fn mend_event(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
-        // The owners are read first, because the rows that name them are dropped with the message.
-        let mut owners: Vec<Id> = Vec::new();
-        for key in self.tx.keys_ending(Table::EventOf, ns, id.as_bytes())? {
-            owners.extend(keys::EventOf::parse(&key).map(|row| *row.owner));
+    /// Lets lost messages leave their families; [`Ledger::recount_families`] counts them again.
+    fn mend_messages(&mut self, ns: NsId) -> Result<()> {
+        let mut lost = self.gone_events(ns)?;
+        lost.extend(self.without(Table::Family, Table::Event, ns)?);
+        for key in self.tx.lost(Table::Event, ns)? {
+            lost.insert(last_id(Table::Event, &key)?);
         }
-        self.drop_message_row(ns, Table::Event, id)?;
-        // A family is found by its first message.
-        self.drop_message_row(ns, Table::Family, id)?;
-        for owner in owners {
-            if let Some(old) = self.tx.aggregate(ns, &owner)? {
-                self.count_members(ns, &owner, &old)?;
+        for id in lost {
+            self.drop_message_row(ns, Table::Event, id)?;
+            // A family is found by its first message.
+            self.drop_message_row(ns, Table::Family, id)?;
+        }
+        for key in self.tx.lost(Table::Family, ns)? {
+            self.drop_message_row(ns, Table::Family, last_id(Table::Family, &key)?)?;
+        }
+        for key in self.tx.lost(Table::Aggregate, ns)? {
+            self.mend_aggregate(ns, last_id(Table::Aggregate, &key)?)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the families again whose numbers are not those of their messages, when every row that leads to a message is
+    /// there again.
+    pub(crate) fn recount_families(&mut self, context: &Context) -> Result<()> {
+        let ns = context.ns;
+        let mut all = Vec::new();
+        self.tx.walk(Table::Aggregate, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            all.push(*last_id(Table::Aggregate, key)?.as_bytes());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for id in all {
+            let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
+            if self.tx.events_of(ns, &id, usize::MAX)?.len() as u64 != old.dup_count {
+                self.count_members(ns, &id, &old)?;
             }
         }
         Ok(())

@@ -42,6 +42,7 @@ mod rename;
 mod returns;
 mod run;
 mod settle;
+mod stray;
 mod summarized;
 mod supersede;
 mod terms;

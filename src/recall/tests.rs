@@ -610,7 +610,7 @@ fn a_damaged_sum_of_the_rows_is_a_warning() {
         let counted = file_stats(&rows, 1 << 20).unwrap().bytes.live;
         assert_eq!(rows.size().unwrap().unwrap().live, counted);
         drop(rows);
-        assert!(world.store.compact(&[1; 32], &mut |_, _| Ok(())).unwrap().damaged.is_empty());
+        assert!(world.store.compact(&[1; 32], false, &mut |_, _| Ok(())).unwrap().damaged.is_empty());
         let rows = world.store.snapshot().unwrap();
         let counted = file_stats(&rows, 1 << 20).unwrap().bytes.live;
         assert_eq!(rows.size().unwrap().unwrap().live, counted);

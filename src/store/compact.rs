@@ -5,8 +5,8 @@
 //! there is a graph that needs them. `compact`, `backup` and `forget --erase` are this one path.
 //!
 //! Memory: a slice of rows, the cache of the copy, and for each slot of an index a bit and a half. Damage stops nothing: a
-//! value that can't be read is copied as it stands, rows behind a damaged page are read from the other end, and
-//! what was met is told; a copy that has damage is mended before it gets its name.
+//! value that can't be read is copied as it stands, or under the key that fits it; rows behind a damaged page are read from
+//! the other end, and what was met is told; a copy that has damage is mended before it gets its name.
 
 mod bits;
 mod copy;
@@ -60,18 +60,23 @@ pub(crate) type Mend<'m> = &'m mut dyn FnMut(Store, &[Damaged]) -> Result<()>;
 
 impl Store {
     /// Puts a fresh copy in place of the file. Writers wait; readers stay on the old file until they take a new
-    /// snapshot.
+    /// snapshot. A copy of a file that is known to have damage (`is_damaged`) is mended even where every row can be read.
     ///
     /// # Errors
     /// `Io` when the disk is full or refuses, `Unavailable` when another file has the name; the database is then as it was.
-    pub(crate) fn compact(&self, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
+    pub(crate) fn compact(
+        &self,
+        unique: &[u8; 32],
+        is_damaged: bool,
+        mend: Mend<'_>,
+    ) -> Result<CompactReport> {
         let _one = self.writer.lock();
         self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
-        let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, mend)?;
+        let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, is_damaged, mend)?;
         let replaced =
             self.disk.open(&draft, true).map_err(|why| Error::io("open", &draft, why)).and_then(|file| {
                 // The copy is opened, and so locked, before it takes the name: no other process can come between.
@@ -91,11 +96,17 @@ impl Store {
         Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows, damaged })
     }
 
-    /// Writes a fresh copy under another name, which must be free.
+    /// Writes a fresh copy under another name, which must be free; `is_damaged` as there.
     ///
     /// # Errors
     /// `Conflict` when there is something at `target`; `Io`.
-    pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
+    pub(crate) fn backup(
+        &self,
+        target: &Path,
+        unique: &[u8; 32],
+        is_damaged: bool,
+        mend: Mend<'_>,
+    ) -> Result<CompactReport> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
         clear_claim(self.disk.as_ref(), target)?;
@@ -108,7 +119,7 @@ impl Store {
             false => why,
         };
         let (draft, Copied { rows, damaged }) =
-            self.whole_copy(target, unique, false, mend).map_err(taken)?;
+            self.whole_copy(target, unique, false, is_damaged, mend).map_err(taken)?;
         publish(self.disk.as_ref(), &draft, target).map_err(|why| self.clear_away(&draft, taken(why)))?;
         // A copy whose name may not last is no backup, and would stand in the way of the next try.
         let synced = self.disk.sync_folder(target);
@@ -136,18 +147,22 @@ impl Store {
         target: &Path,
         unique: &[u8; 32],
         in_place: bool,
+        is_damaged: bool,
         mend: Mend<'_>,
     ) -> Result<(PathBuf, Copied)> {
         // The inverted bytes give the second draft a name of its own.
         let (rough, whole) = (draft_path(target, unique), draft_path(target, &unique.map(|byte| !byte)));
         let copied = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
-        if copied.damaged.is_empty() {
+        if copied.damaged.is_empty() && !is_damaged {
             return Ok((rough, copied));
         }
         let mended = self.open_draft(&rough, unique).and_then(|store| mend(store, &copied.damaged));
         match torn(mended) {
             // What a whole store needs is lost: then a copy with damage is better than none.
-            Ok(Err(_)) => return Ok((rough, copied)),
+            Ok(Err(why)) => {
+                tracing::error!(%why, "a copy could not be mended");
+                return Ok((rough, copied));
+            }
             Ok(Ok(())) => {}
             Err(why) => return Err(self.clear_away(&rough, why)),
         }

@@ -452,6 +452,11 @@ impl Table {
         self.sort() == Sort::Derived || matches!(self, Table::Event | Table::Family | Table::Aggregate)
     }
 
+    /// Whether rows about dropped namespaces, which stand under no namespace, may lie in it.
+    pub(crate) const fn tells_of_drops(self) -> bool {
+        matches!(self, Table::Journal | Table::JournalSubject | Table::Tombstone | Table::TombstoneHash)
+    }
+
     /// The table with a name.
     pub(crate) fn named(name: &str) -> Option<Table> {
         Table::ALL.iter().copied().find(|table| table.name() == name)

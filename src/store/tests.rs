@@ -313,7 +313,7 @@ fn compacted(damage: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) -> (tempfile::
         tx.put_graph_head(INDEX, &GraphHead { entry: Some(5), linked, dead: 20, ..head() })
     });
     write(&store, damage);
-    store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     (folder, store)
 }
 
@@ -414,7 +414,7 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
         put_links(tx, INDEX, &nodes)?;
         tx.put_graph_head(INDEX, &GraphHead { entry: Some(1), ..head() })
     });
-    let rows = store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap().rows;
+    let rows = store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap().rows;
     let snapshot = store.snapshot().unwrap();
     let copied = links(&snapshot, INDEX);
     let expected: BTreeMap<u32, Vec<Vec<u32>>> =
@@ -439,7 +439,7 @@ fn a_copy_goes_past_damage_and_names_it() {
         Ok(())
     });
     write(&store, |tx| tx.put(Table::Slot, &keys::block(INDEX, 0), b"rotten block"));
-    let again = store.compact(&[8; 32], &mut |_, _| Ok(())).unwrap();
+    let again = store.compact(&[8; 32], false, &mut |_, _| Ok(())).unwrap();
     let tables: Vec<&str> = again.damaged.iter().map(|row| row.table.name()).collect();
     let twice = ["slot", "vitals", "memory", "holder", "journal", "text_doc"].map(|table| [table; 2]);
     assert_eq!(tables, twice.concat(), "an empty value is damage as well");

@@ -1,5 +1,6 @@
 //! Commands about the whole file.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::Cursor;
 use std::path::Path;
@@ -9,7 +10,7 @@ use oubliette::embed::Embedder;
 use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
-use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe};
+use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
 use oubliette::{Error, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
@@ -211,15 +212,22 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {
         let mut out = std::io::BufWriter::new(place.caller().output());
-        let report = export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
-        if output.json && is_partial(&report) {
+        let (report, vectors) =
+            export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
+        vectors.map(Target::finish).transpose()?;
+        if output.json && !report.is_whole() {
             output.aside(&left_out(&report).to_string());
         }
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
-    let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
+    let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
+    let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
+    if takes_a_place && !report.is_whole() {
+        return Err(partial(&report, place.caller().shown(&options.file), output));
+    }
+    vectors.map(Target::finish).transpose()?;
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     let mut document = json!({
@@ -258,9 +266,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     tell_partial(&report, output)
 }
 
-/// Whether an export misses what is damaged.
-fn is_partial(report: &ExportReport) -> bool {
-    !(report.damaged.is_empty() && report.damaged_goals.is_empty() && report.damaged_contexts.is_empty())
+/// An export that misses something never takes the place of one that may have it.
+fn partial(report: &ExportReport, file: &Path, output: Output<'_>) -> Failure {
+    let what = format!("export to {}", file.display());
+    let why = "it would miss what is damaged, and take the place of a file: name one that is not there yet";
+    let error = Error::Conflict { what, why: why.to_owned() };
+    match (tell_partial(report, output), left_out(report)) {
+        (Err(Failure::Findings), Value::Object(more)) if output.json => {
+            Failure::Partly(error, Box::new(more))
+        }
+        _ => error.into(),
+    }
 }
 
 /// What an export misses because it is damaged, as a document.
@@ -269,6 +285,7 @@ fn left_out(report: &ExportReport) -> Value {
         "damaged_goals": named(&report.damaged_goals),
         "damaged_contexts": named(&report.damaged_contexts),
         "damaged": named(&report.damaged),
+        "check": report.check,
     })
 }
 
@@ -281,19 +298,32 @@ fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
     let goals = report.damaged_goals.iter().map(|(namespace, id)| format!("{namespace} goal {id}"));
     let contexts = report.damaged_contexts.iter().map(|(namespace, id)| format!("{namespace} context {id}"));
     let others = report.damaged.iter().map(|(namespace, id)| format!("{namespace} {id}"));
-    tell_damaged(LEFT_OUT, others.chain(goals).chain(contexts).collect(), output)
+    let left_out = tell_damaged(LEFT_OUT, others.chain(goals).chain(contexts).collect(), output);
+    if report.check.ok {
+        return left_out;
+    }
+    if !output.json {
+        output.aside(&format!(
+            "`check` finds {} in what is exported, and what they hide is missing: `reindex` makes again what follows \
+             from other rows",
+            told::of(report.check.findings.len() as u64 + report.check.more, "finding", "findings")
+        ));
+    }
+    left_out.and(Err(Failure::Findings))
 }
 
 /// What a copy of the file misses, and why. A copy that is not whole has what is damaged as it stood.
 pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
-    let rows = report.damaged.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect();
-    if report.whole {
-        return tell_damaged(LEFT_OUT, rows, output);
-    }
-    if !output.json {
+    let mut lost: BTreeSet<_> = report.lost.iter().copied().collect();
+    let (gone, mended): (Vec<_>, Vec<_>) =
+        report.damaged.iter().partition(|row| row.id.is_some_and(|id| lost.remove(&id)));
+    let told =
+        |rows: Vec<&Finding>| rows.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect();
+    if !report.whole && !output.json {
         output.aside("the copy is not whole, and has what is damaged as it stood: `check` tells what");
     }
-    tell_damaged("damaged", rows, output).and(Err(Failure::Findings))
+    let gone = tell_damaged(LEFT_OUT, told(gone), output);
+    gone.and(tell_damaged("damaged", told(mended), output))
 }
 
 /// What is damaged, on standard error; with `--json` the document names it. Whoever calls from a script learns it by the exit code.
@@ -312,6 +342,7 @@ fn tell_damaged(how: &str, rows: Vec<String>, output: Output<'_>) -> Done {
     Err(Failure::Findings)
 }
 
+/// Writes an export; its file of vectors takes no name before the export is known to be whole.
 fn export_to(
     export: &Export,
     options: &ExportOptions,
@@ -319,17 +350,16 @@ fn export_to(
     dim: Option<usize>,
     out: &mut dyn std::io::Write,
     path: &Path,
-) -> Result<ExportReport> {
+) -> Result<(ExportReport, Option<Target>)> {
     let Some(npy) = &options.vectors else {
         let vectors = if options.no_vectors { VectorsTo::Nowhere } else { VectorsTo::Lines };
-        return export.write::<Cursor<Vec<u8>>>(snapshot, out, path, vectors);
+        return Ok((export.write::<Cursor<Vec<u8>>>(snapshot, out, path, vectors)?, None));
     };
     let dim =
         dim.ok_or_else(|| Error::invalid("vectors", "must not be asked of a file without any", "none"))?;
     let mut writer = NpyWriter::new(Target::create(npy)?, dim, npy)?;
     let report = export.write(snapshot, out, path, VectorsTo::Npy(&mut writer, dim))?;
-    writer.finish()?.finish()?;
-    Ok(report)
+    Ok((report, Some(writer.finish()?)))
 }
 
 /// `backup`.

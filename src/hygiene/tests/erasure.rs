@@ -33,7 +33,7 @@ fn a_file_from_before_the_erasure_is_full_of_it_and_a_compacted_one_has_nothing(
     before.store.flush().unwrap();
     let old = file_of(&before);
     let after = Fixture::new();
-    after.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    after.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     assert_eq!(residues(&after, &file_of(&after), &[erased()]), Vec::<String>::new());
     let all = ["text", "vector", "code of the vector", "key"];
     let all = all.map(|part| format!("the {part} of record 1 of the earlier export is left in check.db"));

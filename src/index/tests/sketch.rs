@@ -181,7 +181,7 @@ fn what_is_forgotten_leaves_no_one_bit_code() {
     let erased: BTreeSet<Vec<u8>> = gone.iter().flat_map(|(_, slot)| eights(signs(*slot))).collect();
     drop(rows);
     world.release(&gone);
-    world.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    world.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     let bytes = std::fs::read(world.store.path()).unwrap();
     // Eight bytes of random signs stand nowhere else but by a chance of one in a hundred million millions. The next byte
     // of a slot comes behind those of all slots of its row.
@@ -199,7 +199,7 @@ fn a_copy_with_few_slots_has_no_one_bit_codes() {
     let (mut world, _) = crowded(64, 43);
     let gone: Vec<_> = world.rows.keys().copied().skip(BITS_SLOTS_MIN as usize / 2).collect();
     world.release(&gone);
-    world.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    world.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     let rows = world.snapshot().0;
     assert!(rows.bits_head(index(0)).unwrap().is_none() && rows.bit_row(index(0), 0, 64).unwrap().is_none());
 }

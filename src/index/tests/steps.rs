@@ -37,7 +37,7 @@ fn a_step_on_a_file_that_was_replaced_is_not_written() {
     let published = world.first(usize::MAX);
     let mut crew = Crew::new(1);
     let edit = upkeep::link(&published, at, 50, &mut crew).unwrap().unwrap();
-    world.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    world.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     assert!(!world.write(&edit), "its slots are those of other memories");
     // Dead slots that a pass has noted are left to the next one.
     let rows: Vec<_> = (101..=110).map(|n| (at, id(n), world.vector(None), times(None, None))).collect();
@@ -49,7 +49,7 @@ fn a_step_on_a_file_that_was_replaced_is_not_written() {
     let mut work = upkeep::Work::default();
     let published = world.first(usize::MAX);
     assert!(upkeep::repair(&published, at, 1, &mut work, &mut crew).unwrap().is_some());
-    world.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    world.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     let published = world.first(usize::MAX);
     assert!(upkeep::repair(&published, at, 1, &mut work, &mut crew).unwrap().is_none());
 }

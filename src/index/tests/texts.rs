@@ -460,7 +460,7 @@ fn postings_of_a_text_that_went_meanwhile_are_not_written() {
     texts.remove(2);
     assert!(!texts.commit(|tx| edit.write(tx)), "document 2 is another's or nobody's");
     let edit = post(&texts.published, text(0), 100).unwrap().unwrap();
-    texts.store.compact(&[9; 32], &mut |_, _| Ok(())).unwrap();
+    texts.store.compact(&[9; 32], false, &mut |_, _| Ok(())).unwrap();
     assert!(!texts.commit(|tx| edit.write(tx)), "another file has the name");
     texts.reload(usize::MAX);
     let edit = post(&texts.published, text(0), 100).unwrap().unwrap();

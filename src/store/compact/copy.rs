@@ -23,6 +23,9 @@ pub(super) const SLICE_ROWS: usize = 50_000;
 /// slice needs.
 pub(super) const SLICE_BYTES: usize = 4 << 20;
 
+/// What is told of a row whose key is damaged, and not its value.
+const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
+
 /// A row that a copy could not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged {
@@ -142,15 +145,17 @@ impl<'c> Copy<'c> {
             if table == Table::Meta && key == SIZE {
                 continue;
             }
-            let read = match table {
-                Table::Vitals => self.vitals(&key, &value),
-                Table::TextDoc => self.docs(&key, &value),
-                _ => table.check_value(&key, &value).map(|()| None),
+            let (key, changed) = match torn(self.read(table, &key, &value))? {
+                Ok(changed) => (key, changed),
+                Err(why) => {
+                    let restored = self.restored(table, &key, &value)?;
+                    let why = restored.as_ref().map_or(why, |_| RESTORED.to_owned());
+                    self.note(table, &key, why);
+                    let key = restored.unwrap_or(key);
+                    let changed = torn(self.read(table, &key, &value))?.unwrap_or_default();
+                    (key, changed)
+                }
             };
-            let changed = torn(read)?.unwrap_or_else(|why| {
-                self.note(table, &key, why);
-                None
-            });
             rows.push((key, changed.unwrap_or(value)));
         }
         self.rows += rows.len() as u64;
@@ -158,6 +163,41 @@ impl<'c> Copy<'c> {
             tx.touch(table)?;
             rows.iter().try_for_each(|(key, value)| tx.put(table, key, value))
         })
+    }
+
+    /// The value of a row as the copy has it; none where it stays as it is.
+    fn read(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        match table {
+            Table::Vitals => self.vitals(key, value),
+            Table::TextDoc => self.docs(key, value),
+            _ => table.check_value(key, value).map(|()| None),
+        }
+    }
+
+    /// The key that a row had before one byte of the key was damaged: the checksum of a value covers the key, so the value
+    /// tells which key fits. Another key of 40 bytes fits by chance once in half a million damaged values.
+    fn restored(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        if table.is_all_key() {
+            return Ok(None);
+        }
+        let mut tried = key.to_vec();
+        for (at, was) in key.iter().enumerate() {
+            for other in 0..=u8::MAX {
+                if let Some(byte) = tried.get_mut(at) {
+                    *byte = other;
+                }
+                let fits =
+                    other != *was && table.address(&tried).1 && table.check_value(&tried, value).is_ok();
+                // A row that stands there already is the better witness.
+                if fits && !self.from.look(table, &tried, &mut |_| Ok(()))? {
+                    return Ok(Some(tried));
+                }
+            }
+            if let Some(byte) = tried.get_mut(at) {
+                *byte = *was;
+            }
+        }
+        Ok(None)
     }
 
     /// Vitals with the new number of their slot; none where they are to stay as they are.
