@@ -26,8 +26,8 @@ impl Namespace {
     /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
     /// and forget what is true now. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
-    /// mode `replaced`; none stands for now. Until an instant ahead, the key means the old memory, and what it revises is
-    /// replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
+    /// mode `replaced`; none stands for now, and for the beginning of a memory, named by its id, that is itself to take a place
+    /// later. Until an instant ahead, the key means the old memory, and what it revises is replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
     /// memory keeps what the draft does not give: tags, metadata, the pin, kind and tier.
     ///
     /// ```
@@ -44,8 +44,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, and for an instant with
-    /// a mode other than `replaced`.
+    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, for an instant with
+    /// a mode other than `replaced`, and for one before a memory that is itself to take a place begins.
     pub fn replace(
         &self,
         old: impl IntoIterator<Item = impl Into<Name>>,
@@ -56,7 +56,7 @@ impl Namespace {
         if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
             return Err(Error::invalid("at", "must be given with the mode replaced alone", at));
         }
-        let change = Change { mode, at, now: self.db.inner.clock.now() };
+        let mut change = Change { mode, at, now: self.db.inner.clock.now() };
         let (mut draft, given) = (new.into(), old.into_iter().map(Into::into));
         let (mut left, mut parts) = (Vec::<String>::new(), Vec::new());
         let (asked, mut revises) = (draft.key.clone(), false);
@@ -69,6 +69,13 @@ impl Namespace {
             let is_key = memory.keys.iter().any(|known| known == name.as_str());
             left.push(if is_key { name.as_str().to_owned() } else { memory.id.to_string() });
             parts.push(memory.partition.agent_name().map(str::to_owned));
+            if !is_key && let Some(begins) = self.is_to_begin(&memory, change)? {
+                if let Some(at) = at {
+                    let why = format!("must not be before {begins}, when what it ends begins");
+                    return Err(Error::invalid("at", why, at));
+                }
+                change.at = Some(begins);
+            }
             let key = asked.as_deref().unwrap_or(name.as_str());
             // A memory that is replaced at an instant ahead is true until then.
             let is_true = memory.state == State::Live || memory.also.is_some();
@@ -100,9 +107,20 @@ impl Namespace {
             let through_key = key.filter(|_| revises && ahead.is_none());
             let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
             let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
-            batch.supersede_found(&self.name, left.map(|(_, found)| found), outcome.id, mode, at)?;
+            batch.supersede_found(&self.name, left.map(|(_, found)| found), outcome.id, mode, change.at)?;
             Ok(outcome)
         })
+    }
+
+    /// When a memory that is to take the place of another begins, if the change would end the memory before: until then the
+    /// other is true, and a text in its place would be true beside it.
+    fn is_to_begin(&self, memory: &Memory, change: Change) -> Result<Option<Time>> {
+        let begins =
+            memory.valid_from.filter(|begins| *begins > change.at.unwrap_or(change.now).max(change.now));
+        match begins.filter(|_| change.mode == SupersedeMode::Replaced) {
+            Some(begins) if !self.replaces(memory.id)?.is_empty() => Ok(Some(begins)),
+            _ => Ok(None),
+        }
     }
 }
 

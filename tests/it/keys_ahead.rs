@@ -597,3 +597,27 @@ fn what_was_known_of_an_announcement_does_not_change_with_a_field() {
     assert_eq!(of_then(), said(&["Ann lives in Bruges"]));
     world.check();
 }
+
+/// What is to come is replaced from its own beginning on: until then the old text is true.
+#[test]
+fn what_replaces_a_text_to_come_begins_with_it() {
+    let (world, ghent, bruges, at) = moving();
+    let early = world.ns.replace(
+        [bruges],
+        text("Ann lives in Rome"),
+        SupersedeMode::Replaced,
+        Some(world.ahead("1d")),
+    );
+    assert!(
+        early.unwrap_err().to_string().contains("must not be before"),
+        "Ghent is true until Bruges comes"
+    );
+    let rome =
+        world.ns.replace([bruges], text("Ann lives in Rome"), SupersedeMode::Replaced, None).unwrap().id;
+    assert_eq!((texts(&world), world.row("home").id), (said(&["Ann lives in Ghent"]), ghent));
+    world.check();
+    world.advance("10d");
+    assert!(world.now() > at);
+    assert_eq!((texts(&world), world.row("home").id), (said(&["Ann lives in Rome"]), rome));
+    world.check();
+}
