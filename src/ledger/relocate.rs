@@ -256,6 +256,10 @@ impl Ledger<'_, '_> {
                 }
                 for to in targets {
                     self.bring_journal(to, row)?;
+                    // Most rows tell of one memory, which has come.
+                    if row.found_by().nth(1).is_some() {
+                        self.redact_in(to, row)?;
+                    }
                     if let Some(run) = row.run {
                         self.bring_run(from, to, run)?;
                     }
@@ -273,6 +277,16 @@ impl Ledger<'_, '_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Replaces the values in a journal row that came, where it also tells of a memory of which only a tombstone is left there.
+    fn redact_in(&mut self, to: NsId, row: &JournalRow) -> Result<()> {
+        for (id, _) in row.found_by() {
+            if !self.tx.has_row(to, *id)? && self.tx.tombstone(to, *id)?.is_some() {
+                self.redact(to, *id)?;
+            }
+        }
+        Ok(())
     }
 
     /// The next rows of a journal with their numbers; none for a damaged row. A page bounds the memory, and its walk is over before
