@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ledger::Gaps;
 use crate::model::{MemoryId, NamespaceName};
 use crate::store::control::{CounterSort, TOTAL, dropped_name};
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, SortedRows};
 
 /// The key of the metadata that names the namespace that the line of an import had named.
 pub(crate) const SOURCE_NAMESPACE: &str = "import_source_namespace";
@@ -204,24 +204,22 @@ impl Session<'_, '_, '_> {
         report: &mut RenamespaceReport,
     ) -> Result<()> {
         let ns = NsId(self.row_of(from)?.number);
-        let mut targets: BTreeMap<NamespaceName, Vec<MemoryId>> = BTreeMap::new();
-        for id in self.ledger.ids_of(ns)? {
-            match self.target_of(ns, id, keys)?.filter(|target| target != from) {
-                Some(target) => targets.entry(target).or_default().push(id),
-                None => report.skipped += 1,
-            }
-        }
+        let ids = self.ledger.ids_of(ns)?;
+        let targets = self.targets_of(ns, &ids, keys, from)?;
+        let mut places = BTreeMap::new();
         for (target, ids) in &targets {
-            let brought = self.writer(target, None, false)?.bring(ns, ids, drop_keys, false)?;
+            let mut writer = self.writer(target, None, false)?;
+            let brought = writer.bring(ns, ids, drop_keys, false)?;
+            places.extend(ids.iter().map(|id| (*id, writer.ns())));
             report.moved += ids.len() as u64;
             report.targets.insert(target.to_string(), ids.len() as u64);
             report.cross_namespace_edges += brought.edges;
             report.dropped_keys.extend(brought.lost);
         }
+        report.skipped = ids.len() as u64 - report.moved;
         let (context, gaps) = (self.context(ns, None), Gaps::of(&*self.ledger.tx, ns)?);
-        let mut away: Vec<MemoryId> = targets.into_values().flatten().collect();
         // Neighbours in a table go one after the other.
-        away.sort_unstable();
+        let away: Vec<MemoryId> = places.keys().copied().collect();
         if report.skipped == 0 {
             self.reset.extend(self.ledger.send_all_away(&context, &away, &gaps)?);
         } else {
@@ -229,6 +227,7 @@ impl Session<'_, '_, '_> {
                 self.ledger.send_away(&context, *id, &gaps)?;
             }
         }
+        self.ledger.part_journal(ns, &places)?;
         // Only when all are away it is clear what still refers to them.
         if self.ledger.names_memories(ns)? {
             for id in &away {
@@ -239,12 +238,30 @@ impl Session<'_, '_, '_> {
         Ok(())
     }
 
-    /// The namespace that the metadata of a memory names.
-    fn target_of(&self, ns: NsId, id: MemoryId, keys: &[&str]) -> Result<Option<NamespaceName>> {
-        let Some(content) = self.ledger.tx.content(ns, id)? else { return Ok(None) };
-        let texts = keys.iter().filter_map(|key| content.metadata.get(key)?.as_str());
-        let named = texts.map(str::trim).find(|text| !text.is_empty());
-        Ok(named.and_then(|name| name.parse().ok()))
+    /// The memories that the metadata leads to another namespace, by its name.
+    fn targets_of(
+        &self,
+        ns: NsId,
+        ids: &[MemoryId],
+        keys: &[&str],
+        from: &NamespaceName,
+    ) -> Result<BTreeMap<NamespaceName, Vec<MemoryId>>> {
+        let (tx, mut targets) = (&*self.ledger.tx, BTreeMap::<NamespaceName, Vec<MemoryId>>::new());
+        tx.each_belonging(ns, ids, &mut |id, row| {
+            let metadata = match row {
+                Some(row) => row.metadata,
+                // Asked for as a whole, a damaged row says what is wrong with it.
+                None => tx.content(ns, id)?.map(|content| content.metadata).unwrap_or_default(),
+            };
+            let texts = keys.iter().filter_map(|key| metadata.get(key)?.as_str());
+            let named = texts.map(str::trim).find(|text| !text.is_empty());
+            let target = named.and_then(|name| name.parse().ok()).filter(|target| target != from);
+            if let Some(target) = target {
+                targets.entry(target).or_default().push(id);
+            }
+            Ok(())
+        })?;
+        Ok(targets)
     }
 
     fn row_of(&self, namespace: &NamespaceName) -> Result<crate::store::control::NamespaceRow> {

@@ -7,7 +7,7 @@ use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::GraphHead;
 use crate::store::{IndexId, Read, Rows, WriteTx};
-use crate::vector::{UnitVector, encode};
+use crate::vector::{Coded, UnitVector};
 
 /// The block and the position of a slot in tables with `per` slots for each block.
 pub(super) fn place(slot: u32, per: usize) -> (u32, usize) {
@@ -22,9 +22,9 @@ pub(crate) fn claim(
     commit: u64,
     id: MemoryId,
     times: &Times,
-    vector: &UnitVector,
+    coded: &Coded<'_>,
 ) -> Result<u32> {
-    let mut head = tx.slot_head(index)?;
+    let (mut head, dim) = (tx.slot_head(index)?, coded.vector.dim());
     // Where every slot is used, none is free, and the list need not be asked.
     let free = if head.used < head.len { tx.free_slot(index)? } else { None };
     let slot = match free {
@@ -42,15 +42,15 @@ pub(crate) fn claim(
         }
     };
     // If a head or a list of free slots is damaged or gone, no other memory must lose its vector.
-    let (block, at) = place(slot, slots_per_block(vector.dim()));
-    let before = tx.slot_block_mut(index, block, vector.dim())?.meta(at);
+    let (block, at) = place(slot, slots_per_block(dim));
+    let before = tx.slot_block_mut(index, block, dim)?.meta(at);
     if before.is_some_and(|meta| !meta.is_vacant() || meta.is_dead()) {
         let why = format!("slot {slot} is to be given out and is in use");
         return Err(Error::corrupted("slot_head", &crate::store::keys::index(index), why));
     }
     head.used += 1;
     tx.put_slot_head(index, head);
-    fill(tx, index, slot, commit, id, times, vector)?;
+    fill(tx, index, slot, commit, id, times, coded)?;
     Ok(slot)
 }
 
@@ -62,11 +62,10 @@ fn fill(
     commit: u64,
     id: MemoryId,
     times: &Times,
-    vector: &UnitVector,
+    coded: &Coded<'_>,
 ) -> Result<()> {
+    let Coded { vector, code, params } = coded;
     let dim = vector.dim();
-    let mut code = vec![0_i8; dim];
-    let params = encode(vector, &mut code);
     let meta = SlotMeta {
         id,
         from: times.from().as_millis(),
@@ -77,10 +76,10 @@ fn fill(
         residual: params.residual,
     };
     let (block, at) = place(slot, slots_per_block(dim));
-    tx.slot_block_mut(index, block, dim)?.put(at, meta, &code);
+    tx.slot_block_mut(index, block, dim)?.put(at, meta, code);
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.put(at, vector.as_slice());
-    bit_rows::put(tx, index, slot, &meta, &code)
+    bit_rows::put(tx, index, slot, &meta, code)
 }
 
 /// The vector in a slot, as the transaction sees it; none for a slot without a memory.
@@ -123,14 +122,14 @@ pub(crate) fn refill(
     commit: u64,
     id: MemoryId,
     times: &Times,
-    vector: &UnitVector,
+    coded: &Coded<'_>,
 ) -> Result<u32> {
     if node(tx, index, slot)? == GraphRole::None {
-        fill(tx, index, slot, commit, id, times, vector)?;
+        fill(tx, index, slot, commit, id, times, coded)?;
         return Ok(slot);
     }
-    release(tx, index, vector.dim(), commit, slot)?;
-    claim(tx, index, commit, id, times, vector)
+    release(tx, index, coded.vector.dim(), commit, slot)?;
+    claim(tx, index, commit, id, times, coded)
 }
 
 /// The role of a slot in the graph of its index.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::model::MemoryId;
 use crate::store::IndexId;
-use crate::vector::{Candidates, Codes, QueryCode, UnitVector, encode};
+use crate::vector::{Candidates, Coded, Codes, QueryCode, UnitVector};
 
 /// The number of the last vectors of an index that a search reads. It is bounded so that the cost of a draft
 /// does not grow with its batch.
@@ -48,17 +48,15 @@ impl Side {
 
 impl Staged {
     /// Notes the vector of a memory.
-    pub(crate) fn push(&mut self, index: IndexId, id: MemoryId, vector: &UnitVector) {
+    pub(crate) fn push(&mut self, index: IndexId, id: MemoryId, coded: &Coded<'_>) {
         // The earlier code of the memory must not be found beside the new one.
         self.end(index, id);
         let side = self.indexes.entry(index).or_default();
-        let (at, start) = (side.ids.len(), side.codes.len());
-        side.codes.resize(start + vector.dim(), 0);
-        let (_, code) = side.codes.split_at_mut(start);
-        let params = encode(vector, code);
+        let at = side.ids.len();
+        side.codes.extend_from_slice(&coded.code);
         side.ids.push(id);
-        side.scales.push(params.scale);
-        side.residuals.push(params.residual);
+        side.scales.push(coded.params.scale);
+        side.residuals.push(coded.params.residual);
         if at.is_multiple_of(64) {
             side.visible.push(0);
         }

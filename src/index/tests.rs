@@ -19,7 +19,7 @@ use crate::store::disk::Folder;
 use crate::store::{
     Durability, IndexId, NsId, Options, PartId, Read, Rows, Snapshot, SpaceId, Store, Table, Truth, keys,
 };
-use crate::vector::{TopK, UnitVector, dot_f32};
+use crate::vector::{Coded, TopK, UnitVector, dot_f32};
 
 const SPACE: SpaceId = SpaceId(1);
 const NS: NsId = NsId(7);
@@ -139,7 +139,7 @@ impl World {
     fn add(&mut self, rows: Vec<(IndexId, MemoryId, UnitVector, Times)>) {
         let slots = self.commit(|tx, commit| {
             let claim = |(index, id, vector, times): &(IndexId, MemoryId, UnitVector, Times)| {
-                slots::claim(tx, *index, commit, *id, times, vector)
+                slots::claim(tx, *index, commit, *id, times, &Coded::of(vector))
             };
             rows.iter().map(claim).collect::<Result<Vec<u32>, _>>()
         });

@@ -9,7 +9,7 @@ use crate::limits::TAGS_MAX;
 use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
-use crate::vector::UnitVector;
+use crate::vector::{Coded, UnitVector};
 
 /// A row after an update.
 pub(crate) struct Next {
@@ -54,9 +54,10 @@ impl Ledger<'_, '_> {
         // The slot is claimed before the vitals are written, because the vitals name it.
         vitals.place.slot = match &vector {
             Some(vector) => {
+                let coded = Coded::of(vector);
                 let index = Self::index_of(ns, &vitals);
-                self.staged.push(index, id, vector);
-                Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?)
+                self.staged.push(index, id, &coded);
+                Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?)
             }
             None => None,
         };
@@ -241,11 +242,11 @@ impl Ledger<'_, '_> {
             vitals.place.space = space;
         }
         let index = Self::index_of(ns, vitals);
-        let commit = self.clock.commit;
-        self.staged.push(index, id, vector);
+        let (commit, coded) = (self.clock.commit, Coded::of(vector));
+        self.staged.push(index, id, &coded);
         vitals.place.slot = Some(match vitals.place.slot {
-            Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, vector)?,
-            None => slots::claim(self.tx, index, commit, id, &vitals.times, vector)?,
+            Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, &coded)?,
+            None => slots::claim(self.tx, index, commit, id, &vitals.times, &coded)?,
         });
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Access, Actor, Joint, JournalRow, Limbo, Link, MemoryId, Op, Parts};
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
-use crate::vector::UnitVector;
+use crate::vector::{Coded, UnitVector};
 
 impl Ledger<'_, '_> {
     /// Puts a memory back as it was: id, holders, times, statistics, and its row in limbo.
@@ -34,9 +34,10 @@ impl Ledger<'_, '_> {
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
             if let Some(vector) = &vector {
+                let coded = Coded::of(vector);
                 let index = Self::index_of(ns, &vitals);
-                self.staged.push(index, id, vector);
-                let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
+                self.staged.push(index, id, &coded);
+                let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?;
                 vitals.place.slot = Some(slot);
             }
             for holder in &holders {

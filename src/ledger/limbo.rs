@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
-use crate::vector::UnitVector;
+use crate::vector::{Coded, UnitVector};
 
 /// Why a row is set aside, and how much reinforcement went from it to which row.
 #[derive(Clone, Copy)]
@@ -191,7 +191,8 @@ impl Ledger<'_, '_> {
             self.waiting.push((ns, id));
         } else if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
             let index = Self::index_of(ns, &vitals);
-            let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
+            let slot =
+                slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &Coded::of(&vector))?;
             vitals.place.slot = Some(slot);
         }
         // The junction rows were removed with the row, so every holder brings its own again.

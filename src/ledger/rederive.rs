@@ -7,6 +7,7 @@ use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Content, Counted, Evidence, MemoryId, Op, PINNED_TAG, RuleId, Vitals};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, NsId, PartId, Rows};
+use crate::vector::Coded;
 
 /// A row of the main table as the derived rows see it.
 pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
@@ -116,7 +117,7 @@ impl Ledger<'_, '_> {
             && !before.times.is_current(context.now)
             && let Some(vector) = slots::vector_at(self.tx, index, self.dim_of(vitals)?, slot)?
         {
-            self.staged.push(index, id, &vector);
+            self.staged.push(index, id, &Coded::of(&vector));
         }
         Ok(())
     }

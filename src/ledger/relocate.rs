@@ -160,18 +160,11 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Brings what belongs to a memory and is not part of its row: its journal, the runs that its rows name, its messages.
-    /// What it refers to across the border gets a tombstone.
+    /// Brings what belongs to a memory and is not part of its row: the runs that its rows name, and its messages. What it refers
+    /// to across the border gets a tombstone. The journal comes for all memories together.
     pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, trail: Trail) -> Result<()> {
         let (from, id) = (way.from, way.id);
         let Trail { mut runs, ends } = trail;
-        if !way.is_all {
-            let journal = self.tx.journal_of(from, id)?;
-            runs.extend(journal.iter().filter_map(|row| row.run));
-            for row in &journal {
-                self.bring_journal(to.ns, row)?;
-            }
-        }
         for (event, row) in self.messages_with(from, id, way.gaps)? {
             runs.extend(row.run.map(RunId::from_bytes));
             self.bring_message(from, to, way.parts, &event, row)?;
@@ -196,7 +189,6 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let whole = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
         self.send_along(ns, id, gaps)?;
-        self.send_journal_away(ns, id)?;
         self.take_out(context, id, &whole)?;
         if let Some(removed_at) = whole.vitals.times.removed_at {
             truth(self.tx).delete_limbo(ns, id, removed_at)?;
@@ -230,9 +222,6 @@ impl Ledger<'_, '_> {
         truth(self.tx).delete_memories(ns, &IndexRow::TABLES)?;
         // To count what is left takes less than to count off what has gone.
         self.recount.insert(ns);
-        for id in ids {
-            self.send_journal_away(ns, *id)?;
-        }
         Ok(indexes)
     }
 
@@ -251,19 +240,65 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    fn send_journal_away(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
-        for row in self.tx.journal_of(ns, id)? {
-            // A merge stands in the history of each of its members.
-            let mut is_of_others = false;
-            for (other, _) in row.found_by().filter(|(other, _)| **other != id) {
-                is_of_others |= self.tx.has_row(ns, *other)?;
+    /// Brings the rows of a journal that tell of memories to the namespaces into which these went, with the runs that the rows
+    /// name. A row goes away if it tells of no memory that is still here. The journal is walked once, because to look for the
+    /// rows of each memory takes several times as long.
+    pub(crate) fn part_journal(&mut self, from: NsId, places: &BTreeMap<MemoryId, NsId>) -> Result<()> {
+        let mut next = 0;
+        loop {
+            let page = self.journal_page(from, &mut next)?;
+            for row in page.iter().filter_map(|(_, row)| row.as_ref()) {
+                // A merge stands in the history of each of its members.
+                let targets: BTreeSet<NsId> =
+                    row.found_by().filter_map(|(id, _)| places.get(id)).copied().collect();
+                if targets.is_empty() {
+                    continue;
+                }
+                for to in targets {
+                    self.bring_journal(to, row)?;
+                    // Most rows tell of one memory, which has come.
+                    if row.found_by().nth(1).is_some() {
+                        self.redact_in(to, row)?;
+                    }
+                    if let Some(run) = row.run {
+                        self.bring_run(from, to, run)?;
+                    }
+                }
+                let mut is_of_others = false;
+                for (other, _) in row.found_by().filter(|(other, _)| !places.contains_key(other)) {
+                    is_of_others |= self.tx.has_row(from, *other)?;
+                }
+                if !is_of_others {
+                    truth(self.tx).delete_journal(from, row)?;
+                    self.count_moved(from, row, 1)?;
+                }
             }
-            if !is_of_others {
-                truth(self.tx).delete_journal(ns, &row)?;
-                self.count_moved(ns, &row, 1)?;
+            if page.len() < JOURNAL_PAGE {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Replaces the values in a journal row that came, where it also tells of a memory of which only a tombstone is left there.
+    fn redact_in(&mut self, to: NsId, row: &JournalRow) -> Result<()> {
+        for (id, _) in row.found_by() {
+            if !self.tx.has_row(to, *id)? && self.tx.tombstone(to, *id)?.is_some() {
+                self.redact(to, *id)?;
             }
         }
         Ok(())
+    }
+
+    /// The next rows of a journal with their numbers; none for a damaged row. A page bounds the memory, and its walk is over before
+    /// its rows are written elsewhere.
+    fn journal_page(&self, ns: NsId, next: &mut u64) -> Result<Vec<(u64, Option<JournalRow>)>> {
+        let mut page = Vec::new();
+        self.tx.journal_on(ns, *next, &mut |seq, row| {
+            *next = seq.saturating_add(1);
+            page.push((seq, row));
+            Ok(if page.len() < JOURNAL_PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(page)
     }
 
     /// Takes the tombstone of a memory away that was in limbo.
@@ -311,16 +346,13 @@ impl Ledger<'_, '_> {
         }
         let mut next = 0;
         loop {
-            // A page bounds the memory, and its walk is over before its rows are written.
-            let mut page = Vec::new();
-            self.tx.journal_on(from, next, &mut |seq, row| {
-                next = seq.saturating_add(1);
-                // Asked again, a damaged row says what is wrong with it.
-                page.extend(if row.is_some() { row } else { self.tx.journal_row(from, seq)? });
-                Ok(if page.len() < JOURNAL_PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-            })?;
-            for row in &page {
-                self.bring_journal(to.ns, row)?;
+            let page = self.journal_page(from, &mut next)?;
+            for (seq, row) in &page {
+                match row {
+                    Some(row) => self.bring_journal(to.ns, row)?,
+                    // Asked again, a damaged row says what is wrong with it.
+                    None => drop(self.tx.journal_row(from, *seq)?),
+                }
             }
             if page.len() < JOURNAL_PAGE {
                 break;

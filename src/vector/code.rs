@@ -53,6 +53,25 @@ pub fn encode(vector: &UnitVector, out: &mut [i8]) -> CodeParams {
     params
 }
 
+/// A vector with its code.
+pub struct Coded<'v> {
+    /// The vector.
+    pub vector: &'v UnitVector,
+    /// Its code.
+    pub code: Vec<i8>,
+    /// The parameters of the code.
+    pub params: CodeParams,
+}
+
+impl<'v> Coded<'v> {
+    /// Makes the code of a vector.
+    pub fn of(vector: &'v UnitVector) -> Self {
+        let mut code = vec![0; vector.dim()];
+        let params = encode(vector, &mut code);
+        Coded { vector, code, params }
+    }
+}
+
 /// The reciprocal of the length of a code, or 0 for a code of zeros. It turns the dot product of two codes into their
 /// cosine. It is the same on every machine.
 pub fn unit_scale(code: &[i8]) -> f32 {

@@ -29,7 +29,7 @@ mod top;
 mod unit;
 
 pub use candidates::{Candidate, Candidates, Promises, Ranking};
-pub use code::{CodeParams, encode, unit_scale};
+pub use code::{CodeParams, Coded, encode, unit_scale};
 #[cfg(any(feature = "faults", feature = "minilm"))]
 pub use kernel::dot_f32_many;
 #[cfg(feature = "faults")]

@@ -124,16 +124,16 @@ fn staged_vectors_are_looked_for_among_the_last() {
     let mut world = World::new(4, 22);
     let mut staged = Staged::default();
     let (early, late) = (world.vector(None), world.vector(None));
-    staged.push(index(0), id(0), &early);
+    staged.push(index(0), id(0), &Coded::of(&early));
     for number in 1..WINDOW as u32 + 100 {
-        staged.push(index(0), id(number), &late);
+        staged.push(index(0), id(number), &Coded::of(&late));
     }
     let found = |staged: &Staged, vector: &UnitVector| {
         staged.near(index(0), vector, 0.999, 10).first().map(|(id, _)| *id)
     };
     assert_eq!(found(&staged, &early), None, "it lies before the window");
     assert!(found(&staged, &late).is_some());
-    staged.push(index(0), id(0), &early);
+    staged.push(index(0), id(0), &Coded::of(&early));
     assert_eq!(found(&staged, &early), Some(id(0)), "its vector was written anew");
     staged.end(index(0), id(0));
     assert_eq!(found(&staged, &early), None);
@@ -147,9 +147,9 @@ fn staged_vectors_are_found_until_they_end() {
     let mut kept = Vec::new();
     for number in 0..200 {
         let vector = world.vector(Some(&center));
-        staged.push(index(0), id(number), &world.vector(None));
-        staged.push(index(0), id(number), &vector);
-        staged.push(index(1), id(number), &vector);
+        staged.push(index(0), id(number), &Coded::of(&world.vector(None)));
+        staged.push(index(0), id(number), &Coded::of(&vector));
+        staged.push(index(1), id(number), &Coded::of(&vector));
         if number % 3 == 0 {
             staged.end(index(0), id(number));
         } else {
