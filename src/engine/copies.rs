@@ -15,7 +15,7 @@ use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, erase_ended, locate};
-use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
+use crate::ledger::{Change, Context, Entry, Loss, losses, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
 };
@@ -39,7 +39,7 @@ pub struct CompactReport {
     /// Memories of limbo that were erased first: those past `undo.horizon`.
     pub limbo: u64,
     /// What is damaged in the file, as `check` names it, and what the copy met beside it; the check runs before the copy. What
-    /// can't be read is left out: a memory where its text or what it is found by is lost, and of one with several writers only
+    /// can't be read is left out: a memory where its text or its state is lost, and of one with several writers only
     /// the writer that is lost. Of rows that follow from others nothing is lost, and a row whose key has one damaged byte gets
     /// its key back.
     pub damaged: Vec<Finding>,
@@ -185,8 +185,8 @@ impl Database {
         copy.inner.run_alone(|session| session.ledger.drop_strays())?;
         for (namespace, ns) in copy.tenants(None)? {
             let losses = losses(&**copy.inner.state()?.snapshot(), ns)?;
-            mending.lost.extend(losses.iter().filter_map(|change| match change {
-                Change::Remove { id, .. } => Some(*id),
+            mending.lost.extend(losses.iter().filter_map(|loss| match loss {
+                Loss::Gone(Change::Remove { id, .. }) => Some(*id),
                 _ => None,
             }));
             for some in losses.chunks(ROWS_PER_SLICE) {
@@ -195,9 +195,12 @@ impl Database {
                         return Ok(());
                     }
                     let context = session.context(ns, None);
-                    some.iter().try_for_each(|change| {
-                        let entry = Entry::new(RuleId::REINDEX, change.clone());
-                        session.ledger.apply(&context, entry).map(drop)
+                    some.iter().try_for_each(|loss| match loss {
+                        Loss::Writers(id) => session.ledger.rewrite(&context, *id),
+                        Loss::Gone(change) => {
+                            let entry = Entry::new(RuleId::REINDEX, change.clone());
+                            session.ledger.apply(&context, entry).map(drop)
+                        }
                     })
                 })?;
             }

@@ -25,9 +25,18 @@ use crate::model::{
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
 
-/// The changes after which a namespace has only memories that can be read as a whole. If only holders of a memory are
-/// damaged, these holders are removed. Otherwise the memory is removed.
-pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
+/// What is lost of a memory, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Loss {
+    /// The memory, or some of several writers: the change that lets them go.
+    Gone(Change),
+    /// Every writer that is known to have written the text, or writers whose rows are not there: the memory is whole otherwise,
+    /// and gets them again ([`Ledger::rewrite`]).
+    Writers(MemoryId),
+}
+
+/// What is lost of the memories of a namespace; without it the namespace has only memories that can be read as a whole.
+pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
     let mut all = Vec::new();
     let mut ids = BTreeSet::new();
     // A row of any of these tables may be all that is left of a memory.
@@ -43,25 +52,28 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
     Ok(all)
 }
 
-fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
+fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Loss>> {
     let vitals = sound(rows.vitals(ns, id))?.flatten();
     let has_content = sound(rows.content(ns, id))?.flatten().is_some();
     let in_limbo = vitals.as_ref().is_some_and(|vitals| vitals.times.removed_at.is_some());
     let is_in_limbo = sound(rows.limbo(ns, id))?.is_some_and(|row| row.is_some() == in_limbo);
-    let (mut lost, mut left) = (Vec::new(), 0);
+    let (mut lost, mut left) = (Vec::new(), Vec::new());
     for number in rows.holder_numbers(ns, id)? {
         match sound(rows.holder(ns, id, number))?.flatten() {
-            Some(_) => left += 1,
+            Some(holder) => left.push(holder),
             None => lost.push(number),
         }
     }
     let reason = TombstoneReason::Pruned;
+    let Some(vitals) = vitals.filter(|_| has_content && is_in_limbo) else {
+        return Ok(Some(Loss::Gone(Change::Remove { id, reason, replaced_by: None })));
+    };
     // A holder whose row is gone has no number any more, so only the count in the vitals tells of it.
-    let all_there = |vitals: Vitals| vitals.place.holders as usize == left + lost.len();
-    Ok(match vitals.is_some_and(all_there) && has_content && is_in_limbo && left > 0 {
-        false => Some(Change::Remove { id, reason, replaced_by: None }),
+    let all_there = vitals.place.holders as usize == left.len() + lost.len();
+    Ok(match all_there && left.iter().any(Holder::wrote_row_text) {
+        false => Some(Loss::Writers(id)),
         true if lost.is_empty() => None,
-        true => Some(Change::Detach { id, numbers: lost, reason, stone: id }),
+        true => Some(Loss::Gone(Change::Detach { id, numbers: lost, reason, stone: id })),
     })
 }
 

@@ -304,8 +304,8 @@ fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
     }
     if !output.json {
         output.aside(&format!(
-            "`check` finds {} in what is exported, and what they hide is missing: `reindex` makes again what follows \
-             from other rows",
+            "`check` finds {} in what is exported, and what they hide is missing: a `backup` of the file is as whole as it can \
+             be, and is to be exported",
             told::of(report.check.findings.len() as u64 + report.check.more, "finding", "findings")
         ));
     }
