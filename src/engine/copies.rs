@@ -43,6 +43,8 @@ pub struct CompactReport {
     /// the writer that is lost. Of rows that follow from others nothing is lost, and a row whose key has one damaged byte gets
     /// its key back.
     pub damaged: Vec<Finding>,
+    /// How many more findings there are: of a check at most 1,000 are named.
+    pub more: u64,
     /// The memories that the copy does not have because they are damaged.
     pub lost: Vec<MemoryId>,
     /// Whether `check` finds nothing in the copy. False only where something is damaged and what a store can't do without
@@ -54,8 +56,8 @@ impl CompactReport {
     fn of(report: crate::store::CompactReport, mending: Mending) -> Self {
         let crate::store::CompactReport { bytes_before, bytes_after, rows, .. } = report;
         let Mending { found, lost, whole } = mending;
-        let damaged = found.findings;
-        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged, lost, whole }
+        let CheckReport { findings: damaged, more, .. } = found;
+        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged, more, lost, whole }
     }
 }
 

@@ -8,13 +8,15 @@ use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger, tier_ttl};
 use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
-use crate::store::{NsId, PartId, Rows, SpaceId};
+use crate::store::{NsId, PartId, Rows, SpaceId, Traces};
 
-/// The number of a namespace; a new number if the namespace is new.
+/// The number of a namespace; a new number if the namespace is new. While the row of a namespace is damaged, no namespace is
+/// made: it might have the name of the damaged row, and memories would be hidden behind it.
 pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &NamespaceName) -> Result<NsId> {
     if let Some(row) = ledger.tx.namespace(name.as_str())? {
         return Ok(NsId(row.number));
     }
+    ledger.tx.no_namespace_is_damaged()?;
     let number = ledger.clock.next_ns;
     ledger.clock.next_ns += 1;
     let row = NamespaceRow {

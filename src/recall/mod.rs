@@ -46,7 +46,7 @@ use crate::index::Published;
 use crate::model::{NamespaceName, Partition, Scope, Time};
 use crate::recall::instants::Past;
 use crate::store::control::DROPPED;
-use crate::store::{NsId, PartId, Rows};
+use crate::store::{NsId, PartId, Rows, Traces};
 use crate::text::Secret;
 
 pub use around::Around;
@@ -101,6 +101,7 @@ impl<'p, S: Source> Reader<'p, S> {
         let dropped = match &row {
             Some(row) => row.dropping,
             None => {
+                source.rows().no_namespace_is_damaged()?;
                 let hash = secret.of_namespace(namespace.as_str());
                 !source.rows().tombstones_of_hash(DROPPED, &hash)?.is_empty()
             }

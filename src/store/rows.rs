@@ -109,13 +109,13 @@ pub(crate) trait Rows: Read {
         self.meta(Table::Namespace, name.as_bytes())
     }
 
-    /// Every namespace by name, those that are being dropped as well; one whose row is damaged is left out.
+    /// Every namespace by name, those that are being dropped as well; one whose row or name is damaged is left out.
     fn namespaces(&self) -> Result<Vec<(String, NamespaceRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
-            let keys::Namespace { name } = keys::Namespace::read(Table::Namespace, key)?;
+            let name = keys::Namespace::parse(key).map(|row| row.name.to_owned());
             let row = sound(meta_of(Table::Namespace, key, bytes))?;
-            all.extend(row.map(|row| (name.to_owned(), row)));
+            all.extend(name.zip(row));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)

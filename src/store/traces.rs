@@ -16,6 +16,18 @@ use crate::store::tx::Walk;
 
 /// Searches for the traces of a memory.
 pub(crate) trait Traces: TextRows {
+    /// Looks for the row of a namespace that can't be read. A name that is not found may be that of such a row.
+    ///
+    /// # Errors
+    /// `Corrupted` with the first that there is.
+    fn no_namespace_is_damaged(&self) -> Result<()> {
+        self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
+            keys::Namespace::read(Table::Namespace, key)?;
+            Table::Namespace.check_value(key, bytes)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
     /// The keys of a namespace in a table that end with these bytes.
     fn keys_ending(&self, table: Table, ns: NsId, end: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut all = Vec::new();

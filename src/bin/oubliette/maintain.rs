@@ -214,6 +214,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         let mut out = std::io::BufWriter::new(place.caller().output());
         let (report, vectors) =
             export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
+        if vectors.as_ref().is_some_and(Target::takes_a_place) && !report.is_whole() {
+            return Err(partial(&report, options.vectors.as_deref().unwrap_or(&options.file), output));
+        }
         vectors.map(Target::finish).transpose()?;
         if output.json && !report.is_whole() {
             output.aside(&left_out(&report).to_string());
@@ -323,7 +326,11 @@ pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
         output.aside("the copy is not whole, and has what is damaged as it stood: `check` tells what");
     }
     let gone = tell_damaged(LEFT_OUT, told(gone), output);
-    gone.and(tell_damaged("damaged", told(mended), output))
+    let mended = tell_damaged("damaged", told(mended), output);
+    if report.more > 0 && !output.json {
+        output.aside(&format!("damaged: {} more that nothing names", report.more));
+    }
+    gone.and(mended)
 }
 
 /// What is damaged, on standard error; with `--json` the document names it. Whoever calls from a script learns it by the exit code.

@@ -414,11 +414,11 @@ fn an_export_has_what_no_index_leads_to() {
     }
 }
 
-/// One flipped byte in the key of a row.
-fn flip_key(path: &Path, table: &str, byte: usize) {
+/// The first row of a table under a key of which one byte is damaged.
+fn damage_key(path: &Path, table: &str, byte: usize, by: u8) {
     let (key, value) = tables(path)[table].first().unwrap().clone();
     let mut damaged = key.clone();
-    damaged[byte] ^= 1;
+    damaged[byte] ^= by;
     change(path, table, |rows| {
         rows.remove(&*key).unwrap();
         rows.insert(&*damaged, &*value).unwrap();
@@ -429,43 +429,79 @@ fn flip_key(path: &Path, table: &str, byte: usize) {
 /// may be whole, and what it has can be imported.
 #[test]
 fn an_export_that_misses_something_takes_no_place() {
-    for (table, byte, memories) in [("holder", 10, 2), ("namespace", 0, 0)] {
-        let sandbox = Sandbox::new();
-        for key in ["tea", "walk"] {
-            sandbox.document(&["add", &format!("Ann says {key}"), "--key", key, "--tag", "said"]);
-        }
-        sandbox.write("old.jsonl", b"of yesterday");
-        flip_key(&sandbox.path("m.oub"), table, byte);
-        let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
+    let sandbox = Sandbox::new();
+    for key in ["tea", "walk"] {
+        let vector = if key == "tea" { "[1,0]" } else { "[0,1]" };
+        let line = json!({"text": format!("Ann says {key}"), "key": key, "tags": ["said"], "vector": vector});
+        sandbox.write("line.jsonl", line.to_string().replace("\"[", "[").replace("]\"", "]"));
+        sandbox.document(&["import", "line.jsonl"]);
+    }
+    for old in ["old.jsonl", "old.npy"] {
+        sandbox.write(old, b"of yesterday");
+    }
+    damage_key(&sandbox.path("m.oub"), "holder", 10, 1);
+    let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
 
-        let told = plain(&["export", "old.jsonl"]);
+    let told = plain(&["export", "old.jsonl"]);
+    assert!(told.code == 1 && told.err.contains("take the place of a file"), "{told:?}");
+    let told = plain(&["export", "old.jsonl", "--json"]);
+    assert!(told.code == 1 && told.err.contains("\"kind\":\"Conflict\""), "{told:?}");
+    for file in ["other.jsonl", "-"] {
+        let told = plain(&["export", file, "--vectors", "old.npy"]);
         assert!(told.code == 1 && told.err.contains("take the place of a file"), "{told:?}");
-        let told = plain(&["export", "old.jsonl", "--json"]);
-        assert!(told.code == 1 && told.err.contains("\"kind\":\"Conflict\""), "{told:?}");
-        assert_eq!(std::fs::read(sandbox.path("old.jsonl")).unwrap(), b"of yesterday");
-        let told = plain(&["export", "new.jsonl"]);
-        assert!(told.code == 3 && told.err.contains("`check` finds "), "{told:?}");
-        let told = plain(&["export", "newer.jsonl", "--json"]);
-        let document: Value = serde_json::from_str(&told.out).unwrap();
-        assert_eq!((told.code, &document["memories"]), (3, &json!(memories)), "{document}");
-        assert!(!document["check"]["findings"].as_array().unwrap().is_empty(), "{document}");
+    }
+    for old in ["old.jsonl", "old.npy"] {
+        assert_eq!(std::fs::read(sandbox.path(old)).unwrap(), b"of yesterday");
+    }
+    let told = plain(&["export", "new.jsonl"]);
+    assert!(told.code == 3 && told.err.contains("`check` finds "), "{told:?}");
+    let told = plain(&["export", "newer.jsonl", "--json"]);
+    let document: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((told.code, &document["memories"]), (3, &json!(2)), "{document}");
+    assert!(!document["check"]["findings"].as_array().unwrap().is_empty(), "{document}");
 
-        let back = sandbox.plain(&["--db", "back.oub", "--json", "import", "new.jsonl"], b"");
-        assert_eq!(back.code, 0, "{back:?}");
-        let back = sandbox.plain(&["--db", "back.oub", "export", "-"], b"").out;
-        assert_eq!(
-            back.lines().filter(|line| line.contains("\"tags\":[\"said\"]")).count(),
-            memories,
-            "{back}"
-        );
+    let back = sandbox.plain(&["--db", "back.oub", "--json", "import", "new.jsonl"], b"");
+    assert_eq!(back.code, 0, "{back:?}");
+    let back = sandbox.plain(&["--db", "back.oub", "export", "-"], b"").out;
+    assert_eq!(back.lines().filter(|line| line.contains("\"tags\":[\"said\"]")).count(), 2, "{back}");
+    assert_key_comes_back(&sandbox);
+    assert_eq!(plain(&["export", "old.jsonl"]).code, 0);
+}
 
-        // A copy gives the row its key back, and nothing is lost.
-        let told = plain(&["compact"]);
-        assert!(told.code == 3 && told.err.contains("has its key again"), "{told:?}");
-        assert!(!told.err.contains("left out"), "{told:?}");
-        assert_eq!(plain(&["check", "--deep"]).code, 0);
-        assert_eq!(plain(&["get", "tea"]).code, 0);
-        assert_eq!(plain(&["export", "old.jsonl"]).code, 0);
+/// A copy gives a row its key back, and nothing is lost.
+fn assert_key_comes_back(sandbox: &Sandbox) {
+    let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
+    let told = plain(&["compact"]);
+    assert!(told.code == 3 && told.err.contains("has its key again"), "{told:?}");
+    assert!(!told.err.contains("left out"), "{told:?}");
+    assert_eq!(plain(&["check", "--deep"]).code, 0);
+    assert_eq!(plain(&["get", "tea"]).code, 0);
+}
+
+/// A namespace under a damaged name is neither empty nor new, and the others are as they were.
+#[test]
+fn a_namespace_with_a_damaged_name_is_not_taken_for_an_empty_one() {
+    for by in [1, 0x80] {
+        let sandbox = Sandbox::new();
+        for space in ["default", "other"] {
+            sandbox.document(&["add", "Ann prefers tea", "--key", "tea", "--namespace", space]);
+        }
+        damage_key(&sandbox.path("m.oub"), "namespace", 0, by);
+        let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
+        for command in [
+            &["list"][..],
+            &["get", "tea"],
+            &["search", "tea"],
+            &["export", "e.jsonl"],
+            &["add", "Bob walks", "--key", "walk"],
+        ] {
+            let told = plain(command);
+            assert!(told.code == 1 && told.err.contains("corrupted value in table namespace"), "{told:?}");
+            let told = plain(&[command, &["--namespace", "other"]].concat());
+            assert!(told.code == if command[0] == "export" { 3 } else { 0 }, "{command:?}: {told:?}");
+        }
+        assert_eq!(plain(&["backup", "copy.oub"]).code, 3);
+        assert_key_comes_back(&sandbox);
     }
 }
 
