@@ -50,7 +50,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "ingest", "recall", "hygiene",
         ],
     ),
-    ("exchange", &["json", "model", "engine"]),
+    ("exchange", &["json", "model", "hygiene", "engine"]),
     ("tools", &["json", "model", "summary", "recall", "hygiene", "engine", "exchange"]),
     ("mcp", &["json", "model", "tools"]),
     ("tokio", &["model", "summary", "recall", "engine"]),

@@ -62,9 +62,21 @@ impl Snapshot {
         Ok(Keeper(&self.held))
     }
 
-    /// Checks what the snapshot sees, as [`Database::check`].
-    pub(crate) fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
-        self.read(|published, _| check(published.snapshot(), options))
+    /// Checks what the snapshot sees, as [`Database::check`] does without options.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert!(snapshot.check()?.ok);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Closed`, `SnapshotExpired`. Damage is a finding, not an error.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.read(|published, _| check(published.snapshot(), &CheckOptions::default()))
     }
 
     fn expired(&self) -> Error {

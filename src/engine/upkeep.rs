@@ -7,7 +7,7 @@ use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hnsw::Crew;
 use crate::hygiene::{write, write_text};
 use crate::index::text::upkeep as text_upkeep;
@@ -16,7 +16,7 @@ use crate::ledger::Afresh;
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{NamespaceName, Pass, RuleId, RunId, RunSort};
 use crate::store::control::TextHead;
-use crate::store::{IndexId, NsId, Read, Rows, TextId, TextRows};
+use crate::store::{IndexId, NsId, Read, Rows, TextId, TextRows, Traces};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
 const HELP_ROWS: usize = 128;
@@ -62,6 +62,11 @@ impl Database {
     pub(super) fn reindex_in(&self, only: Option<&NamespaceName>) -> Result<u64> {
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
+        if let Some((table, key)) = self.inner.state()?.snapshot().first_out_of_order()? {
+            let why =
+                "it stands out of order: `compact` makes the table anew, and nothing is changed until then";
+            return Err(Error::corrupted(table.name(), &key, why));
+        }
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Reindex, only.cloned(), &options);
@@ -239,7 +244,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Corrupted` where the key of a row is damaged so that the row stands out of
+    /// the order of its table, which only [`Database::compact`](crate::Database::compact) mends.
     pub fn reindex(&self) -> Result<u64> {
         self.db.reindex_in(Some(&self.name))
     }

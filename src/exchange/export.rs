@@ -10,7 +10,7 @@ use crate::exchange::{
     NpyWriter, write_aggregate, write_context, write_event, write_goal, write_memory, write_run, write_step,
     write_tombstone,
 };
-use crate::hygiene::{CheckOptions, CheckReport};
+use crate::hygiene::CheckReport;
 use crate::limits::LINE_BYTES_MAX;
 use crate::model::{
     Event, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
@@ -173,7 +173,7 @@ impl Export {
 
     /// What a check finds that can concern the namespaces of the export.
     fn found_in(&self, snapshot: &Snapshot) -> Result<CheckReport> {
-        let mut check = snapshot.check(&CheckOptions::default())?;
+        let mut check = snapshot.check()?;
         check.findings.retain(|finding| match &finding.namespace {
             Some(of) => self.namespaces.iter().any(|name| name.as_str() == of),
             None => true,
@@ -274,7 +274,11 @@ impl<W: Write + Seek> Lines<'_, W> {
         let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
         request.any_state = self.all_states;
         loop {
-            let page = namespace.list(&request)?;
+            let page = match namespace.list(&request) {
+                // Behind a page of the index that can't be read the rows themselves are left.
+                Err(Error::Corrupted { .. }) if !self.report.check.ok => return Ok(()),
+                page => page?,
+            };
             self.note_damaged(namespace, page.damaged);
             for memory in page.items {
                 visit(self, memory)?;

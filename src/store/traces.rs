@@ -16,6 +16,28 @@ use crate::store::tx::Walk;
 
 /// Searches for the traces of a memory.
 pub(crate) trait Traces: TextRows {
+    /// The first row that does not stand behind the row before it, as far as the pages can be read. No look-up comes to it, and
+    /// what is put or deleted by its key, or by the keys beside it, goes astray.
+    fn first_out_of_order(&self) -> Result<Option<(Table, Vec<u8>)>> {
+        for table in Table::ALL {
+            let (mut last, mut found) = (Vec::new(), None);
+            let walked = self.walk(*table, &Walk::all(), &mut |key, _| {
+                if key <= last.as_slice() {
+                    found = Some((*table, key.to_vec()));
+                    return Ok(ControlFlow::Break(()));
+                }
+                last.clear();
+                last.extend_from_slice(key);
+                Ok(ControlFlow::Continue(()))
+            });
+            sound(walked)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
     /// Looks for the row of a namespace that can't be read. A name that is not found may be that of such a row.
     ///
     /// # Errors

@@ -505,6 +505,34 @@ fn a_namespace_with_a_damaged_name_is_not_taken_for_an_empty_one() {
     }
 }
 
+/// A key that stands out of order leads look-ups astray, so nothing is written beside it; a copy puts it in its place.
+#[test]
+fn reindex_changes_nothing_where_a_key_is_out_of_order() {
+    let sandbox = Sandbox::new();
+    for key in ["tea", "walk"] {
+        sandbox.document(&["add", &format!("Ann says {key}"), "--key", key]);
+    }
+    let path = sandbox.path("m.oub");
+    let key = tables(&path)["holder_key"].iter().map(|(key, _)| key).find(|key| key[4..].starts_with(b"tea"));
+    let key = key.unwrap().clone();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let places: Vec<usize> =
+        (0..bytes.len() - key.len()).filter(|at| bytes[*at..].starts_with(&key)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at + 4] = b'~');
+    std::fs::write(&path, &bytes).unwrap();
+    let plain = |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub"], arguments].concat(), b"");
+
+    let told = plain(&["reindex"]);
+    assert!(told.code == 1 && told.err.contains("out of order: `compact`"), "{told:?}");
+    assert_eq!(plain(&["get", "walk"]).code, 0);
+    assert_eq!(plain(&["compact"]).code, 3);
+    for command in [&["reindex"][..], &["check", "--deep"], &["get", "tea"], &["get", "walk"]] {
+        let told = plain(command);
+        assert_eq!(told.code, 0, "{command:?}: {told:?}");
+    }
+}
+
 /// A row under a damaged key of its own is found by no look-up; the export names it and goes on.
 #[test]
 fn an_export_goes_past_a_row_under_a_damaged_key() {
