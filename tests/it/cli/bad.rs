@@ -513,11 +513,11 @@ fn reindex_changes_nothing_where_a_key_is_out_of_order() {
         sandbox.document(&["add", &format!("Ann says {key}"), "--key", key]);
     }
     let path = sandbox.path("m.oub");
-    let key = tables(&path)["holder_key"].iter().map(|(key, _)| key).find(|key| key[4..].starts_with(b"tea"));
-    let key = key.unwrap().clone();
+    let keys = tables(&path)["holder_key"].clone();
+    let (key, _) = keys.iter().find(|(key, _)| key[4..].starts_with(b"tea")).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let places: Vec<usize> =
-        (0..bytes.len() - key.len()).filter(|at| bytes[*at..].starts_with(&key)).collect();
+        (0..bytes.len() - key.len()).filter(|at| bytes[*at..].starts_with(key)).collect();
     assert!(!places.is_empty());
     places.into_iter().for_each(|at| bytes[at + 4] = b'~');
     std::fs::write(&path, &bytes).unwrap();
