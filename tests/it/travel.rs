@@ -393,7 +393,11 @@ fn travel(ops: &[Op], batch_rows: usize) {
             world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
         }
         copy.align_ids(&world);
-        let undone = [&world, &copy].map(|world| world.ns.undo(*run).ok());
+        let mut undone = [&world, &copy].map(|world| world.ns.undo(*run).ok());
+        // What an import has parted from a text of several writers is a count of its run, and runs of imports do not travel.
+        for undone in undone.iter_mut().flatten() {
+            undone.lost.retain(|what| !what.starts_with("earlier writes of keys"));
+        }
         // A run of which nothing is left is none that the copy knows.
         match undone {
             [Some(one), Some(other)] => assert_eq!(one, other),
