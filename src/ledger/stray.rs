@@ -20,7 +20,7 @@ impl Ledger<'_, '_> {
     /// Removes rows whose keys are none of their table, and rows of namespaces that are not there. Where a value fits the key
     /// that it stands under, the row stays: then the row of the namespace is lost, and its memories are not to go with it.
     pub(crate) fn drop_strays(&mut self) -> Result<()> {
-        // If the row of a namespace can't be read, nobody knows which numbers are given out.
+        // Behind a damaged page of names there may be others, and nobody knows which numbers are given out.
         let Some(named) = sound(self.tx.namespaces())? else { return Ok(()) };
         let known: BTreeSet<NsId> = named.iter().map(|(_, row)| NsId(row.number)).collect();
         let mut strays: BTreeMap<Option<NsId>, Stray> = BTreeMap::new();
