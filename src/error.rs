@@ -392,7 +392,9 @@ impl Error {
             ErrorKind::Invalid => "correct the named field and call again; nothing was written",
             ErrorKind::NotFound => "check the id or key and the namespace",
             ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
-            ErrorKind::NoEmbedder => "give a vector with the query, or search by words",
+            ErrorKind::NoEmbedder => {
+                "give a vector with the query, or search by words; `reembed` gives each memory a vector of a model"
+            }
             ErrorKind::Embedding => "look at the embedder; a search by text alone needs none",
             ErrorKind::OtherSpace => {
                 "open it with the embedder of the database, or change the model with `reembed`"
@@ -411,7 +413,7 @@ impl Error {
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",
             ErrorKind::Corrupted => {
-                "run `check`; `reindex` heals indexes, for the rest restore a backup or export what can be read"
+                "run `check`; `reindex` heals indexes, and `backup` writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
             ErrorKind::Io => "look at the path, its permissions and the free space",

@@ -199,6 +199,7 @@ impl Database {
                     let context = session.context(ns, None);
                     some.iter().try_for_each(|loss| match loss {
                         Loss::Writers(id) => session.ledger.rewrite(&context, *id),
+                        Loss::Limbo(id) => session.ledger.rewrite_limbo(&context, *id),
                         Loss::Gone(change) => {
                             let entry = Entry::new(RuleId::REINDEX, change.clone());
                             session.ledger.apply(&context, entry).map(drop)

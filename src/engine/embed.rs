@@ -25,6 +25,9 @@ use crate::vector::UnitVector;
 /// Memories that get their vectors in one transaction.
 const FILL_ROWS: usize = 512;
 
+/// What an embedder is asked before a database becomes one of its vectors: no text of a caller.
+const PROBE: &str = "Is the model there?";
+
 /// The embedding space of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddingSpace {
@@ -45,6 +48,13 @@ pub struct Reembedded {
     pub skipped: u64,
 }
 
+/// A query after the embedder was asked for the vector of its text.
+pub(super) struct EmbeddedQuery<'q> {
+    pub(super) query: Cow<'q, Query>,
+    /// Why the embedder gave none, so that the query goes by its words alone.
+    pub(super) failed: Option<String>,
+}
+
 impl Inner {
     /// The embedder of this handle, where the vectors of the database are its own or there are none yet.
     pub(super) fn embedder_for(&self, published: &Published) -> Result<Option<AttachedEmbedder>> {
@@ -55,14 +65,19 @@ impl Inner {
     }
 
     /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
-    pub(super) fn with_vector<'q>(&self, published: &Published, query: &'q Query) -> Result<Cow<'q, Query>> {
+    pub(super) fn with_vector<'q>(
+        &self,
+        published: &Published,
+        query: &'q Query,
+    ) -> Result<EmbeddedQuery<'q>> {
+        let as_it_is = |failed| EmbeddedQuery { query: Cow::Borrowed(query), failed };
         query.check()?;
         let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
         let Some(text) = text.filter(|_| query.vector.is_none() && query.mode != Mode::Text) else {
-            return Ok(Cow::Borrowed(query));
+            return Ok(as_it_is(None));
         };
         let Some(AttachedEmbedder { embedder, .. }) = self.embedder_for(published)? else {
-            return Ok(Cow::Borrowed(query));
+            return Ok(as_it_is(None));
         };
         let answer = embedder.embed_query(text).and_then(|vector| {
             let sound = vector.len() == embedder.dimensions() && UnitVector::new("vector", &vector).is_ok();
@@ -70,11 +85,14 @@ impl Inner {
             if sound { Ok(vector) } else { Err(Error::Embedding { embedder: embedder.id().to_owned(), why }) }
         });
         match answer {
-            Ok(vector) => Ok(Cow::Owned(Query { vector: Some(vector), ..query.clone() })),
+            Ok(vector) => {
+                let query = Cow::Owned(Query { vector: Some(vector), ..query.clone() });
+                Ok(EmbeddedQuery { query, failed: None })
+            }
             Err(why) if query.mode == Mode::Vector => Err(why),
             Err(why) => {
                 tracing::warn!(%why, "a query is answered by its words alone");
-                Ok(Cow::Borrowed(query))
+                Ok(as_it_is(Some(why.to_string())))
             }
         }
     }
@@ -328,21 +346,23 @@ impl Database {
     /// assert_eq!((done.changed, db.dimensions()?), (1, Some(64)));
     /// let broken = embedder_fn("broken", 2, |_: &[&str]| Ok(Vec::new()))?;
     /// assert!(db.reembed(broken).is_err());
+    /// assert_eq!(db.dimensions()?, Some(64));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// `Embedding` when the embedder fails, with what was done before kept; `Invalid` for an id or a dimension out of
-    /// bounds; `Corrupted`, `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    /// `Embedding` when the embedder fails: at its first text nothing is changed, later what was done before is kept. `Invalid` for
+    /// an id or a dimension out of bounds; `Corrupted`, `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn reembed(&self, embedder: impl Embedder + 'static) -> Result<Reembedded> {
         self.inner.check_open()?;
         let embedder: Arc<dyn Embedder> = Arc::new(embedder);
         check(&*embedder)?;
-        let _one = self.inner.upkeep.lock();
-        if self.embedding_space()?.is_none_or(|space| space.name != embedder.id()) {
-            self.open_space_of(&*embedder)?;
-        }
         let attached = AttachedEmbedder::new(embedder, false);
+        let _one = self.inner.upkeep.lock();
+        if self.embedding_space()?.is_none_or(|space| space.name != *attached.name) {
+            attached.vectors(std::iter::once(PROBE))?;
+            self.open_space_of(&*attached.embedder)?;
+        }
         *self.inner.embedder.write() = Some(attached.clone());
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let options = MaintainOptions::live();

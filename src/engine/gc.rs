@@ -20,7 +20,9 @@ use crate::policy::Policy;
 use crate::recall::Reader;
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows};
-use crate::summary::{Accepted, Expected, InputPack, SummaryDocument, TimeSpan, accept, canonical_json};
+use crate::summary::{
+    Accepted, Expected, Fault, InputPack, SummaryDocument, TimeSpan, accept, canonical_json,
+};
 
 /// Tokens of the sources of a plan, unless the call names another number.
 const LIMIT_TOKENS: u64 = 60_000;
@@ -254,8 +256,8 @@ impl Namespace {
             Ok(accepted) => accepted,
             Err(faults) => {
                 let pointers = faults.iter().map(|fault| fault.pointer.clone()).collect();
-                let first = faults.first().map(|fault| fault.what.clone()).unwrap_or_default();
-                return Err(self.refused(plan, asked.number, Refusal::InvalidSummary, first, pointers)?);
+                let why = Fault::first_of(&faults);
+                return Err(self.refused(plan, asked.number, Refusal::InvalidSummary, why, pointers)?);
             }
         };
         let mut drafts = [prepare(draft_of(&document, &shared))?];

@@ -60,7 +60,7 @@ impl Namespace {
         let scope = reader.scope_of(part)?;
         let questions = asked.into_iter().map(|query| {
             let query = query.k(gc.probe_k as usize).scope(scope.clone());
-            Ok(inner.with_vector(published, &query)?.into_owned())
+            Ok(inner.with_vector(published, &query)?.query.into_owned())
         });
         let questions = questions.collect::<Result<_>>()?;
         let id = MemoryId::from_bytes(inner.ids.next(now));

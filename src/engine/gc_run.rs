@@ -488,7 +488,7 @@ fn foreign(document: &SummaryDocument, expected: &Expected) -> Vec<Fault> {
 fn rehearsed(summarizer: &dyn Summarizer, pack: &InputPack, attempts: u32) -> Result<SummaryDocument> {
     let refused = |refusal: Refusal, faults: Vec<Fault>| Error::Refused {
         code: refusal.as_str(),
-        why: faults.first().map(|fault| fault.what.clone()).unwrap_or_default(),
+        why: Fault::first_of(&faults),
         pointers: faults.into_iter().map(|fault| fault.pointer).collect(),
     };
     let (_, accepted) = answered(summarizer, pack, attempts)?;

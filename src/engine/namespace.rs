@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use crate::engine::database::Database;
+use crate::engine::embed::EmbeddedQuery;
 use crate::engine::reads::Snapshot;
 use crate::error::{Error, Result};
 use crate::hygiene::{Briefed, briefing};
@@ -178,10 +179,11 @@ impl<Of> Namespace<Of> {
         let most = query.deadline.map(Duration::from);
         let over = || most.is_some_and(|most| begun.elapsed() >= most);
         self.read(|published, now| {
-            let query = self.db.inner.with_vector(published, &query)?;
+            let EmbeddedQuery { query, failed } = self.db.inner.with_vector(published, &query)?;
             let deadline = Deadline::new(&over);
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
-            let found = reader.until(&deadline).search(&query, &weights)?;
+            let mut found = reader.until(&deadline).search(&query, &weights)?;
+            found.plan.embedder_failed = failed;
             self.db.inner.note_hits(published, &self.name, &query, &found.hits)?;
             Ok(found)
         })
@@ -207,7 +209,7 @@ impl<Of> Namespace<Of> {
         let (query, name) = (query.into(), name.into());
         let weights = self.db.inner.in_force().policy.recall.clone();
         self.read(|published, now| {
-            let query = self.db.inner.with_vector(published, &query)?;
+            let query = self.db.inner.with_vector(published, &query)?.query;
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
             reader.why(&query, name.as_str(), &weights)
         })

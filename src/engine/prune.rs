@@ -120,7 +120,7 @@ impl<Of> Namespace<Of> {
         let in_force = inner.in_force();
         let reader = Reader::open(published, &self.name, &inner.secret, now)?;
         let of = |query: &Query| {
-            let query = inner.with_vector(published, query)?;
+            let query = inner.with_vector(published, query)?.query;
             let hits = reader.search(&query, &in_force.policy.recall)?.hits;
             Ok(hits.into_iter().map(|hit| hit.id).collect())
         };

@@ -101,6 +101,9 @@ impl Database {
                 })?);
             }
         }
+        if only.is_none() {
+            self.inner.run_alone(|session| session.ledger.mend_drops())?;
+        }
         self.rebuild_texts(only, run)?;
         self.void_declared(only, run)?;
         self.run_pass(Pass::Index, &options, &mut sweep)?;

@@ -33,7 +33,7 @@ use crate::store::control::{DROPPED, TOTAL};
 use crate::store::{Address, IndexId, NsId, Read, Snapshot, Table, Walk};
 
 pub(crate) use place::locate;
-use state::Check;
+use state::{Check, seen};
 
 /// How to check.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,11 +50,10 @@ pub struct CheckOptions {
 /// What is no damage but keeps it from reading on: `Retry`, `Closed`.
 pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<CheckReport> {
     let mut check = Check::new(snapshot, options.deep)?;
-    // What every key is compared with. Damage is left to the walk.
-    check.learn_names()?;
-    check.learn_heads()?;
-    check.learn_graphs()?;
-    check.learn_texts()?;
+    // What every key is compared with. Damage is left to the walk, which meets it again.
+    for learn in [Check::learn_names, Check::learn_heads, Check::learn_graphs, Check::learn_texts] {
+        seen(learn(&mut check))?;
+    }
     // Counters come last: what they must say is counted meanwhile.
     let counted = Table::ALL.iter().filter(|table| **table != Table::Counter);
     for table in counted.chain([&Table::Counter]) {
@@ -66,10 +65,11 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
         check.walked &= walked.is_ok();
         check.note(walked)?;
     }
-    check.finish_meta()?;
-    check.finish_graphs()?;
+    for finish in [Check::finish_meta, Check::finish_graphs, Check::finish_bits] {
+        let finished = finish(&mut check);
+        check.note(finished)?;
+    }
     check.finish_slots();
-    check.finish_bits()?;
     check.finish_texts();
     check.finish_counters();
     locate(snapshot, &mut check.report.findings)?;

@@ -155,7 +155,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Writes the rows that follow from a row, if they are missing. Returns their number.
-    fn complete(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<u64> {
+    pub(super) fn complete(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<u64> {
         match table {
             Table::Partition | Table::PartitionName => self.complete_partition(ns, table, key),
             Table::Term | Table::TermName => self.complete_term(ns, table, key),
@@ -304,7 +304,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Removes a derived row that nothing requires. Returns whether it did.
-    fn prune(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<bool> {
+    pub(super) fn prune(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<bool> {
         let asked = match table {
             Table::Junction => return self.prune_junction(ns, key),
             Table::Term => return self.prune_term(ns, key),

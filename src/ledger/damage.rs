@@ -33,6 +33,8 @@ pub(crate) enum Loss {
     /// Every writer that is known to have written the text, or writers whose rows are not there: the memory is whole otherwise,
     /// and gets them again ([`Ledger::rewrite`]).
     Writers(MemoryId),
+    /// What limbo says of a memory that waits there; the memory is whole otherwise ([`Ledger::rewrite_limbo`]).
+    Limbo(MemoryId),
 }
 
 /// What is lost of the memories of a namespace; without it the namespace has only memories that can be read as a whole.
@@ -47,6 +49,13 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
         })?;
     }
     for id in ids {
+        let vitals = sound(rows.vitals(ns, id))?.flatten();
+        if vitals.is_some_and(|vitals| vitals.times.removed_at.is_some())
+            && sound(rows.content(ns, id))?.flatten().is_some()
+            && sound(rows.limbo(ns, id))?.flatten().is_none()
+        {
+            all.push(Loss::Limbo(id));
+        }
         all.extend(loss(rows, ns, id)?);
     }
     Ok(all)
@@ -55,8 +64,6 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
 fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Loss>> {
     let vitals = sound(rows.vitals(ns, id))?.flatten();
     let has_content = sound(rows.content(ns, id))?.flatten().is_some();
-    let in_limbo = vitals.as_ref().is_some_and(|vitals| vitals.times.removed_at.is_some());
-    let is_in_limbo = sound(rows.limbo(ns, id))?.is_some_and(|row| row.is_some() == in_limbo);
     let (mut lost, mut left) = (Vec::new(), Vec::new());
     for number in rows.holder_numbers(ns, id)? {
         match sound(rows.holder(ns, id, number))?.flatten() {
@@ -65,7 +72,7 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Loss>> {
         }
     }
     let reason = TombstoneReason::Pruned;
-    let Some(vitals) = vitals.filter(|_| has_content && is_in_limbo) else {
+    let Some(vitals) = vitals.filter(|_| has_content) else {
         return Ok(Some(Loss::Gone(Change::Remove { id, reason, replaced_by: None })));
     };
     // A holder whose row is gone has no number any more, so only the count in the vitals tells of it.

@@ -1,13 +1,16 @@
 //! Small rows that can't be read. They are mended from other rows, or given up if no memory is lost with
 //! them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, SupersedeMode, Tombstone, TombstoneReason};
-use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};
+use crate::store::control::DROPPED;
+use crate::store::{
+    AggregateRow, FamilyRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id,
+};
 
 /// Tables whose rows are given up where they can't be read: nothing in them is a part of what a memory says.
 const GIVEN_UP: [Table; 7] = [
@@ -28,26 +31,25 @@ impl Ledger<'_, '_> {
     pub(crate) fn mend(&mut self, context: &Context) -> Result<()> {
         let ns = context.ns;
         self.recount.insert(ns);
-        for key in self.tx.lost(Table::Partition, ns)? {
-            if let Some(keys::Partition { name, .. }) = keys::Partition::parse(&key)
-                && let Some(part) = self.tx.partition(ns, name.0)?
-            {
-                self.tx.put_partition(ns, name.0, part)?;
+        // Names stand in two tables, and what one has lost the other tells.
+        let names = [Table::Partition, Table::PartitionName, Table::Term, Table::TermName];
+        self.drop_lost(ns, &names)?;
+        for table in names {
+            for key in self.keys_of(table, ns)? {
+                self.complete(ns, table, &key)?;
             }
         }
-        for key in self.tx.lost(Table::PartitionName, ns)? {
-            if let Some(keys::PartitionName { part, .. }) = keys::PartitionName::parse(&key)
-                && let Some(name) = self.tx.partition_name(ns, part)?
-            {
-                self.tx.put_partition(ns, &name, part)?;
-            }
-        }
-        self.mend_terms(ns)?;
         for key in self.tx.lost(Table::Run, ns)? {
             self.mend_run(ns, keys::Run::read(Table::Run, &key)?.run)?;
         }
         for key in self.tx.lost(Table::Tombstone, ns)? {
-            self.mend_tombstone(ns, last_id(Table::Tombstone, &key)?)?;
+            let id = last_id(Table::Tombstone, &key)?;
+            let vitals = sound(self.tx.vitals(ns, id))?.flatten();
+            // What stands under a memory that is there tells of no removal.
+            match vitals.is_some_and(|vitals| vitals.times.removed_at.is_none()) {
+                true => drop(truth(self.tx).delete(Table::Tombstone, &key)?),
+                false => self.mend_tombstone(ns, id)?,
+            }
         }
         for id in self.without(Table::Limbo, Table::Tombstone, ns)? {
             self.mend_tombstone(ns, id)?;
@@ -66,11 +68,7 @@ impl Ledger<'_, '_> {
                 truth(self.tx).put_vitals(ns, id, &vitals)?;
             }
         }
-        for table in GIVEN_UP {
-            for key in self.tx.lost(table, ns)? {
-                truth(self.tx).delete(table, &key)?;
-            }
-        }
+        self.drop_lost(ns, &GIVEN_UP)?;
         self.mend_queries(ns)?;
         self.mend_messages(ns)?;
         for table in Table::ALL.iter().filter(|table| table.is_all_key()) {
@@ -108,22 +106,37 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    fn mend_terms(&mut self, ns: NsId) -> Result<()> {
-        for key in self.tx.lost(Table::Term, ns)? {
-            if let Some(keys::Term { sort, name, .. }) = keys::Term::parse(&key)
-                && let Some(term) = self.tx.term(ns, sort, name.0)?
-            {
-                truth(self.tx).put_term(ns, sort, name.0, term)?;
+    /// Mends what tells of dropped namespaces. A row of it that can't be read is given up.
+    pub(crate) fn mend_drops(&mut self) -> Result<()> {
+        self.drop_lost(DROPPED, &[Table::Tombstone])?;
+        for key in self.tx.lost(Table::Journal, DROPPED)? {
+            self.drop_journal_row(DROPPED, keys::Journal::read(Table::Journal, &key)?.seq)?;
+        }
+        for table in [Table::Tombstone, Table::Journal] {
+            for key in self.keys_of(table, DROPPED)? {
+                self.complete(DROPPED, table, &key)?;
             }
         }
-        for key in self.tx.lost(Table::TermName, ns)? {
-            if let Some(keys::TermName { sort, term, .. }) = keys::TermName::parse(&key)
-                && let Some(name) = self.tx.term_name(ns, sort, term)?
-            {
-                truth(self.tx).put_term(ns, sort, &name, term)?;
+        for table in [Table::TombstoneHash, Table::JournalSubject] {
+            for key in self.keys_of(table, DROPPED)? {
+                self.prune(DROPPED, table, &key)?;
             }
         }
         Ok(())
+    }
+
+    /// Removes the rows of tables that can't be read.
+    fn drop_lost(&mut self, ns: NsId, tables: &[Table]) -> Result<()> {
+        for table in tables {
+            for key in self.tx.lost(*table, ns)? {
+                truth(self.tx).delete(*table, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keys_of(&self, table: Table, ns: NsId) -> Result<Vec<Vec<u8>>> {
+        self.tx.each_key(table, &Walk::prefix(&keys::ns(ns)), usize::MAX, |key| Ok(key.to_vec()))
     }
 
     /// Mends a tombstone by the journal and by its hashes.
@@ -175,6 +188,36 @@ impl Ledger<'_, '_> {
         for key in self.tx.lost(Table::Aggregate, ns)? {
             self.mend_aggregate(ns, last_id(Table::Aggregate, &key)?)?;
         }
+        self.mend_gone_aggregates(ns)
+    }
+
+    /// Writes the aggregates again that messages or families name, and whose rows are gone.
+    fn mend_gone_aggregates(&mut self, ns: NsId) -> Result<()> {
+        let mut named: BTreeMap<Id, Vec<MemoryId>> = BTreeMap::new();
+        for id in self.all_ids(Table::Event, ns)? {
+            let event = sound(self.tx.event(ns, id.as_bytes()))?.flatten();
+            named.extend(event.and_then(|event| event.aggregate).map(|aggregate| (aggregate, Vec::new())));
+        }
+        for id in self.all_ids(Table::Family, ns)? {
+            let family = sound(self.tx.family(ns, id.as_bytes()))?.flatten();
+            if let Some(aggregate) = family.and_then(|family| family.aggregate) {
+                named.entry(aggregate).or_default().push(id);
+            }
+        }
+        for (aggregate, families) in named {
+            if self.tx.aggregate(ns, &aggregate)?.is_some() {
+                continue;
+            }
+            self.mend_aggregate(ns, MemoryId::from_bytes(aggregate))?;
+            if self.tx.aggregate(ns, &aggregate)?.is_some() {
+                continue;
+            }
+            for id in families {
+                if let Some(family) = self.tx.family(ns, id.as_bytes())? {
+                    truth(self.tx).put_family(ns, id.as_bytes(), &FamilyRow { aggregate: None, ..family })?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -182,12 +225,8 @@ impl Ledger<'_, '_> {
     /// there again.
     pub(crate) fn recount_families(&mut self, context: &Context) -> Result<()> {
         let ns = context.ns;
-        let mut all = Vec::new();
-        self.tx.walk(Table::Aggregate, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            all.push(*last_id(Table::Aggregate, key)?.as_bytes());
-            Ok(ControlFlow::Continue(()))
-        })?;
-        for id in all {
+        for id in self.all_ids(Table::Aggregate, ns)? {
+            let id = *id.as_bytes();
             let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
             if self.tx.events_of(ns, &id, usize::MAX)?.len() as u64 != old.dup_count {
                 self.count_members(ns, &id, &old)?;

@@ -379,7 +379,8 @@ impl Ledger<'_, '_> {
         self.all_ids(Table::Vitals, ns)
     }
 
-    fn all_ids(&self, table: Table, ns: NsId) -> Result<Vec<MemoryId>> {
+    /// The ids at the end of the keys of a table.
+    pub(super) fn all_ids(&self, table: Table, ns: NsId) -> Result<Vec<MemoryId>> {
         self.tx.each_key(table, &Walk::prefix(&keys::ns(ns)), usize::MAX, |key| last_id(table, key))
     }
 

@@ -1,10 +1,11 @@
-//! Writers that are lost, of memories whose texts are not.
+//! What is lost of memories whose texts are not: their writers, and what limbo says of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Delta, Entity, Evidence, Holder, Link, MemoryId, Op, RuleId};
+use crate::model::{Delta, Entity, Evidence, Holder, Link, MemoryId, Op, RuleId, TombstoneReason};
+use crate::store::control::LimboRow;
 use crate::store::{Junction, JunctionRow, NsId, Rows, Table, Traces, keys, last_id_and_number};
 
 impl Ledger<'_, '_> {
@@ -57,6 +58,30 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_vitals(ns, id, &vitals)?;
         truth(self.tx).put_content(ns, id, &content)?;
         let delta = Delta { field: "holders".to_owned(), before: "damaged".into(), after: count.into() };
+        let why = Why { rule: RuleId::REINDEX, evidence: Evidence::default() };
+        self.journal(context, Op::Update, Some((id, None)), vec![delta], why)
+    }
+
+    /// Gives a memory that waits in limbo its lost row of limbo again. The tombstone says why the memory was removed, and by which
+    /// run. Its vector and what it was made from are lost with the row.
+    pub(crate) fn rewrite_limbo(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        let (mut vitals, _) = self.load(ns, id)?;
+        let Some(removed_at) = vitals.times.removed_at else { return Ok(()) };
+        self.recount.insert(ns);
+        let stone = sound(self.tx.tombstone(ns, id))?.flatten();
+        let replaced_by = stone.as_ref().and_then(|stone| stone.replaced_by);
+        let row = LimboRow {
+            run: stone.as_ref().and_then(|stone| stone.run),
+            reason: stone.map_or(TombstoneReason::Pruned, |stone| stone.reason),
+            replaced_by,
+            replaced: replaced_by.is_some() && vitals.times.superseded_by() == replaced_by,
+            ..LimboRow::default()
+        };
+        truth(self.tx).put_limbo(ns, id, removed_at, &row)?;
+        vitals.version += 1;
+        truth(self.tx).put_vitals(ns, id, &vitals)?;
+        let delta = Delta { field: "limbo".to_owned(), before: "damaged".into(), after: "mended".into() };
         let why = Why { rule: RuleId::REINDEX, evidence: Evidence::default() };
         self.journal(context, Op::Update, Some((id, None)), vec![delta], why)
     }

@@ -9,7 +9,7 @@ use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{
-    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time,
+    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
 };
 use crate::store::{NsId, Rows};
@@ -95,6 +95,19 @@ impl Ledger<'_, '_> {
         let (mut chain, mut at) = (BTreeSet::new(), Some(id));
         while let Some(id) = at.filter(|id| chain.insert(*id)) {
             at = sound(self.tx.vitals(ns, id))?.flatten().and_then(|vitals| vitals.times.superseded_by());
+        }
+        Ok(chain)
+    }
+
+    /// A row that has superseded another, and what takes its place before anything of it is true: they give up a key that
+    /// they got by that.
+    fn superseder_and_to_come(&self, context: &Context, by: MemoryId) -> Result<BTreeSet<MemoryId>> {
+        let times = |id| -> Result<Option<Times>> {
+            Ok(sound(self.tx.vitals(context.ns, id))?.flatten().map(|vitals| vitals.times))
+        };
+        let (mut chain, mut at) = (BTreeSet::from([by]), times(by)?);
+        while let Some(next) = at.and_then(|times| times.superseded_by()) {
+            at = times(next)?.filter(|times| times.valid_from > Some(context.now) && chain.insert(next));
         }
         Ok(chain)
     }
@@ -229,7 +242,9 @@ impl Ledger<'_, '_> {
         // Until an instant ahead the key means this row, through whatever has corrected what comes then.
         let (beyond, superseders) = match to {
             RestoreTo::Write => (Beyond::All, self.chain_from(ns, superseded.by)?),
-            RestoreTo::Live | RestoreTo::Undo => (Beyond::Merges, BTreeSet::from([superseded.by])),
+            RestoreTo::Live | RestoreTo::Undo => {
+                (Beyond::Merges, self.superseder_and_to_come(context, superseded.by)?)
+            }
         };
         let erased = self.give_back(context, superseded.by, id, beyond, &why)?;
         let said = match to {

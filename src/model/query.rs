@@ -544,6 +544,10 @@ pub struct SearchPlan {
     /// What the search ranked by: `hybrid`, `vector` or `text`. A `hybrid` search that had only one of the two says
     /// which.
     pub mode: &'static str,
+    /// Why the embedder gave no vector for the text of a `hybrid` search, which was answered by its words alone; none where it
+    /// did not fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedder_failed: Option<String>,
     /// The number of visible memories whose words could be found; 0 without words.
     pub texts: u64,
     /// How often a word of the query was met in one of them.

@@ -153,7 +153,7 @@ impl Policy {
         Policy::default().overlaid(text, syntax)
     }
 
-    /// This policy with the overrides of a namespace or of a call: a partial document, whose keys replace the values
+    /// This policy with the overrides of a call: a partial document, whose keys replace the values
     /// here. A list or table is replaced as a whole, never merged.
     ///
     /// ```

@@ -1,5 +1,7 @@
 //! The form `json_v1` of a summary: the type, and the strict reader of it.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -71,6 +73,9 @@ pub struct SpamPattern {
     pub estimated: Option<bool>,
 }
 
+/// How many faults of an answer an error names.
+const FAULTS_TOLD: usize = 4;
+
 /// What is wrong with a value of a summary, or was changed in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Fault {
@@ -83,6 +88,21 @@ pub struct Fault {
 impl Fault {
     pub(crate) fn new(pointer: impl Into<String>, what: impl Into<String>) -> Self {
         Fault { pointer: pointer.into(), what: what.into() }
+    }
+
+    /// The first faults of a list, in one line.
+    pub(crate) fn first_of(faults: &[Fault]) -> String {
+        let told: Vec<String> = faults.iter().take(FAULTS_TOLD).map(Fault::to_string).collect();
+        let more = faults.len() - told.len();
+        let more = if more > 0 { format!("; {more} more") } else { String::new() };
+        format!("{}{more}", told.join("; "))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = if self.pointer.is_empty() { "the answer" } else { &self.pointer };
+        write!(out, "{subject} {}", self.what)
     }
 }
 

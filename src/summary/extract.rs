@@ -28,14 +28,15 @@ const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could 
     she so some that that's the their them then there these they this those to too up us very was wasn't we we're we've \
     well were what when where which who why will with would yeah yes you you're you've your about all also am any because \
     don't don didn't doesn't going gonna hey hi hello thanks thank wow much more most only over own same should than";
-/// Words that a sentence of a summary can do without.
-const FILLERS: &str = "a an the and is are was were am be been being have has had do does did it its it's i i'm i've i'd i'll \
-    you your you're you've my me we we're we've our us that that's this there so really just very too also some hey hi oh \
-    wow yeah yes well of in on at with for to as";
+/// Words that a sentence of a summary can do without. What is to come, who it is for and what is wished are not among them.
+const FILLERS: &str = "a an the and is are was were am have has had do does did it its it's i i'm i've you your you're you've my \
+    me we we're we've our us that that's this there so really just very too also some hey hi oh wow yeah yes well of in on at as";
 /// The power that prefers a few sources that are told to many of which a little is.
 const WORTH_POWER: i32 = 3;
 /// Share of the terms of a source by which the source counts as told.
 const SHARE_TOLD: f64 = 0.7;
+/// The share of a budget, 1 in so many, that the lines of sources that are nearly told leave free.
+const LINES_RESERVE: usize = 16;
 /// Sentences of a group for which a round takes one sentence more.
 const SENTENCES_A_ROUND: usize = 200;
 /// Sentences of one source that are taken together at most.
@@ -350,10 +351,10 @@ impl<'a> Group<'a> {
     }
 
     /// What a summary is worth for telling so many terms of a source. Half of what counts is worth an eighth of it, and what
-    /// lies past the share by which a source counts as told is worth nothing.
-    fn worth(&self, source: usize, count: u32) -> f64 {
+    /// lies past `enough`, the share of its terms by which a source counts as told, is worth nothing.
+    fn worth(&self, source: usize, count: u32, enough: f64) -> f64 {
         let (terms, whole) = self.worths.get(source).copied().unwrap_or_default();
-        let share = f64::from(count) / (f64::from(terms.max(1)) * SHARE_TOLD);
+        let share = f64::from(count) / (f64::from(terms.max(1)) * enough);
         whole * share.min(1.0).powi(WORTH_POWER)
     }
 
@@ -417,6 +418,13 @@ impl<'a> Group<'a> {
                 left -= bytes;
                 some.iter().filter_map(|at| self.sentences.get(*at)).for_each(|sentence| told.tell(sentence));
                 chosen.extend(some);
+            }
+            if chosen.len() == before && told.enough < 1.0 {
+                // Sources that are alike are told by one of them but for a name or a figure, which is what each says. These are
+                // many short lines, and what a line costs is only known within so much.
+                told.enough = 1.0;
+                left = left.saturating_sub(budget / LINES_RESERVE);
+                continue;
             }
             if chosen.len() == before {
                 chosen.sort_unstable();
@@ -512,6 +520,8 @@ struct Told<'g, 'a> {
     has_source: Vec<bool>,
     /// Terms that a sentence would add to each source; all 0 between two calls.
     added: Vec<u32>,
+    /// The share of its terms by which a source counts as told.
+    enough: f64,
 }
 
 impl<'g, 'a> Told<'g, 'a> {
@@ -523,6 +533,7 @@ impl<'g, 'a> Told<'g, 'a> {
             counts: vec![0; sources],
             has_source: vec![false; sources],
             added: vec![0; sources],
+            enough: SHARE_TOLD,
         }
     }
 
@@ -546,7 +557,8 @@ impl<'g, 'a> Told<'g, 'a> {
         for source in touched {
             let (added, count) = (self.added.get_mut(source), self.counts.get(source));
             if let (Some(added), Some(count)) = (added, count) {
-                gain += self.group.worth(source, count + *added) - self.group.worth(source, *count);
+                let worth = |count| self.group.worth(source, count, self.enough);
+                gain += worth(count + *added) - worth(*count);
                 *added = 0;
             }
         }

@@ -195,11 +195,7 @@ impl Summarizer for OpenAiSummarizer {
     }
 
     fn repair(&self, pack: &InputPack, answer: &str, faults: &[Fault]) -> Result<Option<String>> {
-        let wrong = faults.iter().map(|fault| match fault.pointer.as_str() {
-            "" => format!("\n- the answer {}", fault.what),
-            pointer => format!("\n- {pointer} {}", fault.what),
-        });
-        let wrong: String = wrong.collect();
+        let wrong: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
         let told = format!(
             "That is no summary of the form that was asked for:{wrong}\nOutput only the corrected JSON."
         );

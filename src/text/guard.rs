@@ -171,7 +171,9 @@ impl Guards {
         let (mut all, mut names) = (Vec::new(), Vec::new());
         for word in words(&text) {
             let lower = word.to_lowercase();
-            if looks_like_name(word) && !self.stopwords.contains(&lower) {
+            // A capital inside a word is that of an identifier: `setTotal`.
+            let is_name = looks_like_name(word) || word.contains(char::is_uppercase);
+            if is_name && !self.stopwords.contains(&lower) {
                 names.push(lower.clone());
             }
             all.push(lower);

@@ -47,6 +47,18 @@ impl Embedder for Counting {
     }
 }
 
+/// A model whose server goes away after so many calls.
+fn leaving(id: &str, dim: usize, calls: usize) -> impl Embedder + 'static {
+    let (left, name) = (AtomicUsize::new(calls), id.to_owned());
+    let embed = move |texts: &[&str]| {
+        if left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
+            return Err(Error::Embedding { embedder: name.clone(), why: "no server".to_owned() });
+        }
+        Ok(texts.iter().map(|text| [vec![1.0, text.len() as f32], vec![0.0; dim - 2]].concat()).collect())
+    };
+    embedder_fn(id, dim, embed).unwrap()
+}
+
 fn keyed(number: usize) -> Draft {
     Draft::new(format!("row {number} says so")).key(format!("k{number}"))
 }
@@ -156,15 +168,9 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
         ns(&db).add(Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
         ns(&db).add(Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
     }
-    let other = |broken: bool| {
-        let embed = move |texts: &[&str]| match broken {
-            true => Err(Error::Embedding { embedder: "other".to_owned(), why: "told to".to_owned() }),
-            false => Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect()),
-        };
-        embedder_fn("other", 2, embed).unwrap()
-    };
-    assert_eq!(db.reembed(other(true)).unwrap_err().kind(), ErrorKind::Embedding);
-    db.use_embedder(other(false)).unwrap();
+    let other = |calls| leaving("other", 2, calls);
+    assert_eq!(db.reembed(other(1)).unwrap_err().kind(), ErrorKind::Embedding);
+    db.use_embedder(other(usize::MAX)).unwrap();
     ns(&db).add(Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
     ns(&db).add(Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
     let with_cosine = |db: &Database| {
@@ -178,9 +184,24 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
     };
     assert_eq!(with_cosine(&db), ["Dan lives in Kortrijk", "Dan lives in Ypres"]);
     clean(&db);
-    let done = db.reembed(other(false)).unwrap();
+    let done = db.reembed(other(usize::MAX)).unwrap();
     assert_eq!((done.changed, done.skipped), (6, 0));
     assert_eq!(with_cosine(&db).len(), 8);
+    clean(&db);
+}
+
+/// A wrong name of a model, or a server that is not there, takes no vector from a search.
+#[test]
+fn an_embedder_that_does_not_answer_leaves_the_vectors_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.use_embedder(HashEmbedder::new()).unwrap();
+    ns(&db).add(Draft::new("Ann lives in Ghent")).unwrap();
+    let before = db.embedding_space().unwrap();
+    assert_eq!(db.reembed(leaving("other", 2, 0)).unwrap_err().kind(), ErrorKind::Embedding);
+    assert_eq!(db.embedding_space().unwrap(), before);
+    let found = ns(&db).search(Query::text("Ann lives in Ghent").mode(Mode::Vector)).unwrap();
+    assert_eq!((found.hits.len(), found.plan.embedder_failed), (1, None));
     clean(&db);
 }
 
@@ -314,10 +335,7 @@ fn an_update_brings_a_vector_of_the_new_space() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder);
     ns(&db).add(Draft::new("Ann lives in Ghent").key("a").vector([0.6, 0.8])).unwrap();
-    let broken = embedder_fn("broken", 3, |_: &[&str]| {
-        Err(Error::Embedding { embedder: "broken".to_owned(), why: "told to".to_owned() })
-    });
-    db.reembed(broken.unwrap()).unwrap_err();
+    db.reembed(leaving("broken", 3, 1)).unwrap_err();
     ns(&db).update("a", Patch { vector: Some(vec![0.0, 1.0, 0.0]), ..Patch::default() }).unwrap();
     assert_eq!(ns(&db).search(Query::vector([0.0, 1.0, 0.0])).unwrap().hits.len(), 1);
     clean(&db);
@@ -332,7 +350,9 @@ fn an_embedder_that_fails_costs_no_memory() {
     counting.broken.store(1, Ordering::SeqCst);
     ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
     assert_eq!(db.stats().unwrap().pending, 1);
-    assert_eq!(ns(&db).search(Query::text("Ghent")).unwrap().hits.len(), 1, "by its words");
+    let found = ns(&db).search(Query::text("Ghent")).unwrap();
+    assert_eq!((found.hits.len(), found.plan.mode), (1, "text"), "by its words");
+    assert!(found.plan.embedder_failed.unwrap().contains("told to"), "and says so");
     let asked = Query::text("Ghent").mode(Mode::Vector);
     assert_eq!(ns(&db).search(&asked).unwrap_err().kind(), ErrorKind::Embedding);
     assert_eq!(

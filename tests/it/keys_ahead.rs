@@ -506,6 +506,16 @@ fn life_7_a_text_to_come_after_restore_and_undo() {
     assert!(world.row(bruges).keys.is_empty());
     world.check();
 
+    // So it does if something else takes the place of what comes then.
+    let (world, ghent, bruges, at) = moving();
+    let rome = text("Ann lives in Rome");
+    let rome = world.ns.replace([bruges], rome, SupersedeMode::Replaced, None).unwrap().id;
+    assert!(world.ns.restore("home").unwrap().keys_taken.is_empty());
+    world.set(at.as_millis());
+    assert_eq!((world.row("home").id, world.live()), (ghent, vec![ghent, rome]));
+    assert!(world.row(rome).keys.is_empty());
+    world.check();
+
     let (world, ghent, bruges, at) = moving();
     let run = world.start_import();
     world.import(run, vec![text("Ann lives in Rome").key("home")]);

@@ -35,5 +35,6 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -
         ]
     });
     output.list(&["seq", "when", "what", "id", "fields"], rows.collect(), "Nothing has changed")?;
-    output.line(&format!("more: --since {}", page.next))
+    let when = if page.changes.len() < options.limit { "later" } else { "more" };
+    output.line(&format!("{when}: --since {}", page.next))
 }

@@ -236,7 +236,11 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
     }
     let left = report.aborted + report.refused;
     if left > 0 {
-        told.push_str(&format!("; {} left as they were", of(left, "group was", "groups were")));
+        let left = match left {
+            1 => "1 group was left as it was".to_owned(),
+            left => format!("{left} groups were left as they were"),
+        };
+        told.push_str(&format!("; {left}"));
         if let Some(first) = report.failures.first() {
             told.push_str(&format!(" ({first})"));
         }

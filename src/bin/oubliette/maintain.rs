@@ -116,7 +116,8 @@ fn tell_check(report: &CheckReport, output: Output<'_>) -> Done {
     });
     output.table(&["finding", "table", "where", "what"], rows)?;
     output.remark(
-        "`reindex` makes again what follows from other rows, and `reembed` the vectors that are lost; a backup has the rest",
+        "`reindex` makes again what follows from other rows, and `reembed` the vectors that are lost; a new `backup` is a whole file \
+         of all that can be read",
     );
     Ok(())
 }
@@ -203,9 +204,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         true => database.namespaces()?,
         false => vec![place.namespace()?],
     };
-    if let Some(named) = place.named_namespace()?
-        && !database.namespaces()?.contains(&named)
-    {
+    let known = database.namespaces()?;
+    let unknown = place.named_namespace()?.filter(|named| !known.contains(named));
+    if let Some(named) = &unknown {
         output.remark(&format!("there is no namespace {named}; `namespace list` shows those that there are"));
     }
     let export = Export { namespaces, all_states: options.all_states };
@@ -225,6 +226,12 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     }
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
+    if let Some(named) = unknown.filter(|_| target.takes_a_place()) {
+        let what = format!("export to {}", place.caller().shown(&options.file).display());
+        let why =
+            format!("there is no namespace {named}, and an empty export would take the place of a file");
+        return Err(Error::Conflict { what, why }.into());
+    }
     let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
     if takes_a_place && !report.is_whole() {
@@ -233,6 +240,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     vectors.map(Target::finish).transpose()?;
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
+    tell_export(&report, place.caller().shown(&options.file), (bytes, replaced), output)?;
+    tell_partial(&report, output)
+}
+
+/// What was written to a file: how many bytes it has, and whether one was there before.
+fn tell_export(
+    report: &ExportReport,
+    file: &Path,
+    (bytes, replaced): (Option<u64>, bool),
+    output: Output<'_>,
+) -> Done {
     let mut document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
             + report.contexts + report.goals,
@@ -247,7 +265,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         "bytes": bytes,
         "replaced": replaced,
     });
-    if let (Value::Object(members), Value::Object(more)) = (&mut document, left_out(&report)) {
+    if let (Value::Object(members), Value::Object(more)) = (&mut document, left_out(report)) {
         members.extend(more);
     }
     output.done(&document, |_| {
@@ -264,9 +282,8 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         }
         let size = told::size(bytes.unwrap_or_default());
         let instead = if replaced { ", in place of the file that was there" } else { "" };
-        format!("Wrote {wrote} to {} ({size}){instead}", place.caller().shown(&options.file).display())
-    })?;
-    tell_partial(&report, output)
+        format!("Wrote {wrote} to {} ({size}){instead}", file.display())
+    })
 }
 
 /// An export that misses something never takes the place of one that may have it.
@@ -317,16 +334,25 @@ fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
 
 /// What a copy of the file misses, and why. A copy that is not whole has what is damaged as it stood.
 pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
-    let mut lost: BTreeSet<_> = report.lost.iter().copied().collect();
-    let (gone, mended): (Vec<_>, Vec<_>) =
-        report.damaged.iter().partition(|row| row.id.is_some_and(|id| lost.remove(&id)));
-    let told =
-        |rows: Vec<&Finding>| rows.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect();
+    let lost: BTreeSet<_> = report.lost.iter().copied().collect();
+    let (gone, mended): (Vec<&Finding>, Vec<&Finding>) =
+        report.damaged.iter().partition(|row| row.id.is_some_and(|id| lost.contains(&id)));
+    let told = |rows: &[&Finding]| {
+        rows.iter().map(|row| format!("{}: {}", row.place(), row.what)).collect::<Vec<_>>()
+    };
+    // No finding may name what is lost: the rows that would are not there.
+    let named: BTreeSet<_> = gone.iter().filter_map(|row| row.id).collect();
+    let gone: Vec<_> =
+        told(&gone).into_iter().chain(lost.difference(&named).map(ToString::to_string)).collect();
+    if !lost.is_empty() && !output.json {
+        output
+            .aside(&format!("the copy does not have {}", told::of(lost.len() as u64, "memory", "memories")));
+    }
     if !report.whole && !output.json {
         output.aside("the copy is not whole, and has what is damaged as it stood: `check` tells what");
     }
-    let gone = tell_damaged(LEFT_OUT, told(gone), output);
-    let mended = tell_damaged("damaged", told(mended), output);
+    let gone = tell_damaged(LEFT_OUT, gone, output);
+    let mended = tell_damaged("damaged", told(&mended), output);
     if report.more > 0 && !output.json {
         output.aside(&format!("damaged: {} more that nothing names", report.more));
     }

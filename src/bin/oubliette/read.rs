@@ -55,15 +55,18 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
     raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id)))
 }
 
-/// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id.
-fn called(team: &Namespace, id: &str) -> String {
+/// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id, and why it went.
+pub(crate) fn called(team: &Namespace, id: &str) -> String {
     match team.look_up(id, false) {
         Ok(Got::Memory(memory)) => {
             let text = short(&memory.row_text, CALLED_CHARS);
             let key = memory.keys.first().map(|key| format!(" ({key})")).unwrap_or_default();
             format!("“{text}”{key}")
         }
-        Ok(Got::Tombstone(_)) | Err(_) => id.to_owned(),
+        Ok(Got::Tombstone(stone)) => {
+            format!("what is gone by now ({id}: {})", story::words(stone.reason.as_str()))
+        }
+        Err(_) => id.to_owned(),
     }
 }
 

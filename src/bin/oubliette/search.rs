@@ -74,14 +74,10 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let rows = rows(&team, &hits, options.around)?;
-    remark_of_past(&found.plan, output);
     if hits.first().is_some_and(|best| !best.is_relevant()) {
         output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
     }
-    if found.plan.damaged > 0 {
-        let left = told::of(found.plan.damaged, "memory", "memories");
-        output.remark(&format!("{left} could not be read and may be missing: `check` tells what is damaged"));
-    }
+    remark(&found.plan, output);
     let known = database.namespaces()?;
     let none = match known.contains(team.name()) {
         true => nothing(options, cut, found.plan.partial),
@@ -103,8 +99,15 @@ fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output<'_>
     }))
 }
 
-/// Says where hits of the past may be missing.
-fn remark_of_past(plan: &SearchPlan, output: Output<'_>) {
+/// Says why hits may be missing.
+fn remark(plan: &SearchPlan, output: Output<'_>) {
+    if let Some(why) = &plan.embedder_failed {
+        output.remark(&format!("By words alone: {why}"));
+    }
+    if plan.damaged > 0 {
+        let left = told::of(plan.damaged, "memory", "memories");
+        output.remark(&format!("{left} could not be read and may be missing: `check` tells what is damaged"));
+    }
     if plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }

@@ -364,7 +364,7 @@ pub(crate) fn happened(op: &str) -> String {
         "merge" => "united with duplicates",
         "retire" => "put into limbo",
         "ignore" => "not stored",
-        "event" => "repeated by a message",
+        "event" => "written as a message",
         "withdraw" => "taken back with an import",
         other => return words(other),
     }
@@ -386,7 +386,7 @@ fn named(of: Subject<'_>, list: &str) -> Option<String> {
 }
 
 /// A name of the contract as words.
-fn words(name: &str) -> String {
+pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 

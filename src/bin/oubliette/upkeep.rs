@@ -421,7 +421,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -
 /// `reembed`.
 pub(crate) fn reembed(name: &str, place: &Place, output: Output<'_>) -> Done {
     let model = embedder::named(name, place.caller())?
-        .ok_or_else(|| Error::invalid("embedder", "must be one", name))?;
+        .ok_or_else(|| Error::invalid("embedder", "must name a model, such as static-mini or hash", name))?;
     let database = place.open(Access::Rebuild)?;
     let progress = Progress::new(output, None);
     let done = progress.during(|| None, || database.reembed(model))?;
@@ -434,6 +434,11 @@ pub(crate) fn reembed(name: &str, place: &Place, output: Output<'_>) -> Done {
         "changed": done.changed, "filled": done.filled, "skipped": done.skipped,
     });
     output.done(&document, |_| {
-        format!("{} changed, {} filled, {} skipped with {name}", done.changed, done.filled, done.skipped)
+        let embedded = told::of(done.changed + done.filled, "memory has", "memories have");
+        let skipped = match done.skipped {
+            0 => String::new(),
+            skipped => format!("; {} could not be embedded", told::of(skipped, "memory", "memories")),
+        };
+        format!("{embedded} a new vector of {name}{skipped}")
     })
 }

@@ -10,7 +10,7 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
-use oubliette::memory::{Expiry, SupersedeMode};
+use oubliette::memory::{Expiry, Got, SupersedeMode};
 use oubliette::{
     Database, Decision, Draft, Error, ErrorKind, MemoryId, Namespace, NamespaceName, Outcome, Patch, Result,
     Time, WriteOptions,
@@ -27,6 +27,7 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
+use crate::read::called;
 use crate::{story, told};
 
 /// After how many lines an import looks whether somebody still waits for it.
@@ -100,7 +101,7 @@ fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Resul
         let over = past(memory.valid_to)
             .map(|end| format!("it was true until {end}: only a search with --valid-at or --as-of finds it"));
         members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
-    } else if members.get("decision").is_some_and(|decision| decision == "stored") {
+    } else if members.get("decision").is_some_and(|decision| decision == "stored" || decision == "updated") {
         members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
     }
     Ok(answer)
@@ -379,12 +380,14 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     let team = database.namespace(&namespace)?;
     let names: Vec<&String> = options.names.iter().collect::<BTreeSet<_>>().into_iter().collect();
     let (mut answers, mut touched, mut missing, mut refused) = (Vec::new(), 0, 0, 0);
-    let mut first = None;
+    let (mut gone, mut first) = (0, None);
     for (name, answer) in names.iter().zip(team.touch(names.iter().copied(), expiry)?) {
         answers.push(match answer {
             Ok(outcome) => {
                 touched += 1;
-                let end = team.get(outcome.id)?.and_then(|memory| memory.expires_at);
+                let memory = team.get(outcome.id)?;
+                gone += u64::from(memory.is_none());
+                let end = memory.and_then(|memory| memory.expires_at);
                 json!({ "name": name, "id": outcome.id, "expires_at": end })
             }
             Err(why) => {
@@ -403,7 +406,16 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     }
     let (missing, refused): (u64, u64) = (missing, refused);
     let document = json!({ "touched": touched, "missing": missing, "refused": refused, "answers": answers });
-    output.done(&document, |_| format!("Touched {} in {namespace}", told::of(touched, "memory", "memories")))
+    output.done(&document, |_| {
+        let over = match gone {
+            0 => String::new(),
+            gone => format!(
+                "; the life of {} ended at once, and what they said is gone",
+                told::of(gone, "memory", "memories")
+            ),
+        };
+        format!("Touched {} in {namespace}{over}", told::of(touched, "memory", "memories"))
+    })
 }
 
 /// The error, which names an argument of the library, by the option that was typed.
@@ -453,7 +465,18 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
 pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let report = database.namespace(&namespace)?.restore(name)?;
+    let team = database.namespace(&namespace)?;
+    let by = team.look_up(name, false).ok().and_then(|got| match got {
+        Got::Memory(memory) => memory.superseded_by(),
+        Got::Tombstone(_) => None,
+    });
+    let report = team.restore(name)?;
+    // What took its place stays, if it has a writer of its own: then both are true.
+    let beside =
+        by.map(|by| team.get(by)).transpose()?.flatten().filter(|memory| memory.superseded_by().is_none());
+    let beside = beside.map_or_else(String::new, |memory| {
+        format!("; {} stays beside it", called(&team, &memory.id.to_string()))
+    });
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
@@ -463,7 +486,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
         match answer.get("state").map(output::plain) {
-            Some(state) => format!("{} is {state} again{taken}", told::name(answer)),
+            Some(state) => format!("{} is {state} again{taken}{beside}", told::name(answer)),
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }
     })

@@ -133,7 +133,18 @@ fn a_copy_of_a_store_that_misses_rows_is_whole() {
     let copy = store.file.with_extension("missing");
     std::fs::copy(&store.file, &copy).unwrap();
     let mut failures = Vec::new();
-    for table in ["vitals", "memory", "holder", "limbo", "tombstone", "journal", "event", "vector"] {
+    for table in [
+        "vitals",
+        "memory",
+        "holder",
+        "limbo",
+        "tombstone",
+        "journal",
+        "event",
+        "family",
+        "aggregate",
+        "vector",
+    ] {
         let rows = &tables(&copy)[table];
         let folder = tempfile::tempdir().unwrap();
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
@@ -160,4 +171,43 @@ fn a_copy_of_a_store_that_misses_rows_is_whole() {
         db.close().unwrap();
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A page of one table that stands in another: what its keys name is whole, and does not go with it.
+#[test]
+fn rows_that_stand_in_another_table_take_nothing_along() {
+    let store = store();
+    let all = tables(&store.file);
+    let mut failures = Vec::new();
+    let froms = ["memory", "vitals", "journal", "event"];
+    // A row under any name is that of a namespace, which is then lost and stays.
+    let tos = all.keys().filter(|to| !["namespace", "file"].contains(&to.as_str()));
+    let mut pairs: Vec<(&str, &str)> =
+        tos.zip(froms.iter().cycle()).map(|(to, from)| (to.as_str(), *from)).collect();
+    pairs.extend([("limbo", "memory"), ("limbo", "vitals"), ("tombstone", "vitals"), ("partition", "event")]);
+    for (to, from) in pairs.into_iter().filter(|(to, from)| to != from) {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        std::fs::copy(&store.file, &path).unwrap();
+        let there: BTreeSet<&Vec<u8>> = all[to].iter().map(|(key, _)| key).collect();
+        let strays = all[from].iter().filter(|(key, _)| !there.contains(key)).skip(20).take(7);
+        change(&path, to, |rows| {
+            strays.for_each(|(key, value)| drop(rows.insert(key.as_slice(), value.as_slice()).unwrap()));
+        });
+        let (db, _) = open(&path, store.now);
+        match db.backup(&copy) {
+            Ok(report) if report.whole && report.lost.is_empty() => {
+                let (copy, _) = open(&copy, store.now);
+                let wrong = wrong_with(&copy, &store, &BTreeSet::new());
+                failures.extend(wrong.into_iter().map(|what| format!("{from} in {to}: {what}")));
+                copy.close().unwrap();
+            }
+            Ok(report) => {
+                failures.push(format!("{from} in {to}: whole {}, lost {:?}", report.whole, report.lost))
+            }
+            Err(error) => failures.push(format!("{from} in {to}: {error}")),
+        }
+        db.close().unwrap();
+    }
+    assert!(failures.is_empty(), "{}: {}", failures.len(), failures.join("\n"));
 }
