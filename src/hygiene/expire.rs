@@ -270,7 +270,7 @@ fn move_end(
 ) -> Result<bool> {
     let Some(end) = removing.moved_end(context.ns, id, vitals) else { return Ok(false) };
     let Some(access) = sound(ledger.tx.access(context.ns, id))? else { return Ok(false) };
-    let rows = vec![Folded { id, access, expires_at: Some(end), confidence: None }];
+    let rows = vec![Folded { id, before: vitals.clone(), access, expires_at: Some(end), confidence: None }];
     ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Fold), Change::Fold { rows }))?;
     Ok(true)
 }

@@ -177,7 +177,7 @@ pub(crate) fn fold(
         for ((_, id), noted) in noted {
             let Some(vitals) = sound(ledger.tx.vitals(context.ns, *id))?.flatten() else { continue };
             let Some(access) = sound(ledger.tx.access(context.ns, *id))? else { continue };
-            rows.push(folded(*id, &vitals, access, noted, policy));
+            rows.push(folded(*id, vitals, access, noted, policy));
         }
     }
     let count = rows.len() as u64;
@@ -189,21 +189,21 @@ pub(crate) fn fold(
 }
 
 /// The row after its accesses. A row that was superseded or removed since its accesses is counted, and gains nothing else.
-fn folded(id: MemoryId, vitals: &Vitals, mut access: Access, noted: &Noted, policy: &Policy) -> Folded {
+fn folded(id: MemoryId, before: Vitals, mut access: Access, noted: &Noted, policy: &Policy) -> Folded {
     noted.count_in(&mut access);
     let (mut expires_at, mut confidence) = (None, None);
-    if vitals.times.superseded.is_none() && vitals.times.removed_at.is_none() {
+    if before.times.superseded.is_none() && before.times.removed_at.is_none() {
         if noted.protects(access.retrieval_count, policy) {
             let until = noted.last.plus(policy.protect.period);
             access.protected_until = access.protected_until.max(Some(until));
         }
-        expires_at = slid(vitals, noted, policy);
-        confidence = grown(vitals.confidence, access.confidence_grown_at, noted.last, policy);
+        expires_at = slid(&before, noted, policy);
+        confidence = grown(before.confidence, access.confidence_grown_at, noted.last, policy);
         if confidence.is_some() {
             access.confidence_grown_at = Some(noted.last);
         }
     }
-    Folded { id, access, expires_at, confidence }
+    Folded { id, before, access, expires_at, confidence }
 }
 
 /// The end of a memory after its accesses; none where they do not move it. A search finds no expired row. So an access came

@@ -101,7 +101,7 @@ impl NamespaceWriter<'_, '_, '_> {
         access.include(at, self.policy.access.tau_days);
         let slid = life.slid(at, tier_ttl(vitals.tier, &self.policy.ttl)).end.filter(|_| in_time);
         let expires_at = slid.filter(|end| life.end != Some(*end));
-        Ok(Some(Folded { id, access, expires_at, confidence: None }))
+        Ok(Some(Folded { id, before: vitals, access, expires_at, confidence: None }))
     }
 
     /// Puts a context of an export back, whose memories have counted it already.

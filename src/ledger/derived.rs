@@ -174,6 +174,11 @@ pub(crate) fn index_rows(
     rows
 }
 
+/// Whether index rows differ before and after a change of the use, the confidence or the end of a memory that is counted as before.
+pub(crate) fn moves_rows(before: &Vitals, after: &Vitals) -> bool {
+    before.times != after.times || by_use(before) != by_use(after)
+}
+
 /// The row by which demotion or promotion finds a memory, if it may.
 fn by_use(vitals: &Vitals) -> Option<IndexRow> {
     // Automatic actors leave a protected memory alone.

@@ -1,6 +1,6 @@
 //! Accesses of memories, counted together.
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Access, Counted, Delta, MemoryId, Op, Time, Vitals};
@@ -11,6 +11,8 @@ use crate::store::Rows;
 pub(crate) struct Folded {
     /// The memory.
     pub(crate) id: MemoryId,
+    /// Its hot part as it is stored.
+    pub(crate) before: Vitals,
     /// The new statistics.
     pub(crate) access: Access,
     /// The new end of life; none if it does not change.
@@ -65,15 +67,13 @@ impl Ledger<'_, '_> {
     /// these memories has to read it again.
     pub(super) fn fold(&mut self, context: &Context, rows: Vec<Folded>, why: Why) -> Result<Applied> {
         let ns = context.ns;
-        for Folded { id, access, expires_at, confidence } in &rows {
-            if let Some(before) = sound(self.tx.vitals(ns, *id))?.flatten() {
-                let mut vitals = before.clone();
-                vitals.place.usage = access.usage(vitals.tier);
-                vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
-                vitals.confidence = confidence.or(vitals.confidence);
-                if vitals != before {
-                    self.fold_in(context, *id, &before, vitals)?;
-                }
+        for Folded { id, before, access, expires_at, confidence } in &rows {
+            let mut vitals = before.clone();
+            vitals.place.usage = access.usage(vitals.tier);
+            vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
+            vitals.confidence = confidence.or(vitals.confidence);
+            if vitals != *before {
+                self.fold_in(context, *id, before, vitals)?;
             }
             truth(self.tx).put_access(ns, *id, access)?;
         }

@@ -41,13 +41,14 @@ impl Ledger<'_, '_> {
     /// Removes rows of the journal for their age, and says from where on it is whole. Returns their number.
     pub(crate) fn end_journal(&mut self, ns: NsId, seqs: &[u64]) -> Result<u64> {
         let Some(last) = seqs.iter().max() else { return Ok(0) };
+        let mut rows = Vec::with_capacity(seqs.len());
         for &seq in seqs {
             match sound(self.tx.journal_row(ns, seq))? {
-                Some(Some(row)) => truth(self.tx).delete_journal(ns, &row)?,
-                Some(None) => {}
+                Some(row) => rows.extend(row),
                 None => self.drop_journal_row(ns, seq)?,
             }
         }
+        truth(self.tx).delete_journal(ns, &rows)?;
         let from = self.tx.journal_from(ns)?.max(last.saturating_add(1));
         self.tx.put_journal_head(ns, &JournalHeadRow { from })?;
         Ok(seqs.len() as u64)

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::index::{Edit, Written, rebuild, slots, without_vector};
-use crate::ledger::derived::{IndexRow, counted_in, index_rows, likeness_of};
+use crate::ledger::derived::{IndexRow, counted_in, index_rows, likeness_of, moves_rows};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Content, Counted, Evidence, MemoryId, Op, PINNED_TAG, RuleId, Vitals};
 use crate::store::control::CounterSort as Sort;
@@ -141,12 +141,14 @@ impl Ledger<'_, '_> {
                 self.tx.refresh_doc(Self::text_of(ns, vitals), doc, vitals)?;
             }
         }
-        let (old, new) = (index_rows(before, None, &[]), index_rows(vitals, None, &[]));
-        for row in old.difference(&new) {
-            self.take_index_row(ns, id, row)?;
-        }
-        for row in new.difference(&old) {
-            self.put_index_row(ns, id, row)?;
+        if moves_rows(before, vitals) {
+            let (old, new) = (index_rows(before, None, &[]), index_rows(vitals, None, &[]));
+            for row in old.difference(&new) {
+                self.take_index_row(ns, id, row)?;
+            }
+            for row in new.difference(&old) {
+                self.put_index_row(ns, id, row)?;
+            }
         }
         truth(self.tx).put_vitals(ns, id, vitals)
     }

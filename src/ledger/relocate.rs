@@ -247,6 +247,7 @@ impl Ledger<'_, '_> {
         let mut next = 0;
         loop {
             let page = self.journal_page(from, &mut next)?;
+            let (mut coming, mut away) = (BTreeMap::<NsId, Vec<&JournalRow>>::new(), Vec::new());
             for row in page.iter().filter_map(|(_, row)| row.as_ref()) {
                 // A merge stands in the history of each of its members.
                 let targets: BTreeSet<NsId> =
@@ -254,25 +255,30 @@ impl Ledger<'_, '_> {
                 if targets.is_empty() {
                     continue;
                 }
-                for to in targets {
-                    self.bring_journal(to, row)?;
-                    // Most rows tell of one memory, which has come.
-                    if row.found_by().nth(1).is_some() {
-                        self.redact_in(to, row)?;
-                    }
-                    if let Some(run) = row.run {
-                        self.bring_run(from, to, run)?;
-                    }
-                }
+                targets.into_iter().for_each(|to| coming.entry(to).or_default().push(row));
                 let mut is_of_others = false;
                 for (other, _) in row.found_by().filter(|(other, _)| !places.contains_key(other)) {
                     is_of_others |= self.tx.has_row(from, *other)?;
                 }
                 if !is_of_others {
-                    truth(self.tx).delete_journal(from, row)?;
-                    self.count_moved(from, row, 1)?;
+                    away.push(row);
                 }
             }
+            // Rows of one namespace lie side by side.
+            for (to, row) in coming.iter().flat_map(|(to, rows)| rows.iter().map(|row| (*to, *row))) {
+                self.bring_journal(to, row)?;
+                // Most rows tell of one memory, which has come.
+                if row.found_by().nth(1).is_some() {
+                    self.redact_in(to, row)?;
+                }
+                if let Some(run) = row.run {
+                    self.bring_run(from, to, run)?;
+                }
+            }
+            for row in &away {
+                self.count_moved(from, row, 1)?;
+            }
+            truth(self.tx).delete_journal(from, away)?;
             if page.len() < JOURNAL_PAGE {
                 return Ok(());
             }

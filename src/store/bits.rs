@@ -9,9 +9,10 @@ use crate::record::{At, BitRow};
 use crate::store::control::BitsHead;
 use crate::store::keys;
 use crate::store::part::IndexId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Walk, WriteTx};
+use crate::store::tx::WriteTx;
 
 /// What a walk over rows of one-bit codes calls, with the number of the row; none for a damaged row.
 type VisitBits<'f> = &'f mut dyn FnMut(u32, Option<BitRow>) -> Result<ControlFlow<()>>;

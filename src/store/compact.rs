@@ -26,9 +26,10 @@ use crate::error::{Error, Result};
 use crate::store::draft::{clear_claim, clear_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, start};
 use crate::store::open::Store;
+use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Snapshot, Walk, fenced};
+use crate::store::tx::Snapshot;
 
 pub(crate) use copy::Damaged;
 use copy::{Copy, torn};

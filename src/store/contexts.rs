@@ -9,10 +9,10 @@ use crate::model::{MemoryId, Time};
 use crate::store::control::ContextRow;
 use crate::store::keys::{self, Key};
 use crate::store::part::NsId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::truth::Truth;
-use crate::store::tx::Walk;
 
 /// A context by its instant and its name.
 pub(crate) type ContextPlace = (Time, String);

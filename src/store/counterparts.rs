@@ -7,8 +7,9 @@ use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::keys;
 use crate::store::part::IndexId;
+use crate::store::raw::Walk;
 use crate::store::tables::{Table, meta_of};
-use crate::store::tx::{Read, Walk};
+use crate::store::tx::Read;
 
 /// The number at the end of the key under which `name` stands in a table of names.
 pub(super) fn number_named(

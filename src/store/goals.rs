@@ -7,10 +7,10 @@ use crate::model::{Goal, GoalId, MemoryId, Time, check_goal};
 use crate::store::control::{GoalEpochRow, GoalRow};
 use crate::store::keys;
 use crate::store::part::NsId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::{Table, meta_of};
 use crate::store::truth::Truth;
-use crate::store::tx::Walk;
 
 impl GoalRow {
     /// Whether the goal has a vector of a space.

@@ -9,7 +9,7 @@ use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTrans
 use crate::error::{Error, Result};
 use crate::store::disk::{Disk, FileId, Medium, OpenFile};
 use crate::store::draft::is_claim;
-use crate::store::tx::fenced;
+use crate::store::raw::fenced;
 
 /// First bytes of a redb file.
 const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";

@@ -16,10 +16,11 @@ use crate::record;
 use crate::store::control::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::store::keys::{self, Key};
 use crate::store::part::{NsId, PartId};
+use crate::store::raw::Walk;
 use crate::store::rows::{Rows, last_id};
 use crate::store::tables::{Table, meta_of};
 use crate::store::truth::Truth;
-use crate::store::tx::{Read, Walk};
+use crate::store::tx::Read;
 
 /// The rows by which a row is found.
 type Places = BTreeSet<(Table, Key)>;

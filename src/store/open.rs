@@ -16,10 +16,11 @@ use crate::store::draft::{
     clear_claim, clear_drafts, draft_path, drafts_for, is_claim, is_overtaken, publish,
 };
 use crate::store::handle::{FILE, Handle, Options, closing, let_go, open_handle, start};
+use crate::store::raw::fenced;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::transact::transact;
-use crate::store::tx::{Snapshot, fenced};
+use crate::store::tx::Snapshot;
 
 /// The open file.
 pub(crate) struct Store {

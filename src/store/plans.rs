@@ -7,9 +7,10 @@ use crate::model::{MemoryId, PlanState, RunId, Time};
 use crate::store::keys;
 use crate::store::part::NsId;
 use crate::store::planned::{GroupRow, PlanRow};
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::{Table, bad_key};
-use crate::store::tx::{Walk, WriteTx};
+use crate::store::tx::WriteTx;
 
 /// Typed reads of plans.
 pub(crate) trait PlanRows: Rows {

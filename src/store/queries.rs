@@ -11,10 +11,10 @@ use crate::model::MemoryId;
 use crate::store::control::QueryRow;
 use crate::store::keys::{self, Key};
 use crate::store::part::{NsId, PartId};
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::truth::Truth;
-use crate::store::tx::Walk;
 
 /// A query of a namespace: the partition whose ring it is in, and its number there.
 pub(crate) type QueryPlace = (PartId, u64);

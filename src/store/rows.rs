@@ -18,8 +18,9 @@ use crate::store::control::{
 use crate::store::counterparts;
 use crate::store::keys;
 use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
+use crate::store::raw::Walk;
 use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
-use crate::store::tx::{Read, Walk};
+use crate::store::tx::Read;
 
 /// One junction row: what the memory is joined to, and in which role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

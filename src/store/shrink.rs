@@ -15,9 +15,9 @@ use crate::store::Durability;
 use crate::store::control::SizeRow;
 use crate::store::handle::{FILE, Handle, closing, open_handle};
 use crate::store::open::Store;
+use crate::store::raw::fenced;
 use crate::store::rows::Rows;
 use crate::store::transact::transact;
-use crate::store::tx::fenced;
 
 /// Bytes of a file below which no space is given back: what could be won is not worth the syncs.
 const SHRUNK_MIN: u64 = 4 << 20;

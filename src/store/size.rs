@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use crate::error::{Error, Result, sound};
 use crate::store::control::SizeRow;
+use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+use crate::store::tx::{Read, Snapshot, WriteTx};
 
 /// Bytes of pages that belong to no table, in a fresh copy: header, list of tables, allocator.
 pub(crate) const OWN_BYTES: u64 = 40 << 10;

@@ -9,12 +9,9 @@ use crate::model::{Access, Belonging, MemoryId, Vitals};
 use crate::record::{At, decode_access, decode_belonging, decode_vitals};
 use crate::store::keys;
 use crate::store::part::NsId;
+use crate::store::raw::{PASSED_MAX, Walk};
 use crate::store::rows::{Rows, last_id};
 use crate::store::tables::Table;
-use crate::store::tx::Walk;
-
-/// Rows that nobody asked for and that a walk passes, one after the other: as many cost about as much as a look-up.
-const PASSED_MAX: usize = 6;
 
 /// What is called with a memory and its row; none where the row is damaged.
 pub(crate) type VisitRow<'f, T> = &'f mut dyn FnMut(MemoryId, Option<T>) -> Result<()>;

@@ -13,9 +13,10 @@ use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postin
 use crate::store::control::TextHead;
 use crate::store::keys;
 use crate::store::part::{NsId, TextId};
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::{Table, bad_key, meta_of};
-use crate::store::tx::{Read, Walk, WriteTx};
+use crate::store::tx::{Read, WriteTx};
 
 /// Block and position of a document.
 pub(crate) fn doc_place(doc: u32) -> (u32, usize) {

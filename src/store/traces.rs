@@ -9,10 +9,10 @@ use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
+use crate::store::raw::Walk;
 use crate::store::rows::last_id_and_number;
 use crate::store::tables::Table;
 use crate::store::text::TextRows;
-use crate::store::tx::Walk;
 
 /// Searches for the traces of a memory.
 pub(crate) trait Traces: TextRows {

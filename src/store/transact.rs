@@ -6,8 +6,9 @@ use crate::error::{Error, Result};
 use crate::store::Durability;
 use crate::store::control::{Clock, Nonce};
 use crate::store::handle::FILE;
+use crate::store::raw::fenced;
 use crate::store::rows::Rows;
-use crate::store::tx::{Staged, WriteTx, fenced};
+use crate::store::tx::{Staged, WriteTx};
 
 /// What a write transaction gave back.
 pub(crate) struct Written<R> {

@@ -6,6 +6,7 @@
 //!
 //! A vector is truth as well. It is written with its code, by `index`, which `ledger` calls.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use crate::error::Result;
@@ -14,9 +15,10 @@ use crate::record;
 use crate::store::control::LimboRow;
 use crate::store::keys;
 use crate::store::part::{Junction, NsId, PartId};
+use crate::store::raw::Walk;
 use crate::store::rows::{JunctionRow, Rows};
 use crate::store::tables::Table;
-use crate::store::tx::{Walk, WriteTx};
+use crate::store::tx::WriteTx;
 
 /// The lock on the truth.
 pub(crate) struct Lock;
@@ -190,15 +192,22 @@ impl Truth<'_, '_> {
         }
     }
 
-    /// Takes a journal row away with the rows by which it is found.
-    pub(crate) fn delete_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
-        for (id, holder) in row.found_by() {
-            self.delete(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, row.seq))?;
+    /// Takes journal rows away with the rows by which they are found.
+    pub(crate) fn delete_journal<'r>(
+        &mut self,
+        ns: NsId,
+        rows: impl IntoIterator<Item = &'r JournalRow>,
+    ) -> Result<()> {
+        let (mut numbers, mut subjects, mut runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for row in rows {
+            numbers.insert(keys::journal(ns, row.seq));
+            runs.extend(row.run.map(|run| keys::journal_run(ns, run, row.seq)));
+            subjects
+                .extend(row.found_by().map(|(id, holder)| keys::journal_subject(ns, *id, holder, row.seq)));
         }
-        if let Some(run) = row.run {
-            self.delete(Table::JournalRun, &keys::journal_run(ns, run, row.seq))?;
-        }
-        self.delete(Table::Journal, &keys::journal(ns, row.seq)).map(|_| ())
+        self.delete_sorted(Table::JournalSubject, &subjects)?;
+        self.delete_sorted(Table::JournalRun, &runs)?;
+        self.delete_sorted(Table::Journal, &numbers)
     }
 
     /// Puts another text of a journal row in its place.

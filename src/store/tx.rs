@@ -1,93 +1,24 @@
 //! Reading and writing under one roof: a snapshot, a write transaction, and the reads that both can do.
-//!
-//! redb ends in a panic where a page of the file is damaged; every call into it is fenced here, so that damage comes
-//! out as `Corrupted` and a broken disk as `Retry`.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
+use redb::{ReadTransaction, WriteTransaction};
 
-use crate::error::{Error, FILE_CUT, Result};
+use crate::error::{Error, Result};
 use crate::limits::STAGED_BYTES_MAX;
 use crate::record::{
     self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
+use crate::store::gather::{Gathered, put_sorted, take_sorted};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
+use crate::store::raw::{Definition, ReadTable, Visit, Walk, WriteTable, fenced, look_row, walk_rows};
 use crate::store::tables::Table;
 use crate::store::tally;
-
-type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
-type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
-type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
-
-/// What a scan calls for each row, with key and value; it can end the scan.
-pub(crate) type Visit<'f> = &'f mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
-
-/// The part of a table that a scan walks.
-#[derive(Clone, Debug)]
-pub(crate) struct Walk {
-    from: Bound<Vec<u8>>,
-    to: Bound<Vec<u8>>,
-    reverse: bool,
-}
-
-impl Walk {
-    /// Every key that begins with `prefix`.
-    pub(crate) fn prefix(prefix: &[u8]) -> Self {
-        let to = keys::end_of(prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        Walk { from: Bound::Included(prefix.to_vec()), to, reverse: false }
-    }
-
-    /// The whole table.
-    pub(crate) fn all() -> Self {
-        Walk { from: Bound::Unbounded, to: Bound::Unbounded, reverse: false }
-    }
-
-    /// From `key` on, that key included, as far as this walk goes.
-    pub(crate) fn starting_at(mut self, key: &[u8]) -> Self {
-        self.from = Bound::Included(key.to_vec());
-        self
-    }
-
-    /// Only what lies after `key`.
-    pub(crate) fn after(mut self, key: &[u8]) -> Self {
-        self.from = Bound::Excluded(key.to_vec());
-        self
-    }
-
-    /// Only what lies before `key`.
-    pub(crate) fn before(mut self, key: &[u8]) -> Self {
-        self.to = Bound::Excluded(key.to_vec());
-        self
-    }
-
-    /// From the last key to the first.
-    pub(crate) fn reversed(mut self) -> Self {
-        self.reverse = true;
-        self
-    }
-
-    /// Whether no key can lie in it, which redb would call a misuse.
-    fn is_empty(&self) -> bool {
-        let (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) =
-            (&self.from, &self.to)
-        else {
-            return false;
-        };
-        from > to
-            || (from == to && !matches!((&self.from, &self.to), (Bound::Included(_), Bound::Included(_))))
-    }
-
-    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
-        (self.from.as_ref().map(Vec::as_slice), self.to.as_ref().map(Vec::as_slice))
-    }
-}
 
 /// What a snapshot and a write transaction both can do: look up and walk. The typed reads of `rows` stand on it.
 pub(crate) trait Read {
@@ -160,120 +91,11 @@ fn found<T>(
     Ok(found)
 }
 
-/// Runs a call into redb; a panic of its is damage to the file.
-pub(crate) fn fenced<R, E>(table: &'static str, key: &[u8], call: impl FnOnce() -> Result<R, E>) -> Result<R>
-where
-    E: Into<Fault>,
-{
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(why)) => Err(why.into().said_of(table, key)),
-        Err(_) => Err(Error::corrupted(table, key, "a page of the key-value store is damaged")),
-    }
-}
-
-/// What redb says to one that begins to read while another process tries the locks of a writer that is alone.
-pub(super) const LOCKED_OUT: &str = "holds an active transaction byte exclusively";
-
-/// A failure of redb, of whatever call.
-pub(crate) enum Fault {
-    /// The bytes make no sense.
-    Damage(String),
-    /// The disk or the handle failed.
-    Storage(String),
-}
-
-impl Fault {
-    fn said_of(self, table: &'static str, key: &[u8]) -> Error {
-        match self {
-            Fault::Damage(why) => Error::corrupted(table, key, why),
-            Fault::Storage(why) => Error::Retry { why },
-        }
-    }
-}
-
-impl From<StorageError> for Fault {
-    fn from(why: StorageError) -> Self {
-        match why {
-            // Another process asks for the file alone, and will be refused.
-            StorageError::Corrupted(why) if why.contains(LOCKED_OUT) => Fault::Storage(why),
-            StorageError::Corrupted(why) => Fault::Damage(why),
-            // No disk does that: the file was cut.
-            StorageError::Io(why) if why.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Fault::Damage(FILE_CUT.to_owned())
-            }
-            other => Fault::Storage(other.to_string()),
-        }
-    }
-}
-
-impl From<TableError> for Fault {
-    fn from(why: TableError) -> Self {
-        match why {
-            TableError::Storage(why) => why.into(),
-            other => Fault::Damage(other.to_string()),
-        }
-    }
-}
-
-/// Errors that wrap one of the storage; whatever else they say is no damage to the file.
-macro_rules! storage_faults {
-    ($($error:ident),+) => {$(
-        impl From<redb::$error> for Fault {
-            fn from(why: redb::$error) -> Self {
-                match why {
-                    redb::$error::Storage(why) => why.into(),
-                    other => Fault::Storage(other.to_string()),
-                }
-            }
-        }
-    )+};
-}
-
-storage_faults!(CommitError, TransactionError, CompactionError);
-
-impl From<redb::SetDurabilityError> for Fault {
-    fn from(why: redb::SetDurabilityError) -> Self {
-        Fault::Storage(why.to_string())
-    }
-}
-
-fn look_row(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    name: &'static str,
-    key: &[u8],
-    f: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<bool> {
-    tally::read();
-    match fenced(name, key, || table.get(key))? {
-        Some(value) => f(fenced(name, key, || Ok::<_, StorageError>(value.value()))?).map(|()| true),
-        None => Ok(false),
-    }
-}
-
-fn walk_rows(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    name: &'static str,
-    walk: &Walk,
-    visit: Visit<'_>,
-) -> Result<()> {
-    if walk.is_empty() {
-        return Ok(());
-    }
-    let mut rows = fenced(name, &[], || table.range::<&[u8]>(walk.bounds()))?;
-    loop {
-        let row = fenced(name, &[], || match if walk.reverse { rows.next_back() } else { rows.next() } {
-            Some(row) => row.map(Some),
-            None => Ok::<_, StorageError>(None),
-        })?;
-        let Some((key, value)) = row else { return Ok(()) };
-        tally::read();
-        // On a damaged page even looking at what was found can end in a panic.
-        let (key, value) = fenced(name, &[], || Ok::<_, StorageError>((key.value(), value.value())))?;
-        if visit(key, value)?.is_break() {
-            return Ok(());
-        }
-    }
+/// The bytes of a row that was put, and those by which the rows have grown.
+fn put_bytes(key: &[u8], value: &[u8], old: Option<usize>) -> (u64, i64) {
+    // A replaced row had its key already, so only the values differ. A new row brings its key as well.
+    let grown = value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
+    ((key.len() + value.len()) as u64, grown)
 }
 
 /// The store at one commit. Cheap to keep for a moment, dear to keep for long: pages that it may read are not used
@@ -354,6 +176,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
     pub(super) postings: BTreeMap<Vec<u8>, Thinned>,
+    /// Rows that wait to be put in the order of their keys.
+    gathered: Gathered,
     /// Rows that it put or took away.
     rows: u64,
     /// Bytes that the blocks take that are kept decoded.
@@ -386,6 +210,7 @@ impl<'t> WriteTx<'t> {
             text_heads: BTreeMap::new(),
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
+            gathered: Gathered::default(),
             rows: 0,
             staged_bytes: 0,
             spilled: BTreeSet::new(),
@@ -426,17 +251,47 @@ impl<'t> WriteTx<'t> {
         tally::written(self.rows);
     }
 
+    /// From now on rows are gathered and put in the order of their keys: for a unit that puts many rows.
+    pub(crate) fn gather(&mut self) {
+        self.gathered.begin();
+    }
+
+    /// Puts what is gathered into the tables.
+    pub(super) fn put_gathered(&mut self) -> Result<()> {
+        self.gathered.tables().into_iter().try_for_each(|table| self.put_gathered_of(table))
+    }
+
+    fn put_gathered_of(&mut self, table: Table) -> Result<()> {
+        // Rows of a table that can't be opened stay where they are.
+        self.table(table)?;
+        let (rows, mut moved, mut grown) = (self.gathered.take(table), 0, 0);
+        let put = put_sorted(self.table_mut(table)?, table.name(), &rows, &mut |key, value, old| {
+            let (by, more) = put_bytes(key, value, old);
+            (moved, grown) = (moved + by, grown + more);
+        });
+        (self.moved, self.grown) = (self.moved + moved, self.grown + grown);
+        self.gathered.give_back(table, rows, put.is_ok());
+        put
+    }
+
     /// Puts a row in place of whatever stood under its key.
     pub(super) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
+        if self.gathered.is_on() {
+            let is_full = self.gathered.put(table, key, value);
+            return match self.gathered.is_full() {
+                true => self.put_gathered(),
+                false if is_full => self.put_gathered_of(table),
+                false => Ok(()),
+            };
+        }
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || {
             rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
         })?;
-        self.moved += (key.len() + value.len()) as u64;
-        // A replaced row had its key already, so only the values differ. A new row brings its key as well.
-        self.grown += value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
+        let (moved, grown) = put_bytes(key, value, old);
+        (self.moved, self.grown) = (self.moved + moved, self.grown + grown);
         Ok(())
     }
 
@@ -444,17 +299,35 @@ impl<'t> WriteTx<'t> {
     pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
+        // One that is gathered may be there to replace one of the table.
+        let was_gathered = self.gathered.take_back(table, key);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
         let gone = old.map_or(0, |old| key.len() + old);
         self.moved += gone as u64;
         self.grown -= gone as i64;
-        Ok(old.is_some())
+        Ok(was_gathered || old.is_some())
+    }
+
+    /// Takes rows away that mostly lie side by side, by their keys: one walk down the tree of the table does for many of them.
+    pub(super) fn delete_sorted(&mut self, table: Table, keys: &BTreeSet<keys::Key>) -> Result<()> {
+        for key in keys {
+            self.count_row();
+            self.gathered.take_back(table, key);
+        }
+        self.holder_writes += if table == Table::Holder { keys.len() as u64 } else { 0 };
+        let mut gone = 0;
+        let taken = &mut |key: &[u8], value: usize| gone += key.len() + value;
+        take_sorted(self.table_mut(table)?, table.name(), keys, taken)?;
+        self.moved += gone as u64;
+        self.grown -= gone as i64;
+        Ok(())
     }
 
     /// Takes away every row of a walk in key order, at most `most`, and says how many there were. They go page by page: to
     /// look for each of them by its key takes several times as long.
     pub(super) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
+        self.put_gathered_of(table)?;
         let (mut gone, mut bytes, mut last) = (0, 0, Vec::new());
         self.walk(table, walk, &mut |key, value| {
             if gone == most {
@@ -469,7 +342,7 @@ impl<'t> WriteTx<'t> {
         if gone == 0 {
             return Ok(0);
         }
-        let doomed = (walk.from.as_ref().map(Vec::as_slice), Bound::Included(last.as_slice()));
+        let doomed = (walk.bounds().0, Bound::Included(last.as_slice()));
         let rows = self.table_mut(table)?;
         fenced(table.name(), &[], || rows.retain_in::<&[u8], _>(doomed, |_, _| false))?;
         self.holder_writes += if table == Table::Holder { gone as u64 } else { 0 };
@@ -594,6 +467,8 @@ impl<'t> WriteTx<'t> {
         let (slots, bits, docs) = (self.flush_vectors()?, self.flush_bits()?, self.flush_texts()?);
         self.flush_slot_heads()?;
         self.flush_heads()?;
+        self.put_gathered()?;
+        self.gathered.end();
         Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, bits, docs })
     }
 
@@ -625,11 +500,18 @@ impl<'t> WriteTx<'t> {
 
 impl Read for WriteTx<'_> {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        look_row(self.table(table)?, table.name(), key, f)
+        match self.gathered.get(table, key) {
+            Some(value) => {
+                tally::read();
+                f(value).map(|()| true)
+            }
+            None => look_row(self.table(table)?, table.name(), key, f),
+        }
     }
 
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
-        walk_rows(self.table(table)?, table.name(), walk, visit)
+        let stored = |visit: Visit<'_>| walk_rows(self.table(table)?, table.name(), walk, visit);
+        self.gathered.walk(table, walk, visit, stored)
     }
 
     fn slot_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<SlotBlock>> {

@@ -4,9 +4,9 @@ use crate::error::Result;
 use crate::model::{MemoryId, Tier, Time};
 use crate::store::keys;
 use crate::store::part::NsId;
+use crate::store::raw::Walk;
 use crate::store::rows::{Rows, last_id};
 use crate::store::tables::Table;
-use crate::store::tx::Walk;
 
 /// Typed reads of memories by their use.
 pub(crate) trait UsageRows: Rows {

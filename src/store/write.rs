@@ -12,8 +12,9 @@ use crate::store::control::{
 };
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, SpaceId};
+use crate::store::raw::Walk;
 use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table};
-use crate::store::tx::{Walk, WriteTx};
+use crate::store::tx::WriteTx;
 
 impl WriteTx<'_> {
     pub(super) fn put_meta<T: Serialize>(&mut self, table: Table, key: &[u8], value: &T) -> Result<()> {

@@ -11,11 +11,12 @@ use crate::store::compact::numbers::Numbers;
 use crate::store::control::SizeRow;
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, SpaceId};
+use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
 use crate::store::size::OWN_BYTES;
 use crate::store::tables::{SIZE, Table};
 use crate::store::transact::transact;
-use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+use crate::store::tx::{Read, Snapshot, WriteTx};
 
 /// Rows that one transaction of the copy takes.
 pub(super) const SLICE_ROWS: usize = 50_000;

@@ -9,9 +9,10 @@ use crate::store::compact::numbers::Numbers;
 use crate::store::control::GraphHead;
 use crate::store::keys;
 use crate::store::part::IndexId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Snapshot, Walk, WriteTx};
+use crate::store::tx::{Snapshot, WriteTx};
 
 /// Blocks of links that one transaction of the copy takes.
 const SLICE_BLOCKS: usize = SLICE_BYTES / BLOCK_BYTES;

@@ -11,9 +11,10 @@ use crate::store::compact::numbers::Numbers;
 use crate::store::control::SlotHead;
 use crate::store::keys;
 use crate::store::part::IndexId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Read, Snapshot, Walk, WriteTx};
+use crate::store::tx::{Read, Snapshot, WriteTx};
 
 /// The tables of an index of vectors.
 const OF_INDEXES: [Table; 9] = [

@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::keys;
 use crate::store::part::IndexId;
+use crate::store::raw::Walk;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
-use crate::store::tx::{Snapshot, Walk};
+use crate::store::tx::Snapshot;
 
 /// The number that each slot of an index has in the copy.
 pub(super) enum Numbers {
