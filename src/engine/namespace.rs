@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use crate::engine::database::Database;
-use crate::engine::embed::EmbeddedQuery;
 use crate::engine::reads::Snapshot;
 use crate::error::{Error, Result};
 use crate::hygiene::{Briefed, briefing};
@@ -179,12 +178,12 @@ impl<Of> Namespace<Of> {
         let most = query.deadline.map(Duration::from);
         let over = || most.is_some_and(|most| begun.elapsed() >= most);
         self.read(|published, now| {
-            let EmbeddedQuery { query, failed } = self.db.inner.with_vector(published, &query)?;
+            let asked = self.db.inner.with_vector(published, &query)?;
             let deadline = Deadline::new(&over);
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
-            let mut found = reader.until(&deadline).search(&query, &weights)?;
-            found.plan.embedder_failed = failed;
-            self.db.inner.note_hits(published, &self.name, &query, &found.hits)?;
+            let mut found = reader.until(&deadline).search(&asked.query, &weights)?;
+            found.plan.embedder_failed = asked.failed;
+            self.db.inner.note_hits(published, &self.name, &asked.query, &found.hits)?;
             Ok(found)
         })
     }

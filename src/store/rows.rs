@@ -144,12 +144,13 @@ pub(crate) trait Rows: Read {
     fn partitions(&self, ns: NsId) -> Result<Vec<(String, PartId)>> {
         let mut all = Vec::new();
         self.walk(Table::Partition, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let name = keys::Partition::read(Table::Partition, key)?.name.0;
-            let part = match sound(meta_of(Table::Partition, key, bytes))? {
-                Some(part) => Some(PartId(part)),
-                None => self.partition(ns, name)?,
-            };
-            all.extend(part.map(|part| (name.to_owned(), part)));
+            if let Some(keys::Partition { name, .. }) = keys::Partition::parse(key) {
+                let part = match sound(meta_of(Table::Partition, key, bytes))? {
+                    Some(part) => Some(PartId(part)),
+                    None => self.partition(ns, name.0)?,
+                };
+                all.extend(part.map(|part| (name.0.to_owned(), part)));
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
