@@ -79,7 +79,8 @@ impl Forget {
         Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
     }
 
-    /// Every memory of `scope` that matches, in any state. A filter without any condition is refused.
+    /// Every memory of `scope` that matches, in any state. Of a memory of several writers only those go that match by their own
+    /// key, tags, categories or entities, if any does. A filter without any condition is refused.
     ///
     /// ```
     /// use oubliette::{Draft, Filter, Forget, Scope};
@@ -241,10 +242,10 @@ impl Namespace {
                     let why = "matches everything: it needs a condition, or the option all";
                     return Err(Error::invalid("filter", why, &filter));
                 }
-                let (ids, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
-                let weight = weight_of(ids.len());
+                let (found, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
+                let weight = weight_of(found.len());
                 let work: Forgetting = Box::new(move |session| {
-                    let answer = session.known_writer(&ns)?.forget_found(&ids)?;
+                    let answer = session.known_writer(&ns)?.forget_found(&found)?;
                     Ok(Forgotten { undecided: undecided.clone(), ..answer })
                 });
                 (work, weight)

@@ -257,16 +257,22 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// Erases rows that a filter found, in the same way as forgetting their ids.
-    pub(crate) fn forget_found(&mut self, ids: &[MemoryId]) -> Result<Forgotten> {
+    /// Erases rows that a filter found, in the same way as forgetting their ids. Of a row with numbers of holders beside it only
+    /// these go, in the same way as forgetting a tag.
+    pub(crate) fn forget_found(&mut self, found: &[(MemoryId, Option<Vec<u32>>)]) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
-        for id in ids {
-            if self.ledger.tx.has_row(self.ns(), *id)? {
-                self.forget_row(*id, RuleId::FORGET_FILTER, true, &mut answer)?;
+        for id in found.iter().filter_map(|(id, numbers)| numbers.is_none().then_some(*id)) {
+            if self.ledger.tx.has_row(self.ns(), id)? {
+                self.forget_row(id, RuleId::FORGET_FILTER, true, &mut answer)?;
                 answer.forgotten += 1;
             }
         }
         self.tell_derived(&mut answer)?;
+        let numbered =
+            found.iter().flat_map(|(id, numbers)| numbers.iter().flatten().map(|number| (*id, *number)));
+        let of_writers =
+            self.take_holders(&numbered.collect::<Vec<_>>(), RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
+        answer.add(of_writers);
         Ok(answer)
     }
 }
@@ -303,6 +309,16 @@ impl NamespaceWriter<'_, '_, '_> {
 }
 
 impl Forgotten {
+    /// Counts what another call has forgotten as well.
+    fn add(&mut self, mut other: Forgotten) {
+        self.forgotten += other.forgotten;
+        self.detached += other.detached;
+        self.went_with += other.went_with;
+        self.restored += other.restored;
+        self.tombstones.append(&mut other.tombstones);
+        self.derived.append(&mut other.derived);
+    }
+
     pub(super) fn note(&mut self, applied: &Applied) {
         for erased in &applied.erased {
             self.tombstones.push(erased.id);

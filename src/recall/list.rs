@@ -81,7 +81,8 @@ impl<S: Source> Reader<'_, S> {
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read
-    /// sees. A damaged row is among them if the filter can still be decided. Otherwise it is among the undecided rows.
+    /// sees. Beside each stand its writers that match, if others of it do not ([`Matcher::writers`]). A damaged row is among them
+    /// if the filter can still be decided. Otherwise it is among the undecided rows.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -90,14 +91,19 @@ impl<S: Source> Reader<'_, S> {
         filter: &Filter,
         scope: &Scope,
         visible_only: bool,
-    ) -> Result<(Vec<MemoryId>, Vec<MemoryId>)> {
-        let (scope, filter) = (scope.clone(), Some(filter.clone()));
+    ) -> Result<(Vec<(MemoryId, Option<Vec<u32>>)>, Vec<MemoryId>)> {
+        let (scope, asked) = (scope.clone(), Some(filter.clone()));
         let (any_state, limit) = (!visible_only, usize::MAX);
-        let request = PageRequest { scope, filter, any_state, limit, ..PageRequest::default() };
-        let Some((_, Listed { rows, damaged, .. })) = self.listed_rows(&request)? else {
+        let request = PageRequest { scope, filter: asked, any_state, limit, ..PageRequest::default() };
+        let Some((ns, Listed { rows, damaged, .. })) = self.listed_rows(&request)? else {
             return Ok(Default::default());
         };
-        let found = rows.into_iter().map(|(_, id, _)| id).collect();
+        let mut matcher = Matcher::new(self, ns, filter);
+        let mut found = Vec::with_capacity(rows.len());
+        for (_, id, vitals) in rows {
+            // Of damaged writers nobody knows what they bring.
+            found.push((id, sound(matcher.writers(id, &vitals))?.flatten()));
+        }
         Ok((found, damaged.into_iter().map(|(_, id)| id).collect()))
     }
 

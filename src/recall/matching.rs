@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::index::Published;
 use crate::model::{
-    Access, Content, Filter, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView, Time,
-    Vitals, VitalsView,
+    Access, Content, Filter, Holder, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView,
+    Time, Vitals, VitalsView,
 };
 use crate::recall::assemble::{Joined, keys_of};
 use crate::recall::{Reader, Source};
@@ -133,6 +133,34 @@ impl<'r, S: Source> Matcher<'r, S> {
     /// `Corrupted` if a part that the filter needs is damaged.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         let Some(filter) = self.filter else { return Ok(true) };
+        self.judge(filter, id, vitals, None)
+    }
+
+    /// The writers of a row that matches who match by what they bring themselves: key, tags, categories and entities. None if
+    /// the row is matched as a whole, because each of them does, or none of them alone.
+    ///
+    /// # Errors
+    /// As [`Matcher::matches`].
+    pub(super) fn writers(&mut self, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<u32>>> {
+        let Some(filter) = self.filter.filter(|_| vitals.place.holders > 1) else { return Ok(None) };
+        let holders = self.reader.rows().holders(self.ns, id)?;
+        let mut all = Vec::new();
+        for holder in &holders {
+            if self.judge(filter, id, vitals, Some(holder))? {
+                all.push(holder.number);
+            }
+        }
+        Ok(Some(all).filter(|all| !all.is_empty() && all.len() < holders.len()))
+    }
+
+    /// Whether a row matches, or would with this writer alone.
+    fn judge(
+        &mut self,
+        filter: &Filter,
+        id: MemoryId,
+        vitals: &Vitals,
+        alone: Option<&Holder>,
+    ) -> Result<bool> {
         let number = vitals.place.partition;
         if !self.partitions.contains_key(&number) {
             self.partitions.insert(number, self.reader.partition(self.ns, PartId(number))?);
@@ -144,12 +172,17 @@ impl<'r, S: Source> Matcher<'r, S> {
             return Ok(decided);
         }
         let (reader, ns, needs) = (self.reader, self.ns, self.needs);
-        let content = if needs.content { reader.content(ns, id)? } else { Content::default() };
+        let mut content = if needs.content { reader.content(ns, id)? } else { Content::default() };
         let access = if needs.access { reader.rows().access(ns, id)? } else { Access::default() };
         let holders = if needs.keys || needs.links { reader.rows().holders(ns, id)? } else { Vec::new() };
-        let keys = keys_of(&holders);
-        let Joined { categories, entities, sources, .. } =
+        let mut keys = keys_of(&holders);
+        let Joined { mut categories, mut entities, sources, .. } =
             if needs.links { reader.joined_of(ns, id, vitals, &holders)? } else { Joined::default() };
+        if let Some(holder) = alone {
+            keys = holder.key.iter().cloned().collect();
+            content.tags.clone_from(&holder.tags);
+            (categories, entities) = (holder.categories.clone(), holder.entities.clone());
+        }
         Ok(filter.matches(&RowView {
             id,
             partition,

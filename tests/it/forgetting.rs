@@ -506,3 +506,49 @@ fn a_filter_without_a_condition_has_to_be_meant() {
     );
     assert_eq!((by_state(&plan), plan.sample.len()), ([25, 0, 0, 0], 20));
 }
+
+/// MODEL-8: what one writer is forgotten by takes nothing from the others of a row. What the row says as a whole takes the row.
+#[test]
+fn a_filter_takes_the_writers_that_match() {
+    let shared = || {
+        let world = World::new();
+        let ann = world.add(text("the ferry runs at noon").key("ann").tag("t1")).id;
+        assert_eq!(world.add(text("the ferry runs at noon").key("zoe").tag("t2")).id, ann);
+        (world, ann)
+    };
+    let forget = |world: &World, filter: &str| {
+        let what = Forget::filter(Filter::parse(filter).unwrap(), Scope::Shared);
+        let plan = world.ns.forget_plan(what.clone()).unwrap();
+        let done = world.ns.forget(what).unwrap();
+        assert_eq!(
+            (plan.answer.forgotten, plan.answer.detached),
+            (done.forgotten, done.detached),
+            "{filter}"
+        );
+        world.check();
+        (done.forgotten, done.detached)
+    };
+    for filter in [r#"{"tags": "t2"}"#, r#"{"key": "zoe"}"#, r#"{"tags": "t2", "kind": "knowledge"}"#] {
+        let (world, ann) = shared();
+        assert_eq!(forget(&world, filter), (0, 1), "{filter}");
+        let row = world.row(ann);
+        assert_eq!((row.keys, row.tags), (vec!["ann".to_owned()], vec!["t1".to_owned()]), "{filter}");
+        assert_eq!(forget(&world, r#"{"tags": "t1"}"#), (1, 0), "{filter}: the last writer");
+        assert!(rows(&world).is_empty(), "{filter}");
+    }
+    // Every writer matches, or none by itself.
+    for filter in [r#"{"kind": "knowledge"}"#, r#"{"$and": [{"tags": "t1"}, {"tags": "t2"}]}"#] {
+        let (world, _) = shared();
+        assert_eq!(forget(&world, filter), (1, 0), "{filter}");
+        assert!(rows(&world).is_empty(), "{filter}");
+    }
+    // A text that took the place of another has what its writer brought, and its own.
+    let world = World::new();
+    let [old, new] = ["Ann lives in Ghent", "Ann lives in Bruges"].map(|words| {
+        let name = if words.contains("Ghent") { "pa" } else { "pb" };
+        world.add(text(words).key(name).tag(name)).id
+    });
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    forget(&world, r#"{"tags": "pa"}"#);
+    assert_eq!((rows(&world), world.row(new).keys), (vec![new], vec!["pb".to_owned()]));
+}

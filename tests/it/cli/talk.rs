@@ -589,3 +589,27 @@ fn a_client_is_set_up_with_the_name_that_was_typed() {
     assert!(called(&link).ends_with("/memory"));
     assert!(!called(std::path::Path::new(env!("CARGO_BIN_EXE_oubliette"))).ends_with("/memory"));
 }
+
+#[test]
+fn what_stays_and_what_is_over_is_said() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.document(&["add", "Ann weighs 80 kg", "--key", "weight"]);
+    read(&sandbox, &["add", "Ann weighs 79 kg", "--key", "weight"]);
+    let told = read(&sandbox, &["restore", old["id"].as_str().unwrap()]);
+    assert!(told.contains("“Ann weighs 79 kg” (weight) stays beside it"), "{told}");
+    let told = read(&sandbox, &["touch", "weight", "--expires-at", "2020-01-01"]);
+    assert!(told.starts_with("Touched 1 memory in default; the life of 1 memory ended at once"), "{told}");
+}
+
+/// A mistyped namespace has nothing to export, which is no reason to lose the export of yesterday.
+#[test]
+fn an_export_of_a_namespace_that_is_not_there_takes_no_place() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann lives in Ghent"]);
+    sandbox.write("old.jsonl", "of yesterday\n");
+    let answer = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "export", "old.jsonl"], b"");
+    assert!(answer.code == 1 && answer.err.contains("there is no namespace typo"), "{answer:?}");
+    assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
+    let answer = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "export", "new.jsonl"], b"");
+    assert_eq!(answer.code, 0, "{answer:?}");
+}

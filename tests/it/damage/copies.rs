@@ -211,3 +211,66 @@ fn rows_that_stand_in_another_table_take_nothing_along() {
     }
     assert!(failures.is_empty(), "{}: {}", failures.len(), failures.join("\n"));
 }
+
+/// A page of a small table that can't be read ends no check, and so no copy.
+#[test]
+fn a_lost_page_of_any_table_ends_no_check() {
+    let store = store();
+    let all = tables(&store.file);
+    for table in ["text_head", "slot_head", "graph_head", "term", "aggregate", "limbo", "counter"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        let mut bytes = std::fs::read(&store.file).unwrap();
+        let (key, value) = &all[table][0];
+        let row = if value.is_empty() { key } else { value };
+        let places: Vec<usize> =
+            (0..bytes.len() - row.len()).filter(|at| bytes[*at..].starts_with(row)).collect();
+        assert!(!places.is_empty(), "{table}");
+        for at in places {
+            bytes[at / 4096 * 4096..][..4096].fill(0);
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let (db, _) = open(&path, store.now);
+        assert!(!db.check(&CheckOptions::default()).unwrap().ok, "{table}");
+        assert!(db.backup(&copy).unwrap().whole, "{table}");
+        let (copy, _) = open(&copy, store.now);
+        assert_eq!(wrong_with(&copy, &store, &BTreeSet::new()), Vec::<String>::new(), "{table}");
+        copy.close().unwrap();
+        db.close().unwrap();
+    }
+}
+
+/// What tells of a dropped namespace belongs to none, and is mended all the same.
+#[test]
+fn damage_to_what_tells_of_a_dropped_namespace_is_mended() {
+    let store = store();
+    let (db, _) = open(&store.file, store.now);
+    db.namespace("other").unwrap().add("Ann lives in Ghent").unwrap();
+    db.drop_namespace("other").unwrap();
+    db.close().unwrap();
+    let of_none = |table: &str| {
+        let rows = tables(&store.file).remove(table).unwrap();
+        rows.into_iter().find(|(key, _)| key.starts_with(&[0; 4])).unwrap()
+    };
+    for table in ["tombstone", "journal", "tombstone_hash"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        std::fs::copy(&store.file, &path).unwrap();
+        let (mut key, mut value) = of_none(table);
+        change(&path, table, |rows| {
+            rows.remove(key.as_slice()).unwrap();
+            match value.last_mut() {
+                Some(last) => *last ^= 1,
+                None => key[5] ^= 1,
+            }
+            rows.insert(key.as_slice(), value.as_slice()).unwrap();
+        });
+        let (db, _) = open(&path, store.now);
+        let report = db.backup(&copy).unwrap();
+        assert!(report.whole && !report.damaged.is_empty(), "{table}: {report:?}");
+        db.close().unwrap();
+        let (copy, _) = open(&copy, store.now);
+        assert_eq!(wrong_with(&copy, &store, &BTreeSet::new()), Vec::<String>::new(), "{table}");
+        copy.close().unwrap();
+    }
+}
