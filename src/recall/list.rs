@@ -91,7 +91,7 @@ impl<S: Source> Reader<'_, S> {
         filter: &Filter,
         scope: &Scope,
         visible_only: bool,
-    ) -> Result<(Vec<(MemoryId, Option<Vec<u32>>)>, Vec<MemoryId>)> {
+    ) -> Result<(Vec<Matching>, Vec<MemoryId>)> {
         let (scope, asked) = (scope.clone(), Some(filter.clone()));
         let (any_state, limit) = (!visible_only, usize::MAX);
         let request = PageRequest { scope, filter: asked, any_state, limit, ..PageRequest::default() };
@@ -256,6 +256,9 @@ impl<S: Source> Reader<'_, S> {
         Ok(Page::new(items, next, damaged))
     }
 }
+
+/// A memory that matches a filter, and the numbers of its writers that do, if others of it do not.
+type Matching = (MemoryId, Option<Vec<u32>>);
 
 /// The rows of a page, the rows that could not be read, and the cursor of the next page.
 struct Listed {

@@ -454,8 +454,13 @@ impl Model {
             return Err(Told::Conflict);
         }
         let mut chain = vec![by];
-        while let Some(row) = self.rows.get(&chain[chain.len() - 1]).filter(|_| to == To::Write) {
+        while let Some(row) = self.rows.get(&chain[chain.len() - 1]) {
             let Some((next, _)) = row.superseded else { break };
+            // A restoration by name takes the key from what is to come, as far as nothing before it is true.
+            let comes = self.rows.get(&next).is_some_and(|next| next.valid_from > Some(now));
+            if to != To::Write && !comes {
+                break;
+            }
             chain.push(next);
         }
         self.give_back(id, by, to);
