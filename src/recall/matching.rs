@@ -136,7 +136,8 @@ impl<'r, S: Source> Matcher<'r, S> {
         self.judge(filter, id, vitals, None)
     }
 
-    /// The writers of a row that matches who match by what they bring themselves: key, tags, categories and entities. None if
+    /// The writers of a row that matches who match by what they bring themselves: key, tags, categories and entities, and
+    /// everything else where they come from a row of their own. None if
     /// the row is matched as a whole, because each of them does, or none of them alone.
     ///
     /// # Errors
@@ -146,7 +147,12 @@ impl<'r, S: Source> Matcher<'r, S> {
         let holders = self.reader.rows().holders(self.ns, id)?;
         let mut all = Vec::new();
         for holder in &holders {
-            if self.judge(filter, id, vitals, Some(holder))? {
+            // What a writer brought from a row of its own is judged by that row, if it is still there.
+            let own =
+                holder.from.map(|from| self.reader.rows().vitals(self.ns, from).map(|vitals| (from, vitals)));
+            let own = own.transpose()?.and_then(|(from, vitals)| vitals.map(|vitals| (from, vitals)));
+            let (of, vitals) = own.as_ref().map_or((id, vitals), |(from, vitals)| (*from, vitals));
+            if self.judge(filter, of, vitals, Some(holder))? {
                 all.push(holder.number);
             }
         }

@@ -542,6 +542,24 @@ fn a_filter_takes_the_writers_that_match() {
         assert_eq!(forget(&world, filter), (1, 0), "{filter}");
         assert!(rows(&world).is_empty(), "{filter}");
     }
+    // What a pass has united is judged by the rows that were united.
+    let of_bob = |words| {
+        let mut draft = text(words);
+        draft.fields.metadata = Some(serde_json::json!({ "user": "bob" }));
+        draft
+    };
+    for (user, stays) in [("ann", "b"), ("bob", "a")] {
+        let world = World::new();
+        world.add(of_ann(profile("Gateway status: 4 apps pending")).key("a"));
+        let mut draft = of_bob("Gateway status: 7 apps pending").key("b");
+        draft.fields.kind = Some(Kind::Profile);
+        world.add(draft);
+        collapse(&world);
+        assert_eq!(world.live().len(), 1);
+        forget(&world, &format!(r#"{{"metadata.user": "{user}"}}"#));
+        let left = world.live();
+        assert_eq!((left.len(), world.row(left[0]).keys), (1, vec![stays.to_owned()]), "{user}");
+    }
     // A text that took the place of another has what its writer brought, and its own.
     let world = World::new();
     let [old, new] = ["Ann lives in Ghent", "Ann lives in Bruges"].map(|words| {
