@@ -100,14 +100,14 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
         }
         output.document(&document)?;
     } else {
-        tell_check(&report, output)?;
+        tell_check(&report, asked.is_some(), output)?;
         asked.map_or(Ok(()), |asked| tell_erased(asked, &report, output))?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// What a check found, as a table.
-fn tell_check(report: &CheckReport, output: Output<'_>) -> Done {
+/// What a check found, as a table. Of erased memories `compact` takes away what is left.
+fn tell_check(report: &CheckReport, erased: bool, output: Output<'_>) -> Done {
     if report.ok {
         return output.line(&format!("{} rows checked, everything is as it must be", report.checked));
     }
@@ -115,6 +115,10 @@ fn tell_check(report: &CheckReport, output: Output<'_>) -> Done {
         vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
     });
     output.table(&["finding", "table", "where", "what"], rows)?;
+    if erased {
+        output.remark("`compact` writes the file again without what is left of forgotten memories");
+        return Ok(());
+    }
     output.remark(
         "`reindex` makes again what follows from other rows, and `reembed` the vectors that are lost; a new `backup` is a whole file \
          of all that can be read",
@@ -167,7 +171,7 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
             let pass = failed.pass.map_or("all", |pass| pass.as_str());
             output.line(&format!("Failed: {pass}: {}", failed.why))?;
         }
-        tell_check(&report.check, output)?;
+        tell_check(&report.check, false, output)?;
     }
     if is_ok { Ok(()) } else { Err(Failure::Findings) }
 }

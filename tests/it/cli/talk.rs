@@ -613,3 +613,17 @@ fn an_export_of_a_namespace_that_is_not_there_takes_no_place() {
     let answer = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "export", "new.jsonl"], b"");
     assert_eq!(answer.code, 0, "{answer:?}");
 }
+
+#[test]
+fn what_is_left_of_a_forgotten_memory_goes_with_compact() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "the code of the safe is 4711, says Ann", "--key", "secret"]);
+    read(&sandbox, &["export", "e.jsonl"]);
+    read(&sandbox, &["forget", "secret", "--yes"]);
+    let answer = sandbox.plain(&["--db", "m.oub", "--now", NOW, "check", "--erased", "e.jsonl"], b"");
+    assert_eq!(answer.code, 3, "{answer:?}");
+    let told = answer.out + &answer.err;
+    assert!(told.contains("`compact` writes the file again") && !told.contains("reindex"), "{told}");
+    read(&sandbox, &["compact"]);
+    assert!(read(&sandbox, &["check", "--erased", "e.jsonl"]).contains("No byte of 1 memory"));
+}
