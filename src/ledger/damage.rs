@@ -49,19 +49,12 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
         })?;
     }
     for id in ids {
-        let vitals = sound(rows.vitals(ns, id))?.flatten();
-        if vitals.is_some_and(|vitals| vitals.times.removed_at.is_some())
-            && sound(rows.content(ns, id))?.flatten().is_some()
-            && sound(rows.limbo(ns, id))?.flatten().is_none()
-        {
-            all.push(Loss::Limbo(id));
-        }
-        all.extend(loss(rows, ns, id)?);
+        all.append(&mut losses_of(rows, ns, id)?);
     }
     Ok(all)
 }
 
-fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Loss>> {
+fn losses_of(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Vec<Loss>> {
     let vitals = sound(rows.vitals(ns, id))?.flatten();
     let has_content = sound(rows.content(ns, id))?.flatten().is_some();
     let (mut lost, mut left) = (Vec::new(), Vec::new());
@@ -73,15 +66,20 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Loss>> {
     }
     let reason = TombstoneReason::Pruned;
     let Some(vitals) = vitals.filter(|_| has_content) else {
-        return Ok(Some(Loss::Gone(Change::Remove { id, reason, replaced_by: None })));
+        return Ok(vec![Loss::Gone(Change::Remove { id, reason, replaced_by: None })]);
     };
+    let mut all = Vec::new();
+    if vitals.times.removed_at.is_some() && sound(rows.limbo(ns, id))?.flatten().is_none() {
+        all.push(Loss::Limbo(id));
+    }
     // A holder whose row is gone has no number any more, so only the count in the vitals tells of it.
     let all_there = vitals.place.holders as usize == left.len() + lost.len();
-    Ok(match all_there && left.iter().any(Holder::wrote_row_text) {
-        false => Some(Loss::Writers(id)),
-        true if lost.is_empty() => None,
-        true => Some(Loss::Gone(Change::Detach { id, numbers: lost, reason, stone: id })),
-    })
+    match all_there && left.iter().any(Holder::wrote_row_text) {
+        false => all.push(Loss::Writers(id)),
+        true if lost.is_empty() => {}
+        true => all.push(Loss::Gone(Change::Detach { id, numbers: lost, reason, stone: id })),
+    }
+    Ok(all)
 }
 
 impl Ledger<'_, '_> {

@@ -100,11 +100,15 @@ impl<S: Source> Reader<'_, S> {
         };
         let mut matcher = Matcher::new(self, ns, filter);
         let mut found = Vec::with_capacity(rows.len());
+        let mut undecided: Vec<MemoryId> = damaged.into_iter().map(|(_, id)| id).collect();
         for (_, id, vitals) in rows {
-            // Of damaged writers nobody knows what they bring.
-            found.push((id, sound(matcher.writers(id, &vitals))?.flatten()));
+            match sound(matcher.writers(id, &vitals))? {
+                Some(writers) => found.push((id, writers)),
+                // Of damaged writers nobody knows what they bring.
+                None => undecided.push(id),
+            }
         }
-        Ok((found, damaged.into_iter().map(|(_, id)| id).collect()))
+        Ok((found, undecided))
     }
 
     /// The rows of a page, with the parts that were read to find them.

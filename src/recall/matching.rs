@@ -143,14 +143,18 @@ impl<'r, S: Source> Matcher<'r, S> {
     /// # Errors
     /// As [`Matcher::matches`].
     pub(super) fn writers(&mut self, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<u32>>> {
-        let Some(filter) = self.filter.filter(|_| vitals.place.holders > 1) else { return Ok(None) };
+        let Needs { content, keys, links, .. } = self.needs;
+        // The writers of a row have all else in common.
+        let tells_apart = vitals.place.holders > 1 && (content || keys || links);
+        let Some(filter) = self.filter.filter(|_| tells_apart) else { return Ok(None) };
         let holders = self.reader.rows().holders(self.ns, id)?;
         let mut all = Vec::new();
         for holder in &holders {
             // What a writer brought from a row of its own is judged by that row, if it is still there.
-            let own =
-                holder.from.map(|from| self.reader.rows().vitals(self.ns, from).map(|vitals| (from, vitals)));
-            let own = own.transpose()?.and_then(|(from, vitals)| vitals.map(|vitals| (from, vitals)));
+            let own = match holder.from {
+                Some(from) => self.reader.rows().vitals(self.ns, from)?.map(|vitals| (from, vitals)),
+                None => None,
+            };
             let (of, vitals) = own.as_ref().map_or((id, vitals), |(from, vitals)| (*from, vitals));
             if self.judge(filter, of, vitals, Some(holder))? {
                 all.push(holder.number);

@@ -25,7 +25,7 @@ const OTHER: IndexId = IndexId { ns: NS, part: PartId(0), space: SpaceId(2) };
 const OTHER_NS: IndexId = IndexId { ns: NsId(2), part: PartId(0), space: SpaceId(1) };
 const NEW_TABLES: [Table; 3] = [Table::Graph, Table::GraphHead, Table::SlotDead];
 
-fn options(path: PathBuf) -> Options {
+pub(super) fn options(path: PathBuf) -> Options {
     Options {
         path,
         cache_bytes: 1 << 20,
@@ -38,7 +38,7 @@ fn options(path: PathBuf) -> Options {
     }
 }
 
-fn open(options: Options) -> Result<Store> {
+pub(super) fn open(options: Options) -> Result<Store> {
     Store::open(Arc::new(Folder), options)
 }
 

@@ -204,22 +204,25 @@ fn probes(path: &Path, caller: &Caller) -> Result<Vec<ErasedProbe>> {
 /// `export`.
 pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Read)?;
-    let namespaces = match options.all_namespaces {
-        true => database.namespaces()?,
-        false => vec![place.namespace()?],
-    };
     let known = database.namespaces()?;
     let unknown = place.named_namespace()?.filter(|named| !known.contains(named));
     if let Some(named) = &unknown {
         output.remark(&format!("there is no namespace {named}; `namespace list` shows those that there are"));
     }
+    // An export of all namespaces has what there is, whichever is named.
+    let unknown = unknown.filter(|_| !options.all_namespaces);
+    let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
     let export = Export { namespaces, all_states: options.all_states };
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {
         let mut out = std::io::BufWriter::new(place.caller().output());
         let (report, vectors) =
             export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
-        if vectors.as_ref().is_some_and(Target::takes_a_place) && !report.is_whole() {
+        let takes_a_place = vectors.as_ref().is_some_and(Target::takes_a_place);
+        if let Some(named) = unknown.filter(|_| takes_a_place) {
+            return Err(empty(&named, options.vectors.as_deref().unwrap_or(&options.file)));
+        }
+        if takes_a_place && !report.is_whole() {
             return Err(partial(&report, options.vectors.as_deref().unwrap_or(&options.file), output));
         }
         vectors.map(Target::finish).transpose()?;
@@ -230,14 +233,11 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     }
     let replaced = options.file.exists();
     let mut target = Target::create(&options.file)?;
-    if let Some(named) = unknown.filter(|_| target.takes_a_place()) {
-        let what = format!("export to {}", place.caller().shown(&options.file).display());
-        let why =
-            format!("there is no namespace {named}, and an empty export would take the place of a file");
-        return Err(Error::Conflict { what, why }.into());
-    }
     let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
+    if let Some(named) = unknown.filter(|_| takes_a_place) {
+        return Err(empty(&named, place.caller().shown(&options.file)));
+    }
     if takes_a_place && !report.is_whole() {
         return Err(partial(&report, place.caller().shown(&options.file), output));
     }
@@ -288,6 +288,13 @@ fn tell_export(
         let instead = if replaced { ", in place of the file that was there" } else { "" };
         format!("Wrote {wrote} to {} ({size}){instead}", file.display())
     })
+}
+
+/// An export of a namespace that is not there, perhaps of a mistyped name, never takes the place of another.
+fn empty(named: &NamespaceName, file: &Path) -> Failure {
+    let what = format!("export to {}", file.display());
+    let why = format!("there is no namespace {named}, and an empty export would take the place of a file");
+    Error::Conflict { what, why }.into()
 }
 
 /// An export that misses something never takes the place of one that may have it.

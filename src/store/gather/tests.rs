@@ -5,17 +5,16 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use crate::error::Result;
-use crate::store::disk::Folder;
 use crate::store::part::Key;
 use crate::store::raw::Walk;
 use crate::store::tables::Table;
+use crate::store::tests::{open, options};
 use crate::store::tx::{Read, WriteTx};
-use crate::store::{Durability, NsId, Options, Store, Written, keys};
+use crate::store::{Durability, NsId, Written, keys};
 
 /// A table whose rows nothing else writes.
 const TABLE: Table = Table::Vitals;
@@ -101,17 +100,7 @@ fn take(tx: &mut WriteTx<'_>, step: &Step) -> Result<ReadRows> {
 
 /// What the steps have read, what they have left, and by how much they have made the rows longer.
 fn run(path: &Path, before: &[Step], steps: &[Step], gathers: bool) -> (Vec<ReadRows>, i64) {
-    let options = Options {
-        path: path.to_owned(),
-        cache_bytes: 1 << 20,
-        shared: false,
-        read_only: false,
-        create: true,
-        paranoid: false,
-        secret: [7; 32],
-        opener: [1; 8],
-    };
-    let store = Store::open(Arc::new(Folder), options).unwrap();
+    let store = open(options(path.to_owned())).unwrap();
     let all = |steps: &[Step], gathers: bool| {
         let written: Written<Vec<_>> = store
             .write(Durability::Batch, |tx| {

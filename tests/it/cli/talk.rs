@@ -610,8 +610,13 @@ fn an_export_of_a_namespace_that_is_not_there_takes_no_place() {
     let answer = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "export", "old.jsonl"], b"");
     assert!(answer.code == 1 && answer.err.contains("there is no namespace typo"), "{answer:?}");
     assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
-    let answer = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "export", "new.jsonl"], b"");
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let typo = |arguments: &[&str]| {
+        sandbox.plain(&[&["--db", "m.oub", "--namespace", "typo", "export"], arguments].concat(), b"").code
+    };
+    assert_eq!(typo(&["new.jsonl"]), 0);
+    assert_eq!(typo(&["-", "--vectors", "old.jsonl"]), 1);
+    assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
+    assert_eq!(typo(&["old.jsonl", "--all-namespaces"]), 0, "all that there is");
 }
 
 #[test]
