@@ -65,7 +65,7 @@ pub mod maintain {
         DemoteReport, ExpireReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals,
         NearDuplicateReport, PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
         PromoteReport, PruneHistoryReport, PruneReport, PruneTarget, RepairReport, RepairSupersessionReport,
-        Scorer, Scores, utility,
+        RetentionReport, Scorer, Scores, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }

@@ -14,7 +14,7 @@ use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, CheckReport, Finding, erase_ended, locate};
+use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
 use crate::ledger::{Change, Context, Entry, Loss, losses, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
@@ -38,6 +38,8 @@ pub struct CompactReport {
     pub expired: u64,
     /// Memories of limbo that were erased first: those past `undo.horizon`.
     pub limbo: u64,
+    /// What was too old and went first, as in the pass `retention`.
+    pub retention: RetentionReport,
     /// What is damaged in the file, as `check` names it, and what the copy met beside it; the check runs before the copy. What
     /// can't be read is left out: a memory where its text or its state is lost, and of one with several writers only
     /// the writer that is lost. Of rows that follow from others nothing is lost, and a row whose key has one damaged byte gets
@@ -57,8 +59,28 @@ impl CompactReport {
         let crate::store::CompactReport { bytes_before, bytes_after, rows, .. } = report;
         let Mending { found, lost, whole } = mending;
         let CheckReport { findings: damaged, more, .. } = found;
-        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged, more, lost, whole }
+        let (expired, limbo, retention) = (0, 0, RetentionReport::default());
+        CompactReport {
+            bytes_before,
+            bytes_after,
+            rows,
+            expired,
+            limbo,
+            retention,
+            damaged,
+            more,
+            lost,
+            whole,
+        }
     }
+}
+
+/// What went before a copy.
+#[derive(Default)]
+struct Ended {
+    expired: u64,
+    limbo: u64,
+    retention: RetentionReport,
 }
 
 /// What became of a copy with damage.
@@ -97,8 +119,8 @@ impl Mending {
 
 impl Database {
     /// Rewrites the file without free space and without a byte of what was forgotten. What is past its end is erased first, as
-    /// maintenance would: memories of limbo past `undo.horizon`, and expired memories that are not protected, at once
-    /// where a caller had set the end, else after `undo.horizon`. Writers wait for the copy, readers do not.
+    /// maintenance would: memories of limbo past `undo.horizon`, expired memories that are not protected, at once
+    /// where a caller had set the end, else after `undo.horizon`, and what the pass `retention` removes. Writers wait for the copy, readers do not.
     ///
     /// ```
     /// use oubliette::Draft;
@@ -121,8 +143,8 @@ impl Database {
         self.inner.check_open()?;
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
-        let (mut expired, mut limbo) = (0, 0);
-        past_damage(self.erase_ended(&mut expired, &mut limbo))?;
+        let mut ended = Ended::default();
+        past_damage(self.erase_ended(&mut ended))?;
         self.tidy_for_copy()?;
         let mut mending = Mending::of(self.check(&CheckOptions::default())?);
         self.inner.queue.alone(|| {
@@ -131,7 +153,13 @@ impl Database {
             let report = self.inner.store.compact(&unique, is_damaged, &mut mend);
             // One that failed late has replaced the file as well.
             self.inner.catch_up();
-            report.map(|report| CompactReport { expired, limbo, ..CompactReport::of(report, mending) })
+            let Ended { expired, limbo, retention } = ended;
+            report.map(|report| CompactReport {
+                expired,
+                limbo,
+                retention,
+                ..CompactReport::of(report, mending)
+            })
         })
     }
 
@@ -245,22 +273,26 @@ impl Database {
         })
     }
 
-    /// Erases what no copy carries over, in slices: expired memories, and memories of limbo past their horizon. Counts both.
-    fn erase_ended(&self, expired: &mut u64, limbo: &mut u64) -> Result<()> {
+    /// Erases what no copy carries over, in slices: expired memories, memories of limbo past their horizon, and what the pass
+    /// `retention` removes. Counts them.
+    fn erase_ended(&self, ended: &mut Ended) -> Result<()> {
         let options = MaintainOptions::live();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut sweep = Sweep::new(run, RunSort::Compact, None, &options);
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;
             loop {
-                let ended = self.expired_after(ns, after, ROWS_PER_SLICE)?;
-                let Some(last) = ended.last() else { break };
+                let expired = self.expired_after(ns, after, ROWS_PER_SLICE)?;
+                let Some(last) = expired.last() else { break };
                 after = Some(*last);
                 sweep.enter(&self.inner, &namespace, ns, run);
-                *expired += self.inner.run_alone(|session| erase(session, &namespace, ns, run, &ended))?;
+                ended.expired +=
+                    self.inner.run_alone(|session| erase(session, &namespace, ns, run, &expired))?;
             }
         }
-        *limbo = self.run_pass(Pass::Limbo, &options, &mut sweep)?.changed;
+        ended.limbo = self.run_pass(Pass::Limbo, &options, &mut sweep)?.changed;
+        let report = self.run_pass(Pass::Retention, &options, &mut sweep)?.report;
+        ended.retention = report.get().cloned().unwrap_or_default();
         self.end_runs(&sweep);
         Ok(())
     }

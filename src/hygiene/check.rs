@@ -150,6 +150,7 @@ impl Check<'_> {
             Table::JournalSubject => self.journal_subject(key),
             Table::Tombstone => self.tombstone(key, value),
             Table::TombstoneHash => self.tombstone_hash(key),
+            Table::TombstoneTime => self.tombstone_time(key),
             Table::Counter => self.counter(key, value),
             Table::Limbo => self.limbo(key, value),
             Table::LimboTime => self.limbo_time(key),

@@ -2,7 +2,7 @@
 //!
 //! Each pass is a file that implements [`MaintenancePass`](pass::MaintenancePass) and a row of the list of passes
 //! ([`Pass`](crate::maintain::Pass)): [`collapse`] of operational reports, merging of equal rows ([`near`]) and of near vectors
-//! ([`vector_duplicates`]), clusters of them ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); the end of [`superseded`] rows and of an old journal ([`retention`]); vectors for memories that wait ([`embed`]), the end of
+//! ([`vector_duplicates`]), clusters of them ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); the end of [`superseded`] rows and of what is too old ([`retention`]); vectors for memories that wait ([`embed`]), the end of
 //! [`limbo`], and the upkeep of indexes ([`link`], [`repair`]). [`check`](fn@check) walks every row of every table and
 //! compares what can be said in two places; [`check_erased`] searches the bytes of the file for what an erased memory
 //! consisted of.
@@ -110,6 +110,7 @@ pub use prune::PruneReport;
 pub(crate) use queries::{FoundText, NotedQuery, TakenQueries, keep_queries};
 pub use repair::RepairReport;
 pub use report::{CheckReport, Finding};
+pub use retention::RetentionReport;
 pub(crate) use scorer::Judge;
 pub use scorer::Scorer;
 pub use scores::Scores;

@@ -14,7 +14,7 @@ use crate::model::{
     Vitals,
 };
 use crate::store::control::{RunRow, RunState};
-use crate::store::{NsId, Rows, Snapshot};
+use crate::store::{NsId, Rows, Snapshot, Table};
 
 /// The pass `superseded`.
 pub(crate) struct Superseded;
@@ -28,7 +28,11 @@ impl MaintenancePass for Superseded {
         let (ns, now, horizon) = (input.field.ns, input.field.now, input.policy.undo.horizon);
         // What a run has superseded can be taken back until its horizon.
         let until = now.minus(ttl).min(now.minus(horizon));
-        let due = input.published.snapshot().superseded_before(ns, until, None, usize::MAX)?.len() as u64;
+        let due = input
+            .published
+            .snapshot()
+            .instants_before(Table::SupersededTime, ns, until, None, usize::MAX)?
+            .len() as u64;
         let namespace = input.namespace.clone();
         let job = Purging {
             namespace,
@@ -71,7 +75,13 @@ impl Job for Purging {
         }
         let after = self.page.last().copied();
         // Rows that are kept stand before the others in the order, so the next step goes on behind them.
-        self.page = input.published.snapshot().superseded_before(self.ns, self.until, after, input.rows)?;
+        self.page = input.published.snapshot().instants_before(
+            Table::SupersededTime,
+            self.ns,
+            self.until,
+            after,
+            input.rows,
+        )?;
         let this = &*self;
         Ok(Some(Box::new(move |slice| this.purge(slice))))
     }

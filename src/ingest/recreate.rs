@@ -356,6 +356,7 @@ impl NamespaceWriter<'_, '_, '_> {
             first_ts: shown.ts_first.as_millis(),
             last_ts: shown.ts_last.as_millis(),
             dup_count: shown.dup_count,
+            ended: shown.events_ended,
             authors: shown.authors_seen.clone(),
             examples: shown.example_event_ids.iter().map(|id| *id.as_bytes()).collect(),
             snippets: shown.example_snippets.clone(),
@@ -420,14 +421,16 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         self.check_memory("memory_id", row.memory)?;
         let members = BTreeSet::from_iter(tx.events_of(ns, id.as_bytes(), usize::MAX)?);
-        if usize::try_from(row.dup_count) != Ok(members.len()) {
-            let why = format!("must be the number of its events, {}", members.len());
+        if (members.len() as u64).checked_add(row.ended) != Some(row.dup_count) {
+            let why = format!("must be the number of its events, {}, and of events_ended", members.len());
             return Err(Error::invalid("dup_count", why, row.dup_count));
         }
-        for event in [row.first_event, row.last_event].iter().chain(&row.examples) {
-            if !members.contains(event) {
+        // The first and the last event may be among those that have ended.
+        let ends = [row.first_event, row.last_event].into_iter().filter(|_| row.ended == 0);
+        for event in ends.chain(row.examples.iter().copied()) {
+            if !members.contains(&event) {
                 let why = "must be events of the aggregate";
-                return Err(Error::invalid("example_event_ids", why, EventId::from_bytes(*event)));
+                return Err(Error::invalid("example_event_ids", why, EventId::from_bytes(event)));
             }
         }
         self.check_derived(&row, &members)
@@ -446,11 +449,19 @@ impl NamespaceWriter<'_, '_, '_> {
             });
             match &event.payload {
                 Some(text) => snippets.retain(|snippet| !text.starts_with(snippet.as_str())),
-                // Its text was forgotten, and the beginning may be of that text.
+                // Its text is gone, and the beginning may be of that text.
                 None => snippets.clear(),
             }
         }
         let shown = Time::from_millis;
+        // What has ended may be the first, the last, by other authors, and in the snippets.
+        if row.ended > 0 {
+            if !members.is_empty() && (row.first_ts > first || row.last_ts < last) {
+                let why = format!("must include its events, {} to {}", shown(first), shown(last));
+                return Err(Error::invalid("ts_first", why, shown(row.first_ts)));
+            }
+            return Ok(());
+        }
         if !members.is_empty() && (row.first_ts, row.last_ts) != (first, last) {
             let why = format!(
                 "must be the instants of the first and the last event, {} and {}",

@@ -46,7 +46,7 @@ const COMPLETED: [Table; 14] = [
     Table::Query,
 ];
 /// Tables whose rows follow from others, beside those of [`IndexRow`]: what is joined before names that nothing is joined to.
-const PRUNED: [Table; 17] = [
+const PRUNED: [Table; 18] = [
     Table::Junction,
     Table::JunctionBack,
     Table::Term,
@@ -56,6 +56,7 @@ const PRUNED: [Table; 17] = [
     Table::JournalSubject,
     Table::JournalRun,
     Table::TombstoneHash,
+    Table::TombstoneTime,
     Table::LimboTime,
     Table::EventTime,
     Table::EventOf,
@@ -176,7 +177,9 @@ impl Ledger<'_, '_> {
                 let id = last_id(table, key)?;
                 let Some(stone) = sound(self.tx.tombstone(ns, id))?.flatten() else { return Ok(0) };
                 let hashes = stone.key_hashes.iter().chain([&stone.content_hash]);
-                self.ensure_all(hashes.map(|hash| (Table::TombstoneHash, keys::tombstone_hash(ns, hash, id))))
+                let hashes = hashes.map(|hash| (Table::TombstoneHash, keys::tombstone_hash(ns, hash, id)));
+                let by_time = (Table::TombstoneTime, keys::by_instant(ns, stone.deleted_at, id));
+                self.ensure_all(hashes.chain([by_time]))
             }
             Table::Limbo => {
                 let id = last_id(table, key)?;
@@ -343,6 +346,11 @@ impl Ledger<'_, '_> {
                 let stone = sound(self.tx.tombstone(ns, id))?;
                 let has = |stone: Tombstone| stone.content_hash == *hash || stone.key_hashes.contains(hash);
                 stone.is_none_or(|stone| stone.is_some_and(has))
+            }
+            Table::TombstoneTime => {
+                let keys::TombstoneTime { at, id, .. } = keys::TombstoneTime::read(table, key)?;
+                let stone = sound(self.tx.tombstone(ns, id))?;
+                stone.is_none_or(|stone| stone.is_some_and(|stone| stone.deleted_at == at))
             }
             Table::LimboTime => {
                 let keys::LimboTime { at, id, .. } = keys::LimboTime::read(table, key)?;

@@ -117,7 +117,7 @@ impl Ledger<'_, '_> {
                 self.complete(DROPPED, table, &key)?;
             }
         }
-        for table in [Table::TombstoneHash, Table::JournalSubject] {
+        for table in [Table::TombstoneHash, Table::TombstoneTime, Table::JournalSubject] {
             for key in self.keys_of(table, DROPPED)? {
                 self.prune(DROPPED, table, &key)?;
             }
@@ -228,7 +228,8 @@ impl Ledger<'_, '_> {
         for id in self.all_ids(Table::Aggregate, ns)? {
             let id = *id.as_bytes();
             let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
-            if self.tx.events_of(ns, &id, usize::MAX)?.len() as u64 != old.dup_count {
+            let members = self.tx.events_of(ns, &id, usize::MAX)?.len() as u64;
+            if members.checked_add(old.ended) != Some(old.dup_count) {
                 self.count_members(ns, &id, &old)?;
             }
         }
@@ -254,11 +255,14 @@ impl Ledger<'_, '_> {
             None => None,
         };
         let told = |name: &str| content.as_ref()?.metadata.get(name)?.as_str().map(str::to_owned);
+        let counted = content.as_ref().and_then(|content| content.metadata.get("dup_count")?.as_u64());
         let old = AggregateRow {
             part: first.part,
             family: family.as_ref().map_or(*id.as_bytes(), |family| family.family),
             scope: first.channel.clone(),
             slice: told("slice"),
+            // Its memory has counted those that have ended as well.
+            ended: counted.unwrap_or_default().saturating_sub(members.len() as u64),
             authors: members.values().filter_map(|event| event.author_id.clone()).collect(),
             examples: members.keys().copied().collect(),
             exact_hash: family.as_ref().map(|family| family.dup_key),
@@ -276,7 +280,7 @@ impl Ledger<'_, '_> {
         if members.is_empty() {
             return self.drop_message_row(ns, Table::Aggregate, MemoryId::from_bytes(*id));
         }
-        let mut row = self.recounted(ns, id, old, members.len() as u64)?;
+        let mut row = self.recounted(ns, id, old, old.ended.saturating_add(members.len() as u64))?;
         row.authors.sort_unstable();
         row.authors.dedup();
         if let Some((slice, mut family)) = self.family_of(ns, &members)? {

@@ -291,7 +291,10 @@ impl Ledger<'_, '_> {
             ..old.clone()
         };
         if let Some([(first, first_event), (last, last_event)]) = self.tx.first_and_last_of(ns, id)? {
-            (row.first_ts, row.first_event) = (first.as_millis(), first_event);
+            // The first member may be among those that have ended.
+            if old.ended == 0 || first.as_millis() < old.first_ts {
+                (row.first_ts, row.first_event) = (first.as_millis(), first_event);
+            }
             (row.last_ts, row.last_event) = (last.as_millis(), last_event);
         }
         for author in &old.authors {

@@ -11,6 +11,7 @@
 //! The room reads no clock and decides nothing. Instants, ids and rules come with the change.
 
 mod afresh;
+mod aged;
 mod applied;
 mod change;
 mod context;
@@ -58,6 +59,7 @@ use crate::ledger::leave::Departure;
 use crate::store::control::Clock;
 
 pub(crate) use afresh::Afresh;
+pub(crate) use aged::is_named;
 pub(crate) use applied::{Applied, Left, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
 pub(crate) use damage::{Loss, losses};

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
+use crate::ledger::aged::is_named;
 use crate::ledger::change::Recreated;
 use crate::ledger::derived::IndexRow;
 use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
@@ -329,10 +330,7 @@ impl Ledger<'_, '_> {
     /// Leaves a tombstone where a memory has gone away and something still refers to it.
     pub(crate) fn stand_in_if_named(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         let ns = context.ns;
-        let is_named = !self.tx.superseded_by(ns, id)?.is_empty()
-            || self.tx.is_joined_to(ns, Junction::Source, id.as_bytes())?
-            || !self.tx.events_of(ns, id.as_bytes(), 1)?.is_empty();
-        if is_named { self.stand_in(ns, context, id) } else { Ok(()) }
+        if is_named(self.tx, ns, id)? { self.stand_in(ns, context, id) } else { Ok(()) }
     }
 
     /// Brings what is left in a namespace that goes as a whole when its memories have come: tombstones, the whole journal,

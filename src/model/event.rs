@@ -30,7 +30,8 @@ closed_set! {
 /// A message of an author as it came. An event is never embedded, and no search returns it.
 ///
 /// Forgetting a memory erases what its messages said: text, signatures, hashes, author and place become none. The
-/// instant, the links and the decision stay.
+/// instant, the links and the decision stay. The pass `retention` takes away the texts (`payload`, `normalized`, `embed_sig`) after
+/// `events.payload_ttl`, and the event after `events.metadata_ttl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
@@ -130,6 +131,9 @@ pub struct Aggregate {
     pub ts_last: Time,
     /// The number of members, the first one included.
     pub dup_count: u64,
+    /// The members whose events are gone (`events.metadata_ttl`, `events.max_rows`). Not in JSON while there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub events_ended: u64,
     /// `ts_last` - `ts_first` in milliseconds.
     pub time_span: u64,
     /// The ids of the authors, at most `agg.max_authors`, in the order in which they came.
@@ -146,6 +150,10 @@ pub struct Aggregate {
     pub recognition_signals: Vec<String>,
     /// The memory that stands for a bot's messages. The repeats of a person have none.
     pub memory_id: Option<MemoryId>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Which events a listing shows.

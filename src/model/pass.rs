@@ -46,7 +46,7 @@ macro_rules! passes {
             Cluster = 75, "cluster", rule CLUSTER "LIFE-42", stage Cluster, in cluster;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
-            /// Removes rows of the journal that are older, or more, than the policy keeps.
+            /// Removes what is older, or more, than the policy keeps: rows of the journal, texts of messages, events, tombstones.
             Retention = 43, "retention", rule RETENTION "MODEL-52", stage Retention, in retention;
             /// Builds the indexes of large partitions, links new rows, drops the indexes of small partitions, and finishes declared indexes.
             Index = 18, "index", rule INDEX "pass.index", in link;

@@ -63,6 +63,8 @@ group! {
         tombstone: Tombstone;
         @group /// The journal.
         journal: Journal;
+        @group /// Messages as they came.
+        events: Events;
         @group /// How much automatic actors may destroy.
         budget: Budget;
         @group /// Size of one plan.

@@ -11,14 +11,23 @@ use crate::model::{
 use crate::recall::Reader;
 use crate::recall::list::{nothing, position};
 use crate::store::keys::{self, Key};
-use crate::store::{AggregateRow, EventRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk};
+use crate::store::{
+    AggregateRow, EventPlace, EventRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk,
+};
 
-/// Bytes of a key of `event_time`: namespace, instant, id.
+/// Bytes of the cursor of events by time: namespace, instant, id.
 const TIME_BYTES: usize = 4 + 8 + 16;
 /// Bytes of a key of `event_of`: namespace, owner, instant, id.
 const OWNER_BYTES: usize = 4 + 16 + 8 + 16;
 /// Bytes of a key of `aggregate`: namespace, id.
 const AGGREGATE_BYTES: usize = 4 + 16;
+
+/// Events that a listing has read, by instant and id, and those that could not be read.
+#[derive(Default)]
+struct Found {
+    rows: Vec<(Time, Id, EventRow)>,
+    damaged: Vec<MemoryId>,
+}
 
 impl Reader<'_> {
     /// # Errors
@@ -26,49 +35,70 @@ impl Reader<'_> {
     pub(crate) fn events(&self, query: &EventQuery) -> Result<Page<Event>> {
         query.check()?;
         let Some(ns) = self.ns else { return Ok(nothing()) };
-        let (table, prefix, bytes) = match query.of {
-            EventsOf::All => (Table::EventTime, keys::ns(ns), TIME_BYTES),
+        let prefix = match query.of {
+            EventsOf::All => return self.events_by_time(ns, query),
             EventsOf::Event(id) => {
                 let found = self.rows().event(ns, id.as_bytes())?.filter(|row| within(query, row));
                 let items = found.map(|row| self.event_shown(ns, id.as_bytes(), row)).transpose()?;
                 return Ok(Page::new(items.into_iter().collect(), None, Vec::new()));
             }
-            EventsOf::Aggregate(id) => (Table::EventOf, owner(ns, id.as_bytes()), OWNER_BYTES),
+            EventsOf::Aggregate(id) => owner(ns, id.as_bytes()),
             EventsOf::Memory(id) => {
                 let stands_for = self.aggregate_of_memory(ns, id)?;
-                let of = stands_for.unwrap_or(*id.as_bytes());
-                (Table::EventOf, owner(ns, &of), OWNER_BYTES)
+                owner(ns, &stands_for.unwrap_or(*id.as_bytes()))
             }
         };
         let mut walk = Walk::prefix(&prefix);
-        if table == Table::EventTime {
-            walk =
-                query.from.into_iter().fold(walk, |walk, at| walk.starting_at(&keys::from_instant(ns, at)));
-            walk = query.to.into_iter().fold(walk, |walk, at| walk.before(&keys::from_instant(ns, at)));
-        }
         if let Some(cursor) = &query.cursor {
-            walk = walk.after(&position(cursor, &prefix, bytes)?);
+            walk = walk.after(&position(cursor, &prefix, OWNER_BYTES)?);
         }
-        self.page(ns, query, table, &walk)
+        let mut found = Found::default();
+        self.take(ns, query, Table::EventOf, &walk, &mut found)?;
+        self.page(ns, query, &prefix, found)
     }
 
-    /// Reads one row more than requested, which tells whether there is a next page.
-    fn page(&self, ns: NsId, query: &EventQuery, table: Table, walk: &Walk) -> Result<Page<Event>> {
-        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    /// All events of a namespace: those that have a text and the others, each in the order of time.
+    fn events_by_time(&self, ns: NsId, query: &EventQuery) -> Result<Page<Event>> {
+        let prefix = keys::ns(ns);
+        let after = query.cursor.as_ref().map(|cursor| position(cursor, &prefix, TIME_BYTES)).transpose()?;
+        let mut found = Found::default();
+        for half in EventPlace::HALVES {
+            let half = keys::event_half(ns, half);
+            let mut walk = Walk::prefix(&half);
+            walk = query.from.into_iter().fold(walk, |walk, at| walk.starting_at(&keys::at(&half, at)));
+            walk = query.to.into_iter().fold(walk, |walk, at| walk.before(&keys::at(&half, at)));
+            if let Some(after) = after.as_deref().and_then(|key| key.get(prefix.len()..)) {
+                walk = walk.after(&[&*half, after].concat());
+            }
+            self.take(ns, query, Table::EventTime, &walk, &mut found)?;
+        }
+        self.page(ns, query, &prefix, found)
+    }
+
+    /// Reads events of a walk, one more than requested, which tells whether there is a next page.
+    fn take(&self, ns: NsId, query: &EventQuery, table: Table, walk: &Walk, found: &mut Found) -> Result<()> {
+        let full = found.rows.len() + query.limit;
         self.rows().walk(table, walk, &mut |key, _| {
             let id = *crate::store::last_id(table, key)?.as_bytes();
             let Some(row) = sound(self.rows().event(ns, &id))?.flatten() else {
-                damaged.push(MemoryId::from_bytes(id));
+                found.damaged.push(MemoryId::from_bytes(id));
                 return Ok(ControlFlow::Continue(()));
             };
             if within(query, &row) {
-                rows.push((key.to_vec(), id, row));
+                found.rows.push((row.at(), id, row));
             }
-            Ok(if rows.len() > query.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
+            Ok(if found.rows.len() > full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+
+    /// A page of events, whose cursor is the prefix with the instant and the id of the last one.
+    fn page(&self, ns: NsId, query: &EventQuery, prefix: &Key, found: Found) -> Result<Page<Event>> {
+        let Found { mut rows, damaged } = found;
+        rows.sort_unstable_by_key(|(at, id, _)| (*at, *id));
         let more = rows.len() > query.limit;
         rows.truncate(query.limit);
-        let next = rows.last().filter(|_| more).map(|(key, _, _)| hex(key));
+        let last = rows.last().filter(|_| more);
+        let next = last.map(|(at, id, _)| hex(&[&keys::at(prefix, *at), &id[..]].concat()));
         let items = rows.into_iter().map(|(_, id, row)| self.event_shown(ns, &id, row));
         Ok(Page::new(items.collect::<Result<_>>()?, next, damaged))
     }
@@ -147,6 +177,7 @@ impl Reader<'_> {
             ts_first: Time::from_millis(first_ts),
             ts_last: Time::from_millis(last_ts),
             dup_count: row.dup_count,
+            events_ended: row.ended,
             time_span: last_ts.abs_diff(first_ts),
             authors_seen: row.authors,
             example_event_ids: row.examples.into_iter().map(EventId::from_bytes).collect(),

@@ -406,7 +406,7 @@ pub(crate) fn dropped_name(ns: NsId) -> String {
 /// The bytes of an id: of an event, an aggregate, a family or a memory.
 pub(crate) type Id = [u8; 16];
 
-/// A message as it came. What was erased is none.
+/// A message as it came. What was erased, or redacted for its age, is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventRow {
     /// Number of its partition.
@@ -486,6 +486,8 @@ pub(crate) struct AggregateRow {
     pub(crate) first_ts: i64,
     pub(crate) last_ts: i64,
     pub(crate) dup_count: u64,
+    /// Members whose events were removed for their age.
+    pub(crate) ended: u64,
     pub(crate) authors: Vec<String>,
     pub(crate) examples: Vec<Id>,
     pub(crate) snippets: Vec<String>,

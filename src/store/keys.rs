@@ -86,6 +86,11 @@ pub(crate) fn ended_half(ns: NsId, protected: u8) -> Key {
     self::ns(ns).and(&protected)
 }
 
+/// The events that have a text, or those that have none.
+pub(crate) fn event_half(ns: NsId, textless: u8) -> Key {
+    self::ns(ns).and(&textless)
+}
+
 /// The unused memories of a class of importance.
 pub(crate) fn of_class(ns: NsId, class: u8) -> Key {
     self::ns(ns).and(&class)

@@ -38,13 +38,24 @@ impl EventRow {
         let id = MemoryId::from_bytes(*id);
         let owners = [self.aggregate, author, self.memory, self.run].into_iter().flatten();
         let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, self.at(), id)));
-        let by_time = (Table::EventTime, keys::by_instant(ns, self.at(), id));
+        let by_time = (Table::EventTime, keys::event_time(ns, u8::from(!self.has_text()), self.at(), id));
         by_owner.chain([by_time]).collect()
     }
 
-    /// Whether what it said was taken away.
+    /// Whether it tells anything of what was said.
+    pub(crate) fn has_text(&self) -> bool {
+        self.payload.is_some() || self.normalized.is_some() || self.embed_sig.is_some()
+    }
+
+    /// Takes away what was said, and leaves who said it where, and by what it is recognised. The addresses in the signature of the
+    /// embeds are text as well.
+    pub(crate) fn redact(&mut self) {
+        (self.payload, self.normalized, self.embed_sig) = (None, None, None);
+    }
+
+    /// Whether it was forgotten: what it said, and everything by which it was recognised.
     pub(crate) fn is_erased(&self) -> bool {
-        self.normalized.is_none()
+        self.dup_key.is_none()
     }
 
     /// Takes away everything that tells what was said, and who said it where.
@@ -62,6 +73,36 @@ impl EventRow {
             decision,
             ..EventRow::default()
         };
+    }
+}
+
+/// The place of an event in the order of time: events that have a text, and the others, stand in two halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventPlace {
+    half: u8,
+    pub(crate) at: Time,
+    pub(crate) id: Id,
+}
+
+impl EventPlace {
+    /// The half of the events that have a text.
+    pub(crate) const TEXT: u8 = 0;
+    /// Both halves.
+    pub(crate) const HALVES: [u8; 2] = [EventPlace::TEXT, 1];
+
+    /// In which half it is.
+    pub(crate) fn half(self) -> u8 {
+        self.half
+    }
+
+    /// The first place of an instant.
+    pub(crate) fn starting(at: Time) -> Self {
+        EventPlace { half: EventPlace::TEXT, at, id: [0; 16] }
+    }
+
+    /// Whether the event is older, whichever half the two stand in.
+    pub(crate) fn is_before(self, other: EventPlace) -> bool {
+        (self.at, self.id) < (other.at, other.id)
     }
 }
 
@@ -146,6 +187,24 @@ pub(crate) trait MessageRows: Rows {
     /// At most `most` of the events of an aggregate, a memory or an import, by time.
     fn events_of(&self, ns: NsId, owner: &Id, most: usize) -> Result<Vec<Id>> {
         self.last_ids(Table::EventOf, &Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*owner))), most)
+    }
+
+    /// Visits the events of one half of the order of time, behind a place of that half.
+    fn events_in(
+        &self,
+        ns: NsId,
+        half: u8,
+        after: Option<EventPlace>,
+        visit: &mut dyn FnMut(EventPlace) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::event_half(ns, half));
+        let after = after.filter(|place| place.half == half);
+        let behind = |place: EventPlace| keys::event_time(ns, half, place.at, MemoryId::from_bytes(place.id));
+        let walk = after.into_iter().fold(walk, |walk, place| walk.after(&behind(place)));
+        self.walk(Table::EventTime, &walk, &mut |key, _| {
+            let keys::EventTime { textless, at, id, .. } = keys::EventTime::read(Table::EventTime, key)?;
+            visit(EventPlace { half: textless, at, id: *id.as_bytes() })
+        })
     }
 
     /// The first and the last event of an aggregate, with their instants.

@@ -697,12 +697,13 @@ pub(crate) trait Rows: Read {
 
     /// The rows of limbo that were removed before `until`, the longest removed first, at most `most`.
     fn limbo_before(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
-        self.by_instant(Table::LimboTime, ns, &keys::from_instant(ns, until), most)
+        self.instants_before(Table::LimboTime, ns, until, None, most)
     }
 
-    /// The rows that were superseded before `until`, behind `after`, the longest superseded first, at most `most`.
-    fn superseded_before(
+    /// The rows of a table of instants before `until`, behind `after`, the oldest first, at most `most`.
+    fn instants_before(
         &self,
+        table: Table,
         ns: NsId,
         until: Time,
         after: Option<(Time, MemoryId)>,
@@ -710,9 +711,8 @@ pub(crate) trait Rows: Read {
     ) -> Result<Vec<(Time, MemoryId)>> {
         let walk = Walk::prefix(&keys::ns(ns)).before(&keys::from_instant(ns, until));
         let walk = after.into_iter().fold(walk, |walk, (at, id)| walk.after(&keys::by_instant(ns, at, id)));
-        let place =
-            |key: &[u8]| keys::SupersededTime::read(Table::SupersededTime, key).map(|row| (row.at, row.id));
-        self.each_key(Table::SupersededTime, &walk, most, place)
+        let place = |key: &[u8]| keys::LimboTime::read(table, key).map(|row| (row.at, row.id));
+        self.each_key(table, &walk, most, place)
     }
 
     /// The rows of limbo that were removed after `known`, the longest removed first.

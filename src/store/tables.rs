@@ -291,8 +291,9 @@ tables! {
         LimboTime = "limbo_time", Derived, Codec::Empty, fn by_instant(ns: NsId, at: Time, id: MemoryId);
         /// Messages as they came.
         Event = "event", Truth, row!(29, EventRow), like Memory;
-        /// Events by time.
-        EventTime = "event_time", Derived, Codec::Empty, like LimboTime;
+        /// Events by time; those without a text behind the others.
+        EventTime = "event_time", Derived, Codec::Empty,
+            fn event_time(ns: NsId, textless: u8, at: Time, id: MemoryId) if textless <= 1;
         /// Aggregate or memory → its events.
         EventOf = "event_of", Derived, Codec::Empty,
             fn event_of<'k>(ns: NsId, owner: &'k [u8; 16], at: Time, id: MemoryId);
@@ -386,6 +387,10 @@ tables! {
         QueryOf = "query_of", Derived, Codec::Empty,
             fn query_of(ns: NsId, id: MemoryId, part: PartId, number: u64);
     }
+    format 11 {
+        /// Tombstones by the instant of their removal.
+        TombstoneTime = "tombstone_time", Derived, Codec::Empty, like LimboTime;
+    }
 }
 
 /// A key that is not built like those of its table.
@@ -454,7 +459,14 @@ impl Table {
 
     /// Whether rows about dropped namespaces, which stand under no namespace, may lie in it.
     pub(crate) const fn tells_of_drops(self) -> bool {
-        matches!(self, Table::Journal | Table::JournalSubject | Table::Tombstone | Table::TombstoneHash)
+        matches!(
+            self,
+            Table::Journal
+                | Table::JournalSubject
+                | Table::Tombstone
+                | Table::TombstoneHash
+                | Table::TombstoneTime
+        )
     }
 
     /// The table with a name.

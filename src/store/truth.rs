@@ -225,23 +225,24 @@ impl Truth<'_, '_> {
         self.delete(Table::LimboTime, &keys::by_instant(ns, at, id)).map(|_| ())
     }
 
-    /// Takes a tombstone away, with its rows by the HMAC of its keys and content.
+    /// Takes a tombstone away, with its rows by the HMAC of its keys and content, and by time.
     pub(crate) fn delete_tombstone(&mut self, ns: NsId, tombstone: &Tombstone) -> Result<()> {
         let id = tombstone.id;
         for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
             self.delete(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id))?;
         }
+        self.delete(Table::TombstoneTime, &keys::by_instant(ns, tombstone.deleted_at, id))?;
         self.delete(Table::Tombstone, &keys::memory(ns, id)).map(|_| ())
     }
 
-    /// Puts a tombstone with its rows by the HMAC of its keys and content.
+    /// Puts a tombstone with its rows by the HMAC of its keys and content, and by time.
     pub(crate) fn put_tombstone(&mut self, ns: NsId, tombstone: &Tombstone) -> Result<()> {
         let id = tombstone.id;
         self.put_row(Table::Tombstone, &keys::memory(ns, id), tombstone, record::encode_tombstone)?;
         for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
             self.put(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id), &[])?;
         }
-        Ok(())
+        self.put(Table::TombstoneTime, &keys::by_instant(ns, tombstone.deleted_at, id), &[])
     }
 
     /// Takes a partition away in which nothing is left, with what its indexes have kept. Its number is not given out again.

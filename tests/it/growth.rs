@@ -408,7 +408,7 @@ fn an_expiry_writes_no_memory_that_it_removes() {
             .written
     };
     let of_one = (expiry(300) - expiry(100)) as f64 / 200.0;
-    assert!((13.0..15.0).contains(&of_one), "{of_one} rows of each");
+    assert!((14.0..16.0).contains(&of_one), "{of_one} rows of each");
 }
 
 /// Of a memory that was found its vitals and its statistics are read once and written, and what orders it by its use.

@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod aged;
 mod allocations;
 mod api;
 mod backup;

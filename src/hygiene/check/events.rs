@@ -43,13 +43,16 @@ impl Check<'_> {
             return Ok(());
         };
         let members = BTreeSet::from_iter(members);
-        if usize::try_from(row.dup_count) != Ok(members.len()) {
-            let what = format!("{} members, where {} events name it", row.dup_count, members.len());
+        if (members.len() as u64).checked_add(row.ended) != Some(row.dup_count) {
+            let (all, ended) = (row.dup_count, row.ended);
+            let what = format!("{all} members, where {} events name it, and {ended} ended", members.len());
             self.find(Code::AggregateCount, Table::Aggregate, key, what);
         }
-        for event in [row.first_event, row.last_event].iter().chain(&row.examples) {
-            if !members.contains(event) {
-                let what = format!("event {} is no member", MemoryId::from_bytes(*event));
+        // The first and the last member may be among those that have ended.
+        let ends = [row.first_event, row.last_event].into_iter().filter(|_| row.ended == 0);
+        for event in ends.chain(row.examples) {
+            if !members.contains(&event) {
+                let what = format!("event {} is no member", MemoryId::from_bytes(event));
                 self.find(Code::EventLink, Table::Aggregate, key, what);
             }
         }

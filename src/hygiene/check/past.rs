@@ -122,6 +122,21 @@ impl Check<'_> {
                 self.find(Code::TombstoneHash, Table::TombstoneHash, &row, what);
             }
         }
+        let row = keys::by_instant(ns, tombstone.deleted_at, id);
+        if !self.has(Table::TombstoneTime, &row)? {
+            let what = format!("the tombstone of {id} is not found here");
+            self.find(Code::IndexMissing, Table::TombstoneTime, &row, what);
+        }
+        Ok(())
+    }
+
+    pub(super) fn tombstone_time(&mut self, key: &[u8]) -> Result<()> {
+        let keys::TombstoneTime { ns, at, id } = keys::TombstoneTime::read(Table::TombstoneTime, key)?;
+        if let Some(found) = seen(self.snapshot.tombstone(ns, id))?
+            && found.is_none_or(|found| found.deleted_at != at)
+        {
+            self.find(Code::IndexExtra, Table::TombstoneTime, key, format!("{id} was not removed then"));
+        }
         Ok(())
     }
 

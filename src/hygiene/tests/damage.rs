@@ -571,7 +571,9 @@ fn messages() -> Vec<(Code, Fault)> {
         case(Code::AggregateCount, event(|row| row.aggregate = None)),
         case(Code::FamilyCount, family(|row| row.count = 3)),
         case(Code::FamilyCount, family(|row| row.first_ts = 3_000)),
-        case(Code::IndexMissing, move |tx| take(tx, Table::EventTime, &keys::by_instant(NS, late, repeat))),
+        case(Code::IndexMissing, move |tx| {
+            take(tx, Table::EventTime, &keys::event_time(NS, 0, late, repeat))
+        }),
         case(Code::IndexMissing, move |tx| {
             take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), late, repeat))
         }),
@@ -579,7 +581,9 @@ fn messages() -> Vec<(Code, Fault)> {
             let (table, key) = near(tx)?;
             take(tx, table, &key)
         }),
-        case(Code::IndexExtra, move |tx| tx.put(Table::EventTime, &keys::by_instant(NS, early, repeat), &[])),
+        case(Code::IndexExtra, move |tx| {
+            tx.put(Table::EventTime, &keys::event_time(NS, 1, late, repeat), &[])
+        }),
         case(Code::IndexExtra, move |tx| {
             tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), late, repeat), &[])
         }),

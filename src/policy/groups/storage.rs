@@ -40,6 +40,9 @@ group! {
     Tombstone {
         /// Hash of text and keys in a tombstone: `hmac` or `sha256`.
         hash: TombstoneHash = TombstoneHash::Hmac, any;
+        /// How long a tombstone is kept, beyond `undo.horizon` in any case, and while something names its memory; 0 keeps it for
+        /// ever.
+        retention: Span = Span::ZERO, maybe_zero;
     }
 }
 
@@ -60,6 +63,19 @@ group! {
         max_age: Span = Span::from_days(30), lasting;
         /// Number of rows of the file that are kept, the latest ones; rows younger than `undo.horizon` are kept in any case.
         max_rows: u64 = 1_000_000, count(1, COUNT_MAX);
+    }
+}
+
+group! {
+    /// Messages as they came.
+    Events {
+        /// How long after a message was written its event keeps what it said, beyond `undo.horizon` in any case.
+        payload_ttl: Span = Span::from_days(30), lasting;
+        /// How long after a message was written its event is kept, beyond `undo.horizon` in any case.
+        metadata_ttl: Span = Span::from_days(365), lasting;
+        /// Number of events of a namespace that are kept, the latest ones; younger events than `undo.horizon` are kept in any
+        /// case; 0 is off.
+        max_rows: u64 = 0, count(0, COUNT_MAX);
     }
 }
 

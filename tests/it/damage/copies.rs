@@ -255,7 +255,7 @@ fn damage_to_what_tells_of_a_dropped_namespace_is_mended() {
         let rows = tables(&store.file).remove(table).unwrap();
         rows.into_iter().find(|(key, _)| key.starts_with(&[0; 4])).unwrap()
     };
-    for table in ["tombstone", "journal", "tombstone_hash"] {
+    for table in ["tombstone", "journal", "tombstone_hash", "tombstone_time"] {
         let folder = tempfile::tempdir().unwrap();
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
         std::fs::copy(&store.file, &path).unwrap();

@@ -5,7 +5,7 @@ use oubliette::report::CheckOptions;
 use super::store::{change, open, store, tables};
 
 /// Tables whose rows all follow from rows of other tables, or have a counterpart that says the same.
-const DERIVED: [&str; 34] = [
+const DERIVED: [&str; 35] = [
     "partition",
     "partition_name",
     "term",
@@ -24,6 +24,7 @@ const DERIVED: [&str; 34] = [
     "superseded",
     "journal_subject",
     "tombstone_hash",
+    "tombstone_time",
     "by_time",
     "by_fingerprint",
     "due",
@@ -43,7 +44,7 @@ const DERIVED: [&str; 34] = [
 ];
 
 /// Of these a key that names nothing can be put beside the others without a value.
-const ALL_KEY: [&str; 21] = [
+const ALL_KEY: [&str; 22] = [
     "holder_key",
     "holder_tag",
     "holder_run",
@@ -53,6 +54,7 @@ const ALL_KEY: [&str; 21] = [
     "journal_subject",
     "journal_run",
     "tombstone_hash",
+    "tombstone_time",
     "by_time",
     "by_fingerprint",
     "due",

@@ -1,0 +1,148 @@
+//! Messages: first what they said, later their events.
+//!
+//! An event that has a text and one that has none stand in two halves of their order of time, so neither walk meets what the
+//! other has left.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Result, sound};
+use crate::hygiene::pass::Slice;
+use crate::hygiene::retention::{Aged, RetentionReport, Site};
+use crate::model::{RunId, Time};
+use crate::policy::Policy;
+use crate::store::control::{CounterSort, RunState, TOTAL};
+use crate::store::{EventPlace, EventRow, MessageRows, NsId, Rows, Snapshot};
+
+/// Which messages lose what they said.
+pub(super) struct Texts {
+    site: Site,
+    /// Messages of before this instant do.
+    old: Time,
+}
+
+impl Texts {
+    pub(super) fn of(policy: &Policy, site: Site) -> Self {
+        Texts { site, old: site.now.minus(policy.events.payload_ttl).min(site.undoable) }
+    }
+}
+
+impl Aged for Texts {
+    type Place = EventPlace;
+
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
+        let mut all = Vec::new();
+        rows.events_in(self.site.ns, EventPlace::TEXT, after, &mut |place| {
+            if place.at >= self.old {
+                return Ok(ControlFlow::Break(()));
+            }
+            let row = sound(rows.event(self.site.ns, &place.id))?.flatten();
+            if row.is_some_and(|row| !is_undoable(rows, self.site, &row).unwrap_or(true)) {
+                all.push(place);
+            }
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[EventPlace]) -> Result<u64> {
+        slice.ledger.redact_events(self.site.ns, &page.iter().map(|place| place.id).collect::<Vec<_>>())
+    }
+
+    fn counted(report: &mut RetentionReport) -> &mut u64 {
+        &mut report.payloads
+    }
+}
+
+/// Which events go.
+pub(super) struct Messages {
+    site: Site,
+    /// Those before this place in the order of time.
+    before: EventPlace,
+}
+
+impl Messages {
+    pub(super) fn of(rows: &Snapshot, policy: &Policy, site: Site) -> Result<Self> {
+        let mut before = EventPlace::starting(site.now.minus(policy.events.metadata_ttl));
+        if let Some(kept) = first_kept(rows, site.ns, policy.events.max_rows)?
+            && before.is_before(kept)
+        {
+            before = kept;
+        }
+        let undoable = EventPlace::starting(site.undoable);
+        Ok(Messages { site, before: if undoable.is_before(before) { undoable } else { before } })
+    }
+
+    /// Whether an event goes: it does not while its import can be undone, nor while a family goes on that it began.
+    fn goes(&self, rows: &impl MessageRows, place: EventPlace) -> Result<bool> {
+        let ns = self.site.ns;
+        let Some(row) = sound(rows.event(ns, &place.id))?.flatten() else { return Ok(false) };
+        let family = sound(rows.family(ns, &place.id))?.flatten();
+        let goes_on = family.is_some_and(|family| family.latest() >= self.before.at && family.count > 1);
+        Ok(!goes_on && !is_undoable(rows, self.site, &row)?)
+    }
+}
+
+impl Aged for Messages {
+    type Place = EventPlace;
+
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
+        let mut all = Vec::new();
+        let first = after.map_or(EventPlace::TEXT, EventPlace::half);
+        for half in EventPlace::HALVES.into_iter().skip_while(|half| *half != first) {
+            rows.events_in(self.site.ns, half, after, &mut |place| {
+                if all.len() >= most || !place.is_before(self.before) {
+                    return Ok(ControlFlow::Break(()));
+                }
+                if self.goes(rows, place)? {
+                    all.push(place);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(all)
+    }
+
+    /// A message may have come to the family of another one since the page was read.
+    fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[EventPlace]) -> Result<u64> {
+        let mut over = Vec::with_capacity(page.len());
+        for place in page {
+            if self.goes(&*slice.ledger.tx, *place)? {
+                over.push(place.id);
+            }
+        }
+        slice.ledger.end_events(self.site.ns, &over)
+    }
+
+    fn counted(report: &mut RetentionReport) -> &mut u64 {
+        &mut report.events
+    }
+}
+
+/// The place of the first event that is among the latest `most` of a namespace; none where there are no more, or no bound.
+fn first_kept(rows: &Snapshot, ns: NsId, most: u64) -> Result<Option<EventPlace>> {
+    let there = rows.counter(ns, TOTAL, CounterSort::Events as u8, "")?.rows;
+    let beyond = u64::try_from(there).unwrap_or_default().saturating_sub(most);
+    if most == 0 || beyond == 0 {
+        return Ok(None);
+    }
+    let (beyond, mut oldest) = (usize::try_from(beyond).unwrap_or(usize::MAX), Vec::new());
+    for half in EventPlace::HALVES {
+        let mut left = beyond.saturating_add(1);
+        rows.events_in(ns, half, None, &mut |place| {
+            oldest.push(place);
+            left -= 1;
+            Ok(if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+    }
+    oldest.sort_unstable_by_key(|place| (place.at, place.id));
+    Ok(oldest.get(beyond).copied())
+}
+
+/// Whether the import that brought a message can be taken back as it came, or is being taken back.
+fn is_undoable(rows: &impl MessageRows, site: Site, row: &EventRow) -> Result<bool> {
+    let Some(run) = row.run else { return Ok(false) };
+    let run = sound(rows.run(site.ns, RunId::from_bytes(run)))?.flatten();
+    Ok(run.is_some_and(|run| {
+        run.state == RunState::Undoing || Time::from_millis(run.started_ms) >= site.undoable
+    }))
+}

@@ -1,0 +1,154 @@
+//! What of the past is older than the policy keeps it? The pass `retention`.
+//!
+//! The journal, messages and tombstones each have their own order of time, so what is too old stands at the front, and the pass
+//! reads next to nothing that stays. All of it is kept for `undo.horizon` in any case.
+
+mod events;
+mod journal;
+mod tombstones;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Slice, Step, StepInput};
+use crate::hygiene::plan::Stop;
+use crate::hygiene::retention::events::{Messages, Texts};
+use crate::hygiene::retention::journal::Journal;
+use crate::hygiene::retention::tombstones::Tombstones;
+use crate::hygiene::told::{PassReport, details, is_zero};
+use crate::model::{RunId, Time};
+use crate::policy::Policy;
+use crate::store::{NsId, Snapshot};
+
+/// What the pass `retention` removed, by its sort.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RetentionReport {
+    /// Rows of the journal.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub journal: u64,
+    /// Texts of messages, whose events stay.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub payloads: u64,
+    /// Events.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub events: u64,
+    /// Tombstones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tombstones: u64,
+}
+
+details!(RetentionReport {
+    numbers { journal "journal", payloads "payloads", events "events", tombstones "tombstones" }
+});
+
+/// The pass `retention`.
+pub(crate) struct Retention;
+
+impl MaintenancePass for Retention {
+    fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
+        let (snapshot, site) = (&**input.published.snapshot(), Site::of(&input));
+        let policy = input.policy;
+        let jobs: Vec<Box<dyn Job>> = vec![
+            Ending::begin(Journal::of(snapshot, policy, site)?, snapshot)?,
+            // A text goes before its event may, so that both are counted.
+            Ending::begin(Texts::of(policy, site), snapshot)?,
+            Ending::begin(Messages::of(snapshot, policy, site)?, snapshot)?,
+            Ending::begin(Tombstones::of(snapshot, policy, site)?, snapshot)?,
+        ];
+        Ok(Some(Planned::Jobs(jobs)))
+    }
+}
+
+/// Where and when the pass looks.
+#[derive(Clone, Copy)]
+struct Site {
+    ns: NsId,
+    now: Time,
+    /// Nothing from this instant on goes.
+    undoable: Time,
+}
+
+impl Site {
+    fn of(input: &PlanInput<'_>) -> Self {
+        let Policy { undo, .. } = input.policy;
+        let (ns, now) = (input.field.ns, input.field.now);
+        Site { ns, now, undoable: now.minus(undo.horizon) }
+    }
+}
+
+/// Rows of one sort that are too old.
+trait Aged: 'static {
+    /// The place of a row in its order of time.
+    type Place: Copy;
+
+    /// The rows that are to go, behind a place, at most `most`.
+    fn due(&self, rows: &Snapshot, after: Option<Self::Place>, most: usize) -> Result<Vec<Self::Place>>;
+
+    /// Takes away those of them that nothing needs, and says how many these were.
+    fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[Self::Place]) -> Result<u64>;
+
+    /// The number of the report that counts them.
+    fn counted(report: &mut RetentionReport) -> &mut u64;
+}
+
+/// Removes the rows of one sort.
+struct Ending<A: Aged> {
+    aged: A,
+    /// Rows that were too old when the pass began.
+    due: u64,
+    tried: u64,
+    removed: u64,
+    /// The rows of the last step.
+    page: Vec<A::Place>,
+    is_over: bool,
+    run: Option<RunId>,
+}
+
+impl<A: Aged> Ending<A> {
+    fn begin(aged: A, rows: &Snapshot) -> Result<Box<dyn Job>> {
+        let due = aged.due(rows, None, usize::MAX)?.len() as u64;
+        Ok(Box::new(Ending {
+            aged,
+            due,
+            tried: 0,
+            removed: 0,
+            page: Vec::new(),
+            is_over: due == 0,
+            run: None,
+        }))
+    }
+}
+
+impl<A: Aged> Job for Ending<A> {
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        self.run = input.run;
+        if self.is_over {
+            return Ok(None);
+        }
+        // Rows that are kept stand before the others, so the next step goes on behind them.
+        self.page = self.aged.due(input.published.snapshot(), self.page.last().copied(), input.rows)?;
+        let this = &*self;
+        Ok(Some(Box::new(move |slice| {
+            let count = this.aged.end(slice, &this.page)?;
+            Ok(Applied { rows: this.page.len() as u64, count, ..Applied::default() })
+        })))
+    }
+
+    fn applied(&mut self, applied: Applied) {
+        self.removed += applied.count;
+        self.tried += self.page.len() as u64;
+        self.is_over = self.page.is_empty() || self.tried >= self.due;
+    }
+
+    fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.planned += self.due;
+        report.scanned += self.due;
+        report.changed += self.removed;
+        report.skipped += self.tried - self.removed;
+        report.left += self.due.saturating_sub(self.tried);
+        *A::counted(report.report.of::<RetentionReport>()) += self.removed;
+        // Of a run that has removed nothing no row of the file tells.
+        report.run = self.run.filter(|_| self.removed > 0).or(report.run);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Tombstones, where the policy does not keep them for ever.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::error::{Result, sound};
+use crate::hygiene::pass::Slice;
+use crate::hygiene::retention::{Aged, RetentionReport, Site};
+use crate::ledger::is_named;
+use crate::model::{MemoryId, Span, Time};
+use crate::policy::Policy;
+use crate::store::{AggregateRow, Id, MessageRows, Read, Rows, Snapshot, Table, Walk, keys, meta_of};
+
+/// Tombstones that are looked up at a time.
+const PAGE: usize = 1_000;
+
+/// Which tombstones go.
+pub(super) struct Tombstones {
+    site: Site,
+    /// Those of what was removed before this instant; none: no one does.
+    old: Option<Time>,
+    /// The memories of aggregates, whose tombstones say what became of them.
+    of_aggregates: BTreeSet<Id>,
+}
+
+impl Tombstones {
+    pub(super) fn of(rows: &Snapshot, policy: &Policy, site: Site) -> Result<Self> {
+        let kept = policy.tombstone.retention;
+        let old = (kept > Span::ZERO).then(|| site.now.minus(kept).min(site.undoable));
+        let mut all = Tombstones { site, old, of_aggregates: BTreeSet::new() };
+        // No index leads from a memory to its aggregate, so the aggregates are read where they could keep a tombstone.
+        if !all.due(rows, None, 1)?.is_empty() {
+            rows.walk(Table::Aggregate, &Walk::prefix(&keys::ns(site.ns)), &mut |key, bytes| {
+                let row = sound(meta_of::<AggregateRow>(Table::Aggregate, key, bytes))?;
+                all.of_aggregates.extend(row.and_then(|row| row.memory));
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(all)
+    }
+
+    /// Whether a tombstone goes: it does not while its memory is in limbo, nor while something names the memory.
+    fn goes(&self, rows: &impl MessageRows, id: MemoryId) -> Result<bool> {
+        let ns = self.site.ns;
+        Ok(!self.of_aggregates.contains(id.as_bytes()) && !rows.has_row(ns, id)? && !is_named(rows, ns, id)?)
+    }
+}
+
+impl Aged for Tombstones {
+    /// When the memory was removed, and its id.
+    type Place = (Time, MemoryId);
+
+    fn due(
+        &self,
+        rows: &Snapshot,
+        after: Option<(Time, MemoryId)>,
+        most: usize,
+    ) -> Result<Vec<(Time, MemoryId)>> {
+        let Some(old) = self.old else { return Ok(Vec::new()) };
+        let (mut all, mut from) = (Vec::new(), after);
+        // A page at a time, because most of what is old may be named.
+        loop {
+            let page =
+                rows.instants_before(Table::TombstoneTime, self.site.ns, old, from, most.clamp(1, PAGE))?;
+            let Some(last) = page.last() else { return Ok(all) };
+            from = Some(*last);
+            for (at, id) in page {
+                if all.len() < most && self.goes(rows, id)? {
+                    all.push((at, id));
+                }
+            }
+            if all.len() >= most {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[(Time, MemoryId)]) -> Result<u64> {
+        let mut over = Vec::with_capacity(page.len());
+        for (_, id) in page {
+            if self.goes(&*slice.ledger.tx, *id)? {
+                over.push(*id);
+            }
+        }
+        slice.ledger.end_tombstones(self.site.ns, &over)
+    }
+
+    fn counted(report: &mut RetentionReport) -> &mut u64 {
+        &mut report.tombstones
+    }
+}
