@@ -14,6 +14,7 @@ use oubliette::clock::ManualClock;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, SupersedeMode, Tier};
+use oubliette::policy::Syntax;
 use oubliette::report::CheckOptions;
 use oubliette::{
     Database, Draft, Durability, ErrorKind, Forget, Kind, NamespaceName, Patch, Query, Result, Scope,
@@ -23,6 +24,9 @@ use oubliette::{
 const FILE: &str = "/db/memory.oub";
 /// Calls of one input.
 const CALLS_MAX: usize = 48;
+/// A few steps of the clock let everything grow old.
+const AGES: &str =
+    "events.payload_ttl = \"8d\"\nevents.metadata_ttl = \"11d\"\ntombstone.retention = \"9d\"";
 
 struct Story {
     disk: SimDisk,
@@ -153,6 +157,7 @@ fuzz_target!(|data: &[u8]| {
     let disk = SimDisk::new(Image::default());
     let clock = ManualClock::at("2026-03-01T12:00:00Z".parse().unwrap());
     let db = open(&disk, &clock);
+    db.set_policy(AGES, Syntax::Toml).unwrap();
     let mut story = Story { disk, clock, db, runs: Vec::new() };
     for call in data.chunks_exact(3).take(CALLS_MAX) {
         if let Err(why) = story.call(call[0], call[1], call[2]) {

@@ -7,7 +7,9 @@ use crate::error::{Result, sound};
 use crate::ledger::writer::{Ledger, truth};
 use crate::model::MemoryId;
 use crate::store::control::{CounterSort as Sort, TOTAL};
-use crate::store::{FamilyRow, Id, Junction, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys};
+use crate::store::{
+    AggregateRow, FamilyRow, Id, Junction, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys,
+};
 
 impl Ledger<'_, '_> {
     /// Takes away what messages said. Who said it where stays, with the hashes by which repeats are recognised. Returns the
@@ -43,16 +45,21 @@ impl Ledger<'_, '_> {
         }
         for (aggregate, gone) in members {
             let Some(mut row) = sound(self.tx.aggregate(ns, &aggregate))?.flatten() else { continue };
-            if self.tx.events_of(ns, &aggregate, 1)?.is_empty() {
-                truth(self.tx).delete_aggregate(ns, &aggregate)?;
-                self.counters.add(ns, PartId(row.part), Sort::Aggregates, "", -1, 0);
-                continue;
-            }
             row.ended = row.ended.saturating_add(gone.len() as u64);
             row.examples.retain(|example| !gone.contains(example));
-            truth(self.tx).put_aggregate(ns, &aggregate, &row)?;
+            self.put_or_end_aggregate(ns, &aggregate, &row)?;
         }
         Ok(ended)
+    }
+
+    /// Puts an aggregate; it ends with the last of its messages.
+    pub(super) fn put_or_end_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
+        if !self.tx.events_of(ns, id, 1)?.is_empty() {
+            return truth(self.tx).put_aggregate(ns, id, row);
+        }
+        truth(self.tx).delete_aggregate(ns, id)?;
+        self.counters.add(ns, PartId(row.part), Sort::Aggregates, "", -1, 0);
+        Ok(())
     }
 
     /// Removes tombstones. Returns the number of those that there were.

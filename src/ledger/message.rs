@@ -230,8 +230,8 @@ impl Ledger<'_, '_> {
             (family.first_ts, family.latest_ts) = (row.first_ts, row.last_ts);
             truth(self.tx).put_family(ns, &slice, &family)?;
         }
-        truth(self.tx).put_aggregate(ns, id, &row)?;
-        self.refresh(context, id, &row, None)
+        self.refresh(context, id, &row, None)?;
+        self.put_or_end_aggregate(ns, id, &row)
     }
 
     /// The members of an aggregate, by id.

@@ -1,4 +1,6 @@
 //! What goes for its age: texts of messages, their events, tombstones (MODEL-26, MODEL-52, LIFE-55).
+//!
+//! `PROPTEST_CASES=2000 cargo test --test it aged::` for longer.
 
 use std::io::Cursor;
 
@@ -6,9 +8,10 @@ use crate::world::{World, text};
 use oubliette::embed::Embed;
 use oubliette::exchange::{Export, Kept, ParsedLine, VectorsTo, parse_line};
 use oubliette::maintain::{MaintainOptions, Pass, PassReport, RetentionReport};
-use oubliette::memory::{Aggregate, AuthorKind, Event, EventQuery, SupersedeMode};
+use oubliette::memory::{Aggregate, AuthorKind, Event, EventDecision, EventQuery, SupersedeMode};
 use oubliette::policy::Syntax;
 use oubliette::{Decision, Draft, Kind, Query, State};
+use proptest::prelude::*;
 
 fn with(policy: &str) -> World {
     let world = World::new();
@@ -241,6 +244,25 @@ fn an_import_of_old_messages_can_be_taken_back() {
     assert!(events(&world).is_empty());
 }
 
+/// An aggregate goes with the last of its events, also where an undo takes that; its memory goes on counting the others.
+#[test]
+fn an_aggregate_without_an_event_left_goes() {
+    let world = with(JOURNAL);
+    let said = || bot("cron finished").created_at(world.ago("400d"));
+    let memory = [0, 1, 2].map(|_| world.add(said()).id)[2];
+    let run = world.start_import();
+    world.import(run, vec![said()]);
+    assert_eq!(retention(&world).1.events, 3);
+    assert_eq!((aggregates(&world)[0].dup_count, aggregates(&world)[0].events_ended), (4, 3));
+    world.ns.undo(run).unwrap();
+    world.check();
+    assert_eq!((events(&world).len(), aggregates(&world).len()), (0, 0));
+    assert_eq!(
+        (world.live(), &world.row(memory).metadata["dup_count"]),
+        (vec![memory], &serde_json::json!(3))
+    );
+}
+
 #[test]
 fn a_number_of_events_is_kept() {
     let world = with(&format!("{JOURNAL}events.max_rows = 4\nundo.horizon = \"1s\""));
@@ -319,4 +341,145 @@ fn a_copy_carries_over_nothing_that_is_too_old() {
     assert_eq!(world.db.compact().unwrap().retention, RetentionReport::default());
     let query = Query::text("backup of db7");
     assert_eq!(world.ns.search(&query).unwrap().hits.len(), 1);
+}
+
+/// What can happen to messages.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// A message of a person or a program, with one of a few texts, so many days ago.
+    Say {
+        is_bot: bool,
+        text: u8,
+        days: u8,
+    },
+    /// An import of as many.
+    Import {
+        text: u8,
+        days: u8,
+    },
+    Undo(u8),
+    Forget(u8),
+    Supersede(u8, u8),
+    Advance(u8),
+    Retention(Option<u64>),
+    Limbo,
+    Compact,
+    Reindex,
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (any::<bool>(), 0..5_u8, 0..12_u8).prop_map(|(is_bot, text, days)| Op::Say { is_bot, text, days }),
+        2 => (0..5_u8, 0..12_u8).prop_map(|(text, days)| Op::Import { text, days }),
+        1 => any::<u8>().prop_map(Op::Undo),
+        2 => any::<u8>().prop_map(Op::Forget),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(old, new)| Op::Supersede(old, new)),
+        3 => (1..8_u8).prop_map(Op::Advance),
+        4 => prop_oneof![Just(None), (1..6_u64).prop_map(Some)].prop_map(Op::Retention),
+        1 => Just(Op::Limbo),
+        1 => Just(Op::Compact),
+        1 => Just(Op::Reindex),
+    ]
+}
+
+/// One of some ids, if there are any.
+fn one<T: Copy>(all: &[T], at: u8) -> Option<T> {
+    all.get(usize::from(at) % all.len().max(1)).copied()
+}
+
+fn carry_out(world: &World, runs: &mut Vec<oubliette::maintain::RunId>, op: Op) {
+    let said = |is_bot: bool, text: u8, days: u8| {
+        let author = if is_bot { AuthorKind::Bot } else { AuthorKind::Human };
+        let text = [
+            "cron finished",
+            "Build 123 failed on main",
+            "Build 456 failed on main",
+            "hello",
+            "disk checked",
+        ][usize::from(text)];
+        message(author, text).created_at(world.ago(&format!("{days}d")))
+    };
+    match op {
+        Op::Say { is_bot, text, days } => drop(world.add(said(is_bot, text, days))),
+        Op::Import { text, days } => {
+            runs.push(world.start_import());
+            let drafts = (0..3).map(|at| said(at != 1, text, days)).collect();
+            world.import(*runs.last().unwrap(), drafts);
+        }
+        Op::Undo(at) => {
+            if let Some(run) = one(runs, at) {
+                // A run of which an undo has begun or ended can't be taken back again.
+                let _ = world.ns.undo(run);
+            }
+        }
+        Op::Forget(at) => {
+            if let Some(id) = one(&world.live(), at) {
+                world.forget_id(id);
+            }
+        }
+        Op::Supersede(old, new) => {
+            let live = world.live();
+            if let (Some(old), Some(new)) = (one(&live, old), one(&live, new))
+                && old != new
+            {
+                world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+            }
+        }
+        Op::Advance(days) => world.advance(&format!("{days}d")),
+        Op::Retention(max_rows) => {
+            let options = MaintainOptions { max_rows, ..MaintainOptions::live() };
+            world.db.maintain_with(&options.passes([Pass::Retention])).unwrap();
+        }
+        Op::Limbo => {
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded, Pass::Limbo])).unwrap();
+        }
+        Op::Compact => assert!(world.db.compact().unwrap().whole),
+        Op::Reindex => assert_eq!(world.db.reindex().unwrap(), 0),
+    }
+}
+
+/// The ages of a random story: small, so that everything goes.
+const AGES: &str = "undo.horizon = \"2d\"\nevents.payload_ttl = \"3d\"\nevents.metadata_ttl = \"9d\"\n\
+    tombstone.retention = \"5d\"\nagg.slice = \"15d\"\nmsg.exact_window = \"15d\"\nsim.window = \"15d\"\n\
+    sweeper.tombstone_ttl = \"4d\"\njournal.max_age = \"6d\"\n";
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(16),
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever messages go through, nothing is wrong with the file; the pass leaves nothing that is too old, and changes no memory.
+    #[test]
+    fn messages_grow_old_in_any_order(
+        max_rows in prop_oneof![Just(0_u64), 1..12_u64],
+        ops in prop::collection::vec(ops(), 1..50),
+    ) {
+        let policy = format!("{AGES}events.max_rows = {max_rows}");
+        let world = with(&policy);
+        let mut runs = Vec::new();
+        for op in ops {
+            carry_out(&world, &mut runs, op);
+            world.check();
+        }
+        let before = world.live().into_iter().map(|id| world.row(id)).collect::<Vec<_>>();
+        retention(&world);
+        prop_assert_eq!(world.live().into_iter().map(|id| world.row(id)).collect::<Vec<_>>(), before);
+        let [undoable, old, over] = ["2d", "3d", "9d"].map(|age| world.ago(age));
+        for event in events(&world) {
+            let is_young = event.run.is_some_and(|run| world.ns.run(run).unwrap().unwrap().started_at >= undoable);
+            prop_assert!(is_young || event.ts >= old || event.payload.is_none(), "{event:?}");
+            // The first of a family that goes on may be older.
+            let stays = is_young || event.ts >= over || event.decision == EventDecision::Stored;
+            prop_assert!(stays, "{event:?}");
+        }
+        for aggregate in aggregates(&world) {
+            let members = world.ns.events(&EventQuery::of_aggregate(aggregate.id)).unwrap().items;
+            prop_assert_eq!(aggregate.dup_count, members.len() as u64 + aggregate.events_ended);
+            prop_assert!(!members.is_empty());
+        }
+        copied(&world, &policy);
+    }
 }

@@ -90,6 +90,17 @@ fn short_lived(w: &mut World) -> Result<()> {
     Ok(())
 }
 
+/// A library with messages, and a memory that was forgotten.
+fn told(w: &mut World) -> Result<()> {
+    library(w)?;
+    w.db().set_policy("plan.max_ms = 60_000\ntombstone.retention = \"1d\"", Syntax::Toml)?;
+    for at in [1, 1, 2] {
+        ns(w.db()).add(message(AuthorKind::Bot, at))?;
+        ns(w.db()).add(message(AuthorKind::Human, at))?;
+    }
+    ns(w.db()).forget("k3").map(drop)
+}
+
 /// A library with memories that their use moves from tier to tier.
 fn tiered(w: &mut World) -> Result<()> {
     library(w)?;
@@ -476,6 +487,26 @@ pub const SCENARIOS: &[Scenario] = &[
             step(|w| ns(w.db()).add(Draft::new("as of now").kind(Kind::Snapshot)).map(drop)),
             step(|w| ns(w.db()).add(Draft::new("as of a bit later").kind(Kind::Snapshot)).map(drop)),
             step(|w| ns(w.db()).forget(Forget::tag("said")).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "messages_grow_old",
+        before: told,
+        steps: &[
+            OPEN,
+            step(|w| {
+                w.clock.set("2026-04-10T14:00:00Z".parse()?);
+                sweep(w, Pass::Retention)
+            }),
+            step(|w| ns(w.db()).add(message(AuthorKind::Bot, 5)).map(drop)),
+            step(|w| {
+                w.clock.set("2027-03-20T14:00:00Z".parse()?);
+                sweep(w, Pass::Retention)
+            }),
+            flushing(|w| {
+                w.clock.set("2027-06-20T14:00:00Z".parse()?);
+                w.db().compact().map(drop)
+            }),
         ],
     },
     Scenario {
