@@ -11,7 +11,7 @@ use crate::hygiene::retention::{Aged, RetentionReport, Site};
 use crate::model::{RunId, Time};
 use crate::policy::Policy;
 use crate::store::control::{CounterSort, RunState, TOTAL};
-use crate::store::{EventPlace, EventRow, MessageRows, NsId, Rows, Snapshot};
+use crate::store::{EventPlace, EventRow, Id, MessageRows, NsId, Rows, Snapshot};
 
 /// Which messages lose what they said.
 pub(super) struct Texts {
@@ -30,13 +30,15 @@ impl Aged for Texts {
     type Place = EventPlace;
 
     fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
-        let mut all = Vec::new();
+        let (mut all, mut imports) = (Vec::new(), Imports::of(rows, self.site));
         rows.events_in(self.site.ns, EventPlace::TEXT, after, &mut |place| {
             if place.at >= self.old {
                 return Ok(ControlFlow::Break(()));
             }
             let row = sound(rows.event(self.site.ns, &place.id))?.flatten();
-            if row.is_some_and(|row| !is_undoable(rows, self.site, &row).unwrap_or(true)) {
+            if let Some(row) = row
+                && !imports.is_undoable(&row)?
+            {
                 all.push(place);
             }
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -73,12 +75,12 @@ impl Messages {
     }
 
     /// Whether an event goes: it does not while its import can be undone, nor while a family goes on that it began.
-    fn goes(&self, rows: &impl MessageRows, place: EventPlace) -> Result<bool> {
-        let ns = self.site.ns;
+    fn goes<R: MessageRows>(&self, imports: &mut Imports<'_, R>, place: EventPlace) -> Result<bool> {
+        let (ns, rows) = (self.site.ns, imports.rows);
         let Some(row) = sound(rows.event(ns, &place.id))?.flatten() else { return Ok(false) };
         let family = sound(rows.family(ns, &place.id))?.flatten();
         let goes_on = family.is_some_and(|family| family.latest() >= self.before.at && family.count > 1);
-        Ok(!goes_on && !is_undoable(rows, self.site, &row)?)
+        Ok(!goes_on && !imports.is_undoable(&row)?)
     }
 }
 
@@ -86,14 +88,14 @@ impl Aged for Messages {
     type Place = EventPlace;
 
     fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
-        let mut all = Vec::new();
+        let (mut all, mut imports) = (Vec::new(), Imports::of(rows, self.site));
         let first = after.map_or(EventPlace::TEXT, EventPlace::half);
         for half in EventPlace::HALVES.into_iter().skip_while(|half| *half != first) {
             rows.events_in(self.site.ns, half, after, &mut |place| {
                 if all.len() >= most || !place.is_before(self.before) {
                     return Ok(ControlFlow::Break(()));
                 }
-                if self.goes(rows, place)? {
+                if self.goes(&mut imports, place)? {
                     all.push(place);
                 }
                 Ok(ControlFlow::Continue(()))
@@ -105,8 +107,9 @@ impl Aged for Messages {
     /// A message may have come to the family of another one since the page was read.
     fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[EventPlace]) -> Result<u64> {
         let mut over = Vec::with_capacity(page.len());
+        let mut imports = Imports::of(&*slice.ledger.tx, self.site);
         for place in page {
-            if self.goes(&*slice.ledger.tx, *place)? {
+            if self.goes(&mut imports, *place)? {
                 over.push(place.id);
             }
         }
@@ -138,11 +141,31 @@ fn first_kept(rows: &Snapshot, ns: NsId, most: u64) -> Result<Option<EventPlace>
     Ok(oldest.get(beyond).copied())
 }
 
-/// Whether the import that brought a message can be taken back as it came, or is being taken back.
-fn is_undoable(rows: &impl MessageRows, site: Site, row: &EventRow) -> Result<bool> {
-    let Some(run) = row.run else { return Ok(false) };
-    let run = sound(rows.run(site.ns, RunId::from_bytes(run)))?.flatten();
-    Ok(run.is_some_and(|run| {
-        run.state == RunState::Undoing || Time::from_millis(run.started_ms) >= site.undoable
-    }))
+/// The imports of some messages. Those that came together mostly stand together, so the answer about the last one is kept.
+struct Imports<'r, R> {
+    rows: &'r R,
+    site: Site,
+    last: Option<(Id, bool)>,
+}
+
+impl<'r, R: MessageRows> Imports<'r, R> {
+    fn of(rows: &'r R, site: Site) -> Self {
+        Imports { rows, site, last: None }
+    }
+
+    /// Whether the import that brought a message can be taken back as it came, or is being taken back.
+    fn is_undoable(&mut self, row: &EventRow) -> Result<bool> {
+        let Some(id) = row.run else { return Ok(false) };
+        if let Some((last, answer)) = self.last
+            && last == id
+        {
+            return Ok(answer);
+        }
+        let run = sound(self.rows.run(self.site.ns, RunId::from_bytes(id)))?.flatten();
+        let answer = run.is_some_and(|run| {
+            run.state == RunState::Undoing || Time::from_millis(run.started_ms) >= self.site.undoable
+        });
+        self.last = Some((id, answer));
+        Ok(answer)
+    }
 }
