@@ -263,6 +263,25 @@ fn an_aggregate_without_an_event_left_goes() {
     );
 }
 
+/// The memory of the first message may have gone before its family does.
+#[test]
+fn a_family_keeps_the_tombstone_of_its_first_memory() {
+    let policy = "tombstone.retention = \"5d\"\nsweeper.tombstone_ttl = \"4d\"\nundo.horizon = \"2d\"\n\
+        agg.slice = \"100d\"\n";
+    let world = with(&format!("{JOURNAL}{policy}"));
+    let first = world.add(bot("cron finished")).id;
+    world.add(bot("cron finished"));
+    for (days, passes) in [("5d", [Pass::Superseded, Pass::Limbo]), ("3d", [Pass::Limbo, Pass::Retention])] {
+        world.advance(days);
+        world.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
+        world.check();
+    }
+    world.advance("3d");
+    assert_eq!(retention(&world).1.tombstones, 0);
+    assert_eq!(world.tombstone(first).id, first);
+    copied(&world, JOURNAL);
+}
+
 #[test]
 fn a_number_of_events_is_kept() {
     let world = with(&format!("{JOURNAL}events.max_rows = 4\nundo.horizon = \"1s\""));

@@ -9,7 +9,9 @@ use crate::hygiene::retention::{Aged, RetentionReport, Site};
 use crate::ledger::is_named;
 use crate::model::{MemoryId, Span, Time};
 use crate::policy::Policy;
-use crate::store::{AggregateRow, Id, MessageRows, Read, Rows, Snapshot, Table, Walk, keys, meta_of};
+use crate::store::{
+    AggregateRow, FamilyRow, Id, MessageRows, Read, Rows, Snapshot, Table, Walk, keys, meta_of,
+};
 
 /// Tombstones that are looked up at a time.
 const PAGE: usize = 1_000;
@@ -19,30 +21,37 @@ pub(super) struct Tombstones {
     site: Site,
     /// Those of what was removed before this instant; none: no one does.
     old: Option<Time>,
-    /// The memories of aggregates, whose tombstones say what became of them.
-    of_aggregates: BTreeSet<Id>,
+    /// The memories that aggregates and families name; their tombstones say what became of them.
+    of_messages: BTreeSet<Id>,
 }
 
 impl Tombstones {
     pub(super) fn of(rows: &Snapshot, policy: &Policy, site: Site) -> Result<Self> {
         let kept = policy.tombstone.retention;
         let old = (kept > Span::ZERO).then(|| site.now.minus(kept).min(site.undoable));
-        let mut all = Tombstones { site, old, of_aggregates: BTreeSet::new() };
-        // No index leads from a memory to its aggregate, so the aggregates are read where they could keep a tombstone.
-        if !all.due(rows, None, 1)?.is_empty() {
-            rows.walk(Table::Aggregate, &Walk::prefix(&keys::ns(site.ns)), &mut |key, bytes| {
-                let row = sound(meta_of::<AggregateRow>(Table::Aggregate, key, bytes))?;
-                all.of_aggregates.extend(row.and_then(|row| row.memory));
-                Ok(ControlFlow::Continue(()))
-            })?;
+        let mut all = Tombstones { site, old, of_messages: BTreeSet::new() };
+        // No index leads from a memory to its aggregate or family, so these are read where they could keep a tombstone.
+        if all.due(rows, None, 1)?.is_empty() {
+            return Ok(all);
         }
+        let prefix = Walk::prefix(&keys::ns(site.ns));
+        rows.walk(Table::Aggregate, &prefix, &mut |key, bytes| {
+            let row = sound(meta_of::<AggregateRow>(Table::Aggregate, key, bytes))?;
+            all.of_messages.extend(row.and_then(|row| row.memory));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        rows.walk(Table::Family, &prefix, &mut |key, bytes| {
+            let row = sound(meta_of::<FamilyRow>(Table::Family, key, bytes))?;
+            all.of_messages.extend(row.map(|row| row.first_memory));
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(all)
     }
 
     /// Whether a tombstone goes: it does not while its memory is in limbo, nor while something names the memory.
     fn goes(&self, rows: &impl MessageRows, id: MemoryId) -> Result<bool> {
         let ns = self.site.ns;
-        Ok(!self.of_aggregates.contains(id.as_bytes()) && !rows.has_row(ns, id)? && !is_named(rows, ns, id)?)
+        Ok(!self.of_messages.contains(id.as_bytes()) && !rows.has_row(ns, id)? && !is_named(rows, ns, id)?)
     }
 }
 
