@@ -247,6 +247,11 @@ impl NamespaceWriter<'_, '_, '_> {
             if beside.iter().any(|(_, other)| other.family == family.family) {
                 return Ok(false);
             }
+            // The memory of a slice stays when its messages have grown too old, and keeps its key.
+            let key = aggregate_key(MemoryId::from_bytes(family.family), &slice.name);
+            if self.current_holder(&key)?.is_some() {
+                return Ok(false);
+            }
         }
         // What is gone stood for no more than the text.
         let first = sound(self.ledger.load_there(ns, MemoryId::from_bytes(family.first_memory)))?.flatten();
@@ -555,7 +560,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if vector.is_some() {
             parts.vitals.place.space = first.place.space;
         }
-        let key = format!("agg:{family}:{}", numbers.slice.as_deref().unwrap_or_default());
+        let key = aggregate_key(family, numbers.slice.as_deref().unwrap_or_default());
         let row = NewRow {
             id: MemoryId::from_bytes(numbers.memory.unwrap_or_default()),
             vitals: parts.vitals,
@@ -573,6 +578,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let entry = Entry { change, rule: found.rule(), evidence: evidence.clone() };
         self.ledger.apply(&context, entry).map(|_| ())
     }
+}
+
+/// The key of the memory that stands for a family in a slice of time.
+fn aggregate_key(family: MemoryId, slice: &str) -> String {
+    format!("agg:{family}:{slice}")
 }
 
 /// A slice of time; the end is excluded.

@@ -263,6 +263,24 @@ fn an_aggregate_without_an_event_left_goes() {
     );
 }
 
+/// A slice of a family may have ended while its memory stands. A late message of that time begins another family.
+#[test]
+fn a_late_message_of_an_ended_slice_takes_no_key() {
+    let policy = "undo.horizon = \"1h\"\nevents.metadata_ttl = \"9d\"\nagg.slice = \"10d\"";
+    let world = with(&format!("{JOURNAL}{policy}"));
+    world.add(bot("cron finished"));
+    let memory = world.add(bot("cron finished")).id;
+    world.advance("12d");
+    world.add(bot("cron finished"));
+    assert_eq!(retention(&world).1.events, 2);
+    for _ in 0..2 {
+        world.add(bot("cron finished").created_at(world.ago("12d")));
+        world.check();
+    }
+    assert!(world.is_live(memory));
+    copied(&world, JOURNAL);
+}
+
 /// The memory of the first message may have gone before its family does.
 #[test]
 fn a_family_keeps_the_tombstone_of_its_first_memory() {
