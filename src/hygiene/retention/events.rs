@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, RetentionReport, Site};
+use crate::hygiene::retention::{Aged, RetentionReport, Site, Visit};
 use crate::model::{RunId, Time};
 use crate::policy::Policy;
 use crate::store::control::{CounterSort, RunState, TOTAL};
@@ -29,21 +29,17 @@ impl Texts {
 impl Aged for Texts {
     type Place = EventPlace;
 
-    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
-        let (mut all, mut imports) = (Vec::new(), Imports::of(rows, self.site));
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<()> {
+        let mut imports = Imports::of(rows, self.site);
         rows.events_in(self.site.ns, EventPlace::TEXT, after, &mut |place| {
             if place.at >= self.old {
                 return Ok(ControlFlow::Break(()));
             }
-            let row = sound(rows.event(self.site.ns, &place.id))?.flatten();
-            if let Some(row) = row
-                && !imports.is_undoable(&row)?
-            {
-                all.push(place);
+            match sound(rows.event(self.site.ns, &place.id))?.flatten() {
+                Some(row) if !imports.is_undoable(&row)? => Ok(visit(place)),
+                _ => Ok(ControlFlow::Continue(())),
             }
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        })
     }
 
     fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[EventPlace]) -> Result<u64> {
@@ -87,21 +83,21 @@ impl Messages {
 impl Aged for Messages {
     type Place = EventPlace;
 
-    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, most: usize) -> Result<Vec<EventPlace>> {
-        let (mut all, mut imports) = (Vec::new(), Imports::of(rows, self.site));
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<()> {
+        let (mut imports, mut is_full) = (Imports::of(rows, self.site), false);
         let first = after.map_or(EventPlace::TEXT, EventPlace::half);
         for half in EventPlace::HALVES.into_iter().skip_while(|half| *half != first) {
             rows.events_in(self.site.ns, half, after, &mut |place| {
-                if all.len() >= most || !place.is_before(self.before) {
+                if is_full || !place.is_before(self.before) {
                     return Ok(ControlFlow::Break(()));
                 }
                 if self.goes(&mut imports, place)? {
-                    all.push(place);
+                    is_full = visit(place).is_break();
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        Ok(all)
+        Ok(())
     }
 
     /// A message may have come to the family of another one since the page was read.

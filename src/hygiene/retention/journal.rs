@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, RetentionReport, Site};
+use crate::hygiene::retention::{Aged, RetentionReport, Site, Visit};
 use crate::model::{JournalRow, Time};
 use crate::policy::Policy;
 use crate::store::control::RunState;
@@ -36,23 +36,20 @@ impl Aged for Journal {
     type Place = u64;
 
     /// The numbers of the rows that are too old; damaged rows between them as well.
-    fn due(&self, rows: &Snapshot, after: Option<u64>, most: usize) -> Result<Vec<u64>> {
-        let (mut all, mut damaged) = (Vec::new(), Vec::new());
+    fn due(&self, rows: &Snapshot, after: Option<u64>, visit: Visit<'_, u64>) -> Result<()> {
+        let mut damaged = Vec::new();
         let from = after.map_or(0, |last| last.saturating_add(1));
         rows.journal_on(self.site.ns, from, &mut |seq, row| {
             match row {
                 // Of a damaged row the rows around it tell the age.
                 None => damaged.push(seq),
                 Some(row) if self.is_over(seq, &row) => {
-                    all.append(&mut damaged);
-                    all.push(seq);
+                    return Ok(damaged.drain(..).chain([seq]).try_for_each(&mut *visit));
                 }
                 Some(_) => return Ok(ControlFlow::Break(())),
             }
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        all.truncate(most);
-        Ok(all)
+            Ok(ControlFlow::Continue(()))
+        })
     }
 
     /// An undo that is under way needs its rows.

@@ -7,6 +7,8 @@ mod events;
 mod journal;
 mod tombstones;
 
+use std::ops::ControlFlow;
+
 use serde::Serialize;
 
 use crate::error::Result;
@@ -19,6 +21,10 @@ use crate::hygiene::told::{PassReport, details, is_zero};
 use crate::model::{RunId, Time};
 use crate::policy::Policy;
 use crate::store::{NsId, Snapshot};
+
+/// Rows that a step looks up at most, and those of them after which it asks whether its slice has lasted long enough.
+const PAGE: usize = 1_024;
+const PART: usize = 32;
 
 /// What the pass `retention` removed, by its sort.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,15 +82,18 @@ impl Site {
     }
 }
 
+/// What is called with each row that is to go.
+type Visit<'v, P> = &'v mut dyn FnMut(P) -> ControlFlow<()>;
+
 /// Rows of one sort that are too old.
 trait Aged: 'static {
     /// The place of a row in its order of time.
     type Place: Copy;
 
-    /// The rows that are to go, behind a place, at most `most`.
-    fn due(&self, rows: &Snapshot, after: Option<Self::Place>, most: usize) -> Result<Vec<Self::Place>>;
+    /// Visits the rows that are to go, behind a place.
+    fn due(&self, rows: &Snapshot, after: Option<Self::Place>, visit: Visit<'_, Self::Place>) -> Result<()>;
 
-    /// Takes away those of them that nothing needs, and says how many these were.
+    /// Takes away those of some of them that nothing needs, and says how many these were.
     fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[Self::Place]) -> Result<u64>;
 
     /// The number of the report that counts them.
@@ -106,7 +115,11 @@ struct Ending<A: Aged> {
 
 impl<A: Aged> Ending<A> {
     fn begin(aged: A, rows: &Snapshot) -> Result<Box<dyn Job>> {
-        let due = aged.due(rows, None, usize::MAX)?.len() as u64;
+        let mut due = 0;
+        aged.due(rows, None, &mut |_| {
+            due += 1;
+            ControlFlow::Continue(())
+        })?;
         Ok(Box::new(Ending {
             aged,
             due,
@@ -126,18 +139,32 @@ impl<A: Aged> Job for Ending<A> {
             return Ok(None);
         }
         // Rows that are kept stand before the others, so the next step goes on behind them.
-        self.page = self.aged.due(input.published.snapshot(), self.page.last().copied(), input.rows)?;
+        let (after, most, mut page) = (self.page.last().copied(), input.rows.min(PAGE), Vec::new());
+        self.aged.due(input.published.snapshot(), after, &mut |place| {
+            page.push(place);
+            if page.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        self.page = page;
         let this = &*self;
         Ok(Some(Box::new(move |slice| {
-            let count = this.aged.end(slice, &this.page)?;
-            Ok(Applied { rows: this.page.len() as u64, count, ..Applied::default() })
+            let mut applied = Applied::default();
+            for part in this.page.chunks(PART) {
+                applied.count += this.aged.end(slice, part)?;
+                applied.rows += part.len() as u64;
+                if (slice.enough)() {
+                    break;
+                }
+            }
+            Ok(applied)
         })))
     }
 
     fn applied(&mut self, applied: Applied) {
         self.removed += applied.count;
-        self.tried += self.page.len() as u64;
+        self.tried += applied.rows;
         self.is_over = self.page.is_empty() || self.tried >= self.due;
+        // What the slice had no time for stands first in the next page.
+        self.page.truncate(usize::try_from(applied.rows).unwrap_or(usize::MAX));
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {

@@ -5,16 +5,13 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, RetentionReport, Site};
+use crate::hygiene::retention::{Aged, PAGE, RetentionReport, Site, Visit};
 use crate::ledger::is_named;
 use crate::model::{MemoryId, Span, Time};
 use crate::policy::Policy;
 use crate::store::{
     AggregateRow, FamilyRow, Id, MessageRows, Read, Rows, Snapshot, Table, Walk, keys, meta_of,
 };
-
-/// Tombstones that are looked up at a time.
-const PAGE: usize = 1_000;
 
 /// Which tombstones go.
 pub(super) struct Tombstones {
@@ -31,7 +28,12 @@ impl Tombstones {
         let old = (kept > Span::ZERO).then(|| site.now.minus(kept).min(site.undoable));
         let mut all = Tombstones { site, old, of_messages: BTreeSet::new() };
         // No index leads from a memory to its aggregate or family, so these are read where they could keep a tombstone.
-        if all.due(rows, None, 1)?.is_empty() {
+        let mut is_any = false;
+        all.due(rows, None, &mut |_| {
+            is_any = true;
+            ControlFlow::Break(())
+        })?;
+        if !is_any {
             return Ok(all);
         }
         let prefix = Walk::prefix(&keys::ns(site.ns));
@@ -63,23 +65,19 @@ impl Aged for Tombstones {
         &self,
         rows: &Snapshot,
         after: Option<(Time, MemoryId)>,
-        most: usize,
-    ) -> Result<Vec<(Time, MemoryId)>> {
-        let Some(old) = self.old else { return Ok(Vec::new()) };
-        let (mut all, mut from) = (Vec::new(), after);
+        visit: Visit<'_, (Time, MemoryId)>,
+    ) -> Result<()> {
+        let Some(old) = self.old else { return Ok(()) };
+        let mut from = after;
         // A page at a time, because most of what is old may be named.
         loop {
-            let page =
-                rows.instants_before(Table::TombstoneTime, self.site.ns, old, from, most.clamp(1, PAGE))?;
-            let Some(last) = page.last() else { return Ok(all) };
+            let page = rows.instants_before(Table::TombstoneTime, self.site.ns, old, from, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
             from = Some(*last);
             for (at, id) in page {
-                if all.len() < most && self.goes(rows, id)? {
-                    all.push((at, id));
+                if self.goes(rows, id)? && visit((at, id)).is_break() {
+                    return Ok(());
                 }
-            }
-            if all.len() >= most {
-                return Ok(all);
             }
         }
     }
