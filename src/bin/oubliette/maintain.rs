@@ -205,10 +205,7 @@ fn probes(path: &Path, caller: &Caller) -> Result<Vec<ErasedProbe>> {
 pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Read)?;
     let known = database.namespaces()?;
-    let unknown = place.named_namespace()?.filter(|named| !known.contains(named));
-    if let Some(named) = &unknown {
-        output.remark(&format!("there is no namespace {named}; `namespace list` shows those that there are"));
-    }
+    let unknown = place.unknown_namespace(&known, output)?;
     // An export of all namespaces has what there is, whichever is named.
     let unknown = unknown.filter(|_| !options.all_namespaces);
     let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
@@ -291,7 +288,7 @@ fn tell_export(
 }
 
 /// An export of a namespace that is not there, perhaps of a mistyped name, never takes the place of another.
-fn empty(named: &NamespaceName, file: &Path) -> Failure {
+pub(crate) fn empty(named: &NamespaceName, file: &Path) -> Failure {
     let what = format!("export to {}", file.display());
     let why = format!("there is no namespace {named}, and an empty export would take the place of a file");
     Error::Conflict { what, why }.into()
