@@ -72,11 +72,24 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
         write(file, options.report.as_deref(), &document)?;
     }
     if output.json {
-        return output.document(&document);
+        output.document(&document)?;
+    } else {
+        tell(&report.passes, &options.passes, run, output)?;
+        tell_off(options, &policy, output);
+        united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))?;
     }
-    tell(&report.passes, &options.passes, run, output)?;
-    tell_off(options, &policy, output);
-    united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))
+    came_to_nothing(united.unwrap_or_default().values())
+}
+
+/// Whoever runs a summarizer by a clock must hear that it united no cluster because it failed.
+fn came_to_nothing<'u>(united: impl Iterator<Item = &'u ConsolidateReport> + Clone) -> Done {
+    let first = united.clone().flat_map(|united| &united.failures).next();
+    match first.filter(|_| united.map(|united| united.created.len()).sum::<usize>() == 0) {
+        Some(first) => {
+            Err(Error::Conflict { what: "maintain cluster".to_owned(), why: first.clone() }.into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Passes that were named but that the policy switches off.

@@ -415,8 +415,10 @@ fn a_command_writes_one_memory_for_a_cluster() {
     assert_eq!(live(&sandbox), 2);
     sandbox.document(&["undo", united["run"].as_str().unwrap()]);
     assert_eq!(live(&sandbox), 3);
-    // One that writes nonsense changes nothing, and one that stands nowhere is refused.
-    let done = sandbox.document(&["maintain", "cluster", "--summarizer", "echo nonsense"]);
+    // One that writes nonsense changes nothing, which whoever runs it by a clock must hear; one that stands nowhere is refused.
+    let answer = sandbox.run(&["maintain", "cluster", "--summarizer", "echo nonsense"]);
+    assert!(answer.code == 1 && answer.err.contains("maintain cluster"), "{answer:?}");
+    let done: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!((done["united"]["default"]["left"].clone(), live(&sandbox)), (json!(2), 3));
     assert_eq!(sandbox.run(&["maintain", "prune", "--summarizer", "cat"]).error().0, "Invalid");
     assert_eq!(sandbox.run(&["maintain", "--summarizer", "cat"]).error().0, "Invalid");
