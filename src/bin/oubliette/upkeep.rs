@@ -248,8 +248,9 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
     }
     if pass.budget_exhausted {
         output.remark(&format!(
-            "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
-            pass.pass
+            "{} is cut by the destruction budget, which leaves {} to the next run; run it again, or allow more with --destroy-max",
+            pass.pass,
+            told::of(pass.cut, "row", "rows")
         ));
     }
     let held = pass.report.get().map_or(0, |report: &CapReport| report.cap_held_by_pins);
