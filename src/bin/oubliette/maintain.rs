@@ -109,7 +109,8 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
 /// What a check found, as a table. Of erased memories `compact` takes away what is left.
 fn tell_check(report: &CheckReport, erased: bool, output: Output<'_>) -> Done {
     if report.ok {
-        return output.line(&format!("{} rows checked, everything is as it must be", report.checked));
+        let rows = told::of(report.checked, "row", "rows");
+        return output.line(&format!("{rows} checked, everything is as it must be"));
     }
     let rows = report.findings.iter().map(|finding| {
         vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
