@@ -75,7 +75,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for options out of bounds; `Retry`, `Unavailable`, `ReadOnly`, `Closed`, `Corrupted`.
+    /// `Invalid` for options out of bounds; `NotFound` for a namespace that no write has made; `Retry`, `Unavailable`, `ReadOnly`,
+    /// `Closed`, `Corrupted`.
     pub fn gc_plan(&self, options: &GcOptions) -> Result<GcPlan> {
         check(options)?;
         let inner = &self.db.inner;
@@ -99,7 +100,7 @@ impl Namespace {
             probes: if found.is_empty() { Vec::new() } else { options.probes.clone() },
         };
         inner.run_alone(|session| {
-            let writer = session.writer(&self.name, None, false)?;
+            let writer = session.known_writer(&self.name)?;
             let (ns, tx) = (writer.context.ns, &mut *writer.ledger.tx);
             for (other, row) in tx.gc_plans(ns)? {
                 if row.state == PlanState::Open && row.state_at(now) == PlanState::Expired {
@@ -145,6 +146,7 @@ impl Namespace {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # team.add("Ann prefers tea")?;
     /// assert!(team.gc_plans()?.is_empty());
     /// team.gc_plan(&Default::default())?;
     /// assert_eq!(team.gc_plans()?.len(), 1);
@@ -171,6 +173,7 @@ impl Namespace {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # team.add("Ann prefers tea")?;
     /// let plan = team.gc_plan(&Default::default())?;
     /// assert!(team.gc_pack(plan.plan_id, "1").is_err()); // There was nothing to summarize.
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -228,6 +231,7 @@ impl Namespace {
     /// use oubliette::ErrorKind;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # team.add("Ann prefers tea")?;
     /// let plan = team.gc_plan(&Default::default())?;
     /// let why = team.gc_commit(plan.plan_id, "1", "{}", None).unwrap_err();
     /// assert_eq!(why.kind(), ErrorKind::Refused);
@@ -334,6 +338,7 @@ impl Namespace {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # team.add("Ann prefers tea")?;
     /// let plan = team.gc_plan(&Default::default())?;
     /// team.gc_abort(plan.plan_id, None, "not now")?;
     /// assert!(team.gc_abort(plan.plan_id, None, "").is_err());

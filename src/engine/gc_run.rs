@@ -129,6 +129,9 @@ impl Namespace {
         options: &GcRunOptions,
         goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
     ) -> Result<GcRunReport> {
+        if self.db.tenants(Some(&self.name))?.is_empty() {
+            return Ok(GcRunReport::default());
+        }
         let group_tokens = options.plan.group_tokens.or(summarizer.group_tokens());
         let plan = GcOptions { group_tokens, ..options.plan.clone() };
         let options = &GcRunOptions { plan, ..*options };

@@ -28,7 +28,8 @@ pub struct MaintainReport {
 impl MaintainReport {
     /// The memories that a pass removed; in a dry run those that it would remove.
     pub(super) fn removed(&self, pass: Pass, dry_run: bool) -> u64 {
-        let count = |report: &PassReport| if dry_run { report.planned } else { report.tombstoned };
+        let count =
+            |report: &PassReport| if dry_run { report.planned - report.cut } else { report.tombstoned };
         self.passes.iter().find(|report| report.pass == pass).map_or(0, count)
     }
 }

@@ -160,7 +160,10 @@ impl Database {
         for (namespace, ns) in self.tenants(sweep.only.as_ref())? {
             match self.plan_in(pass, namespace.clone(), ns, options, sweep)? {
                 None => break,
-                Some(Work::Plan(plan)) if options.dry_run => plan.tell_dry(&mut report),
+                Some(Work::Plan(plan)) if options.dry_run => {
+                    plan.tell_dry(&mut report);
+                    sweep.destroy.insert(ns, plan.would_leave());
+                }
                 Some(Work::Plan(plan)) => self.execute(&plan, options, sweep, &mut report)?,
                 Some(Work::Jobs(jobs)) => self.run_jobs(jobs, &namespace, ns, options, sweep, &mut report)?,
             }
@@ -230,7 +233,7 @@ impl Database {
             self.inner.journal_faults(ns, asking)?;
         }
         drop(asking);
-        let (mut plan, scanned, details) = match planned {
+        let (mut plan, scanned, mut details) = match planned {
             None => return Ok(None),
             Some(Planned::Jobs(jobs)) => return Ok(Some(Work::Jobs(jobs))),
             Some(Planned::Actions { plan, scanned, details }) => (plan, scanned, details),
@@ -244,7 +247,9 @@ impl Database {
         };
         let destroy = resumed.as_ref().map_or(destroy, |row| destroy.min(row.budget_left));
         let rows = plan.rows();
-        plan.cut(destroy);
+        if plan.cut(destroy) {
+            details.cut(&plan);
+        }
         Ok(Some(Work::Plan(Box::new(MaintenancePlan {
             id: RunId::from_bytes(self.inner.ids.next(now)),
             run: resumed.as_ref().map_or(sweep.run, |row| row.run),

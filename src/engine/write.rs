@@ -3,7 +3,7 @@
 use crate::engine::namespace::Namespace;
 use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::error::{Error, Result};
-use crate::ingest::{Prepared, prepare};
+use crate::ingest::{Prepared, Rewrites, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
 use crate::model::{Draft, Expiry, MemoryId, Name, Outcome, Patch, RenameReport, RunId, SupersedeMode, Time};
 
@@ -101,11 +101,18 @@ impl Namespace {
             writer.skip_instructions = how.skip_instructions;
             writer.leave_out_strangers(&mut prepared)?;
             let mut near = writer.neighbours(&prepared)?.into_iter();
-            let mut one = |draft: &Prepared| writer.add_beside(draft, near.next().flatten());
+            let mut rewrites = how.run.map_or_else(Rewrites::default, |_| Rewrites::of(&prepared));
+            let mut one = |at: usize, draft: &Prepared| {
+                let near = near.next().flatten();
+                match writer.written_before(&prepared, at, &mut rewrites)? {
+                    Some(again) => Ok(again),
+                    None => writer.add_beside(draft, near),
+                }
+            };
             let outcomes: Vec<Outcome> = prepared
                 .iter()
                 .enumerate()
-                .map(|(at, draft)| one(draft).map_err(place(at)))
+                .map(|(at, draft)| one(at, draft).map_err(place(at)))
                 .collect::<Result<_>>()?;
             writer.note_in_run(&outcomes)?;
             Ok(outcomes)

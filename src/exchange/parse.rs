@@ -12,6 +12,7 @@ use crate::exchange::line::{DraftLine, ParsedLine, mistyped, strict, text, typed
 use crate::exchange::{restore, told};
 use crate::json::{Members, Refusal, clean};
 use crate::limits::{DIM_MAX, LINE_BYTES_MAX};
+use crate::model::closed::nearest;
 use crate::model::{Entity, Expiry, Payload, Significance, Span, SupersedeMode, Tier};
 
 /// Reads one line: a JSON object in UTF-8 whose members are the fields of a memory by their names.
@@ -266,18 +267,22 @@ impl<'a> Reader<'a> {
     fn level(&mut self, given: &str, name: &str, raw: &RawValue) -> Result<()> {
         let Some(level) = text(given, raw)? else { return Ok(()) };
         let fields = &mut self.line.draft.fields;
-        let fallback = if name == "tier" {
+        let (fallback, names) = if name == "tier" {
             let tier = level.parse();
             fields.tier = Some(*tier.as_ref().unwrap_or(&Tier::Semantic));
-            tier.is_err().then_some(Tier::Semantic.as_str())
+            let names: Vec<&str> = Tier::ALL.iter().map(|tier| tier.as_str()).collect();
+            (tier.is_err().then_some(Tier::Semantic.as_str()), names)
         } else {
             let significance = level.parse();
             fields.significance = Some(*significance.as_ref().unwrap_or(&Significance::Routine));
-            significance.is_err().then_some(Significance::Routine.as_str())
+            let names = Significance::ALL.iter().map(|significance| significance.as_str()).collect();
+            (significance.is_err().then_some(Significance::Routine.as_str()), names)
         };
         if let Some(fallback) = fallback {
             let shown: String = level.chars().take(40).collect();
-            self.line.warnings.push(format!("{given}: {shown:?} is unknown, read as {fallback}"));
+            let near = nearest(&names, &level).map(|near| format!("; {near} is the nearest"));
+            let near = near.unwrap_or_default();
+            self.line.warnings.push(format!("{given}: {shown:?} is unknown, read as {fallback}{near}"));
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Carrying a plan out, a slice at a time, inside a write transaction: each action only on rows that are as the plan
 //! saw them.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::{Adjustable, Adjustment};
 use crate::hygiene::plan::{Action, Group, Plan, Pruning};
@@ -51,6 +53,8 @@ pub(crate) struct Done {
     pub(crate) removed: u64,
     /// Rows that stay and were superseded.
     pub(crate) superseded: u64,
+    /// Rows of both sorts that were visible when the plan was made: those that the destruction budget counts.
+    pub(crate) destroyed: u64,
     /// Rows that are live again, or point elsewhere.
     pub(crate) mended: u64,
     /// Reinforcement that moved.
@@ -69,12 +73,13 @@ impl std::ops::AddAssign for Done {
 
 impl Done {
     /// Its numbers, by the names under which a run that was cut off keeps them.
-    pub(super) fn numbers(&mut self) -> [(&'static str, &mut u64); 7] {
+    pub(super) fn numbers(&mut self) -> [(&'static str, &mut u64); 8] {
         [
             ("done.rows", &mut self.rows),
             ("done.groups", &mut self.groups),
             ("done.removed", &mut self.removed),
             ("done.superseded", &mut self.superseded),
+            ("done.destroyed", &mut self.destroyed),
             ("done.mended", &mut self.mended),
             ("done.transferred", &mut self.transferred),
             ("done.skipped", &mut self.skipped),
@@ -157,8 +162,11 @@ impl Slice<'_, '_, '_> {
         let evidence = Evidence { signature: Some(signature), ..Evidence::default() };
         let applied = self.apply(Change::Merge(Box::new(merge)), evidence)?;
         let merged = applied.merged.unwrap_or_default();
+        let gone: BTreeSet<MemoryId> = merged.removed.iter().copied().collect();
+        let visible = group.losers.iter().skip(cursor.rows).take(most).filter(|loser| loser.visible);
         let done = Done {
             removed: merged.removed.len() as u64,
+            destroyed: visible.filter(|loser| gone.contains(&loser.id)).count() as u64,
             transferred: merged.transferred,
             skipped: merged.skipped,
             ..Done::default()
@@ -175,22 +183,24 @@ impl Slice<'_, '_, '_> {
                     let evidence = Evidence { score: Some(member.score), ..Evidence::default() };
                     if self.supersede(member.id, member.version, *by, evidence)? {
                         done.superseded += 1;
+                        done.destroyed += u64::from(member.visible);
                     } else {
                         done.skipped += 1;
                     }
                 }
             }
-            Action::Retire { id, version, access_seq, reason, replaced_by, .. } => {
+            Action::Retire { id, version, access_seq, visible, reason, replaced_by } => {
                 if self.is_as_planned(*id, *version)? && self.is_unused(*id, *access_seq)? {
                     let change = Change::Retire { id: *id, reason: *reason, replaced_by: *replaced_by };
                     self.apply(change, Evidence::default())?;
                     done.removed += 1;
+                    done.destroyed += u64::from(*visible);
                 } else {
                     done.skipped += 1;
                 }
             }
             Action::Prune(pruning) => match self.prune(pruning)? {
-                true => done.removed += 1,
+                true => (done.removed, done.destroyed) = (done.removed + 1, done.destroyed + 1),
                 false => done.skipped += 1,
             },
             Action::Restore { id, version } => {

@@ -222,6 +222,11 @@ impl MaintenancePlan {
         self.tell(report, &Progress::of(self), true);
     }
 
+    /// Visible rows that a run may still remove or supersede when the plan is carried out.
+    pub(crate) fn would_leave(&self) -> u64 {
+        self.destroy.saturating_sub(self.plan.cost())
+    }
+
     /// Whether there is nothing in it, nor a run to go on with.
     fn does_nothing(&self) -> bool {
         self.plan.actions.is_empty() && self.resumed.is_none()
@@ -242,7 +247,9 @@ impl MaintenancePlan {
         report.skipped += done.skipped;
         report.damaged += self.damaged;
         // What the destruction budget cut off is left too.
-        report.left += cursor.left(&self.plan) + self.rows.saturating_sub(self.plan.rows());
+        let cut = self.rows.saturating_sub(self.plan.rows());
+        report.left += cursor.left(&self.plan) + cut;
+        report.cut += cut;
         report.resumed |= self.resumed.is_some();
         report.budget_exhausted |= self.plan.budget_exhausted;
         // Where nothing is to be done there is no run that could be taken back.
@@ -328,9 +335,9 @@ impl Progress {
         progress
     }
 
-    /// Rows that this call has removed or superseded.
+    /// Visible rows that this call has removed or superseded.
     fn destroyed(&self) -> u64 {
-        self.done.removed + self.done.superseded - self.before.removed - self.before.superseded
+        self.done.destroyed - self.before.destroyed
     }
 
     fn row(&self, plan: &MaintenancePlan, started_ms: i64, now: Time) -> PassRow {

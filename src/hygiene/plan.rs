@@ -332,7 +332,6 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Visible rows that it removes.
-    #[cfg(test)]
     pub(crate) fn cost(&self) -> u64 {
         self.actions.iter().map(Action::cost).sum()
     }

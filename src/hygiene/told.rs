@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::hygiene::carry::Done;
+use crate::hygiene::plan::Plan;
 use crate::model::{Pass, RunId};
 
 /// What one pass came to.
@@ -36,6 +37,8 @@ pub struct PassReport {
     pub resumed: bool,
     /// Whether the destruction budget cut its plan.
     pub budget_exhausted: bool,
+    /// Rows of the plan that the budget leaves to a later run; a dry run cuts as a live one does.
+    pub cut: u64,
     /// Time that it took, in milliseconds.
     pub ms: u64,
     /// Details, as the type of the pass: [`ProfileCollapseReport`](crate::maintain::ProfileCollapseReport) or another. What it tells of several
@@ -57,6 +60,7 @@ impl PassReport {
             run: None,
             resumed: false,
             budget_exhausted: false,
+            cut: 0,
             ms: 0,
             report: PassDetails::default(),
         }
@@ -79,6 +83,9 @@ pub(super) trait Details: Any + fmt::Debug + Send + Sync {
     /// Takes what a plan does not know from what was done.
     fn settle(&mut self, outcome: &Outcome);
 
+    /// Leaves out what was cut off the plan, where it tells what goes.
+    fn cut(&mut self, plan: &Plan);
+
     /// Appends the lists of another namespace, and takes over what is the same for all.
     fn append(&mut self, more: &PassDetails);
 
@@ -88,13 +95,14 @@ pub(super) trait Details: Any + fmt::Debug + Send + Sync {
 }
 
 /// Implements [`Details`]: which members are numbers, with their names in JSON; which are lists; which count what was done; and
-/// which flags are the same for all namespaces.
+/// which flags are the same for all namespaces; how it leaves out what was cut off the plan.
 macro_rules! details {
     ($report:ident {
         $(numbers { $($($number:ident).+ $name:literal),+ })?
         $(lists { $($list:ident),+ })?
         $(done { $($($count:ident).+ = $done:ident),+ })?
         $(flags { $($($flag:ident).+ = $set:ident),+ })?
+        $(cut { $cut:ident })?
     }) => {
         impl $crate::hygiene::told::Details for $report {
             fn numbers(&mut self) -> Vec<(&'static str, &mut u64)> {
@@ -104,6 +112,10 @@ macro_rules! details {
             fn settle(&mut self, _outcome: &$crate::hygiene::told::Outcome) {
                 $($(self.$($count).+ = _outcome.done.$done;)+)?
                 $($(self.$($flag).+ = _outcome.$set;)+)?
+            }
+
+            fn cut(&mut self, _plan: &$crate::hygiene::plan::Plan) {
+                $($cut(self, _plan);)?
             }
 
             fn append(&mut self, more: &$crate::hygiene::told::PassDetails) {
@@ -164,6 +176,13 @@ impl PassDetails {
 
     pub(super) fn numbers(&mut self) -> Vec<(&'static str, &mut u64)> {
         self.0.as_mut().map_or_else(Vec::new, |report| report.numbers())
+    }
+
+    /// Leaves out what was cut off the plan.
+    pub(crate) fn cut(&mut self, plan: &Plan) {
+        if let Some(report) = &mut self.0 {
+            report.cut(plan);
+        }
     }
 
     pub(super) fn settle(&mut self, outcome: &Outcome) {

@@ -1,6 +1,6 @@
 //! Which rows say nearly the same, so that one of them can stand for the others? The pass `vector-duplicates`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct DedupReport {
     pub namespaces: u64,
     /// Current rows of them with a vector, of the tiers asked for.
     pub memories_seen: u64,
-    /// Clusters in which something can go.
+    /// Clusters in which something can go, within the destruction budget.
     pub clusters_found: u64,
     /// Rows that another one represents; in a dry run those that would be.
     pub tombstoned: u64,
@@ -45,7 +45,25 @@ details!(DedupReport {
     }
     lists { actions, hints }
     flags { dry_run = dry_run }
+    cut { cut }
 });
+
+/// Leaves out the clusters, and members of the last one, that a plan has no more.
+fn cut(report: &mut DedupReport, plan: &Plan) {
+    let mut left: BTreeMap<MemoryId, usize> = BTreeMap::new();
+    for action in &plan.actions {
+        if let Action::Supersede { by, members } = action {
+            left.insert(*by, members.len());
+        }
+    }
+    report.actions.retain_mut(|action| {
+        let kept = left.get(&action.representative_id).copied().unwrap_or(0);
+        action.tombstoned_ids.truncate(kept);
+        kept > 0
+    });
+    report.clusters_found = report.actions.len() as u64;
+    report.tombstoned = left.values().map(|members| *members as u64).sum();
+}
 
 /// One cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

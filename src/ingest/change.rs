@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::Ahead;
 use crate::ingest::fields::{expire, given, keep_own, note_replacement};
@@ -127,11 +127,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let mut edit = self.edit_of(prepared, &holder);
         if same_text {
-            edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, &vitals, vector));
-            let has = self.ledger.tx.payload(ns, id)?;
-            edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
-            edit.says_text = true;
-            if edit.is_of_holder() && !changes_links(&edit.patch, &holder) && !holder.follows {
+            if self.changes_nothing((id, &vitals), &holder, &mut edit)? {
                 let (decision, rule) = (Decision::Unchanged, RuleId::KEY);
                 return Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()));
             }
@@ -143,6 +139,34 @@ impl NamespaceWriter<'_, '_, '_> {
         let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
         let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
         Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()))
+    }
+
+    /// Whether a draft of equal text is the same write again. Leaves in `edit` what it changes.
+    fn changes_nothing(
+        &self,
+        (id, vitals): (MemoryId, &Vitals),
+        holder: &Holder,
+        edit: &mut Edit,
+    ) -> Result<bool> {
+        edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, vitals, vector));
+        let has = self.ledger.tx.payload(self.ns(), id)?;
+        edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
+        edit.says_text = true;
+        Ok(edit.is_of_holder() && !changes_links(&edit.patch, holder) && !holder.follows)
+    }
+
+    /// Whether a draft says what a row said through a holder of the draft's key.
+    pub(super) fn says_again(&self, prepared: &Prepared, id: MemoryId, holder: &Holder) -> Result<bool> {
+        let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else { return Ok(false) };
+        let text = holder.text.as_ref().unwrap_or(&content.text);
+        let part = self.partition_of(PartId(vitals.place.partition))?;
+        if *text != prepared.checked.draft().text || part != *prepared.checked.partition() {
+            return Ok(false);
+        }
+        let mut edit = self.edit_of(prepared, holder);
+        // An embedder makes of the same text what it made of it then.
+        edit.vector.take_if(|_| !prepared.brings_vector());
+        self.changes_nothing((id, &vitals), holder, &mut edit)
     }
 
     /// The part of a draft that changes the holder of its key: what the draft gives and the holder does not

@@ -11,6 +11,7 @@
 //! The room reads no clock and writes no table. Instants come with the context, and rows go through `ledger`.
 
 mod add;
+mod again;
 mod ahead;
 mod change;
 mod confidence;
@@ -52,6 +53,7 @@ use crate::store::control::SpaceRow;
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
+pub(crate) use again::Rewrites;
 pub(crate) use confidence::grown;
 pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, is_record_of_its_own, owner_in, owner_of, stands_apart};

@@ -121,11 +121,60 @@ where
     }
 }
 
-/// The error for a name that no member has: `must be a, b or c`.
+/// The error for a name that no member has: `must be a, b or c`, and which of them is much like it.
 pub(crate) fn no_member(field: &'static str, names: &[&str], text: &str) -> Error {
-    let why = match names {
+    let mut why = match names {
         [first @ .., last] if !first.is_empty() => format!("must be {} or {last}", first.join(", ")),
         _ => format!("must be {}", names.concat()),
     };
+    if let Some(near) = nearest(names, text) {
+        why.push_str(&format!("; {near} is the nearest"));
+    }
     Error::invalid(field, why, text)
+}
+
+/// The name that a slip of the finger would turn into the text: two of three letters are where they were.
+pub(crate) fn nearest<'n>(names: &[&'n str], text: &str) -> Option<&'n str> {
+    let all = names.iter().map(|name| (slips(name, text), *name));
+    let near = all.filter(|(slips, name)| slips * 3 <= name.len());
+    near.min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
+}
+
+/// Letters that are put in, left out or changed between two names (Levenshtein); of a text that is much longer, or empty, the
+/// length of the longer one.
+fn slips(name: &str, text: &str) -> usize {
+    if text.is_empty() || text.len() > 2 * name.len() {
+        return text.len().max(name.len());
+    }
+    let mut row: Vec<usize> = (0..=text.len()).collect();
+    for (at, letter) in (1..).zip(name.bytes()) {
+        let (mut left, mut corner) = (at, at - 1);
+        for (above, other) in row.iter_mut().skip(1).zip(text.bytes()) {
+            left = (corner + usize::from(letter != other)).min(left + 1).min(*above + 1);
+            corner = std::mem::replace(above, left);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_leads_to_the_name_that_was_meant() {
+        let tiers = ["working", "episodic", "semantic", "procedural"];
+        for (text, meant) in [
+            ("workng", "working"),
+            ("Episodic", "episodic"),
+            ("sematnic", "semantic"),
+            ("procedura", "procedural"),
+        ] {
+            assert_eq!(nearest(&tiers, text), Some(meant));
+        }
+        for text in ["", "poem", "eternal", "a working day is long enough"] {
+            assert_eq!(nearest(&tiers, text), None);
+        }
+        assert_eq!(nearest(&["on", "off"], "of"), Some("off"));
+    }
 }

@@ -130,29 +130,36 @@ impl FromStr for Time {
     type Err = Error;
 
     /// Reads RFC 3339 with any offset. A time without an offset is taken as UTC. A date alone stands for its
-    /// first instant in UTC. Anything finer than a millisecond is cut off.
+    /// first instant in UTC. Anything finer than a millisecond is cut off. The last hours of the year 9999, by which
+    /// many mean for ever, are read as [`Time::MAX`].
     fn from_str(text: &str) -> Result<Self> {
         let millis = if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
             stamp.as_millisecond()
         } else {
-            let civil: jiff::civil::DateTime = text.parse().map_err(|_| {
-                // A well-formed instant out of bounds is refused as well.
-                match jiff::fmt::temporal::Pieces::parse(text) {
-                    Ok(_) => out_of_bounds(text),
-                    Err(_) => Error::invalid(
-                        "time",
-                        "must be RFC 3339, such as 2026-01-03T10:00:00Z or 2026-01-03",
-                        text,
-                    ),
-                }
-            })?;
-            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| out_of_bounds(text))?;
-            zoned.timestamp().as_millisecond()
+            let civil: jiff::civil::DateTime = match text.parse() {
+                Ok(civil) => civil,
+                Err(_) => return at_the_edge(text),
+            };
+            match civil.to_zoned(jiff::tz::TimeZone::UTC) {
+                Ok(zoned) => zoned.timestamp().as_millisecond(),
+                Err(_) => return at_the_edge(text),
+            }
         };
-        if !(TIME_MIN_MS..=TIME_MAX_MS).contains(&millis) {
-            return Err(out_of_bounds(text));
+        match millis {
+            ..TIME_MIN_MS => Err(out_of_bounds(text)),
+            millis => Ok(Time::from_millis(millis)),
         }
-        Ok(Time(millis))
+    }
+}
+
+/// What no calendar of instants has: the end of the last year, which is there, or an instant out of bounds.
+fn at_the_edge(text: &str) -> Result<Time> {
+    let read = jiff::fmt::temporal::Pieces::parse(text).map_err(|_| {
+        Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z or 2026-01-03", text)
+    })?;
+    match read.date().year() {
+        9999 => Ok(Time::MAX),
+        _ => Err(out_of_bounds(text)),
     }
 }
 
@@ -198,5 +205,38 @@ impl TryFrom<String> for Time {
 impl From<Time> for String {
     fn from(time: Time) -> String {
         time.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::Time;
+
+    /// Many write the end of the last year for what has no end. It lies behind the last instant that every offset can show.
+    #[test]
+    fn the_end_of_the_last_year_is_the_last_instant() {
+        for text in [
+            "9999-12-30T22:00:00Z",
+            "9999-12-30T22:00:00.999Z",
+            "9999-12-31",
+            "9999-12-31T23:59:59Z",
+            "9999-12-31T23:59:59.999Z",
+            "9999-12-31T23:59:59",
+            "9999-12-31T23:59:59-12:00",
+        ] {
+            assert_eq!(text.parse::<Time>().unwrap(), Time::MAX, "{text}");
+        }
+        assert!("9999-12-30T21:59:59.999Z".parse::<Time>().unwrap() < Time::MAX);
+        for text in [
+            "0000-12-31T23:59:59Z",
+            "-009999-01-02T01:59:59Z",
+            "10000-01-01",
+            "9999-12-31T25:00:00Z",
+            "9999-13-01",
+        ] {
+            assert!(text.parse::<Time>().is_err(), "{text}");
+        }
     }
 }

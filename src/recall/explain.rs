@@ -126,7 +126,8 @@ impl Reader<'_> {
                 );
             }
         }
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut merged) = (BTreeSet::new(), BTreeSet::new());
+        let named: BTreeSet<MemoryId> = open.iter().copied().collect();
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
                 continue;
@@ -135,8 +136,11 @@ impl Reader<'_> {
             history.damaged.extend(version.is_none().then_some(id));
             history.events.extend(self.rows().journal_of(ns, id)?);
             let Some(version) = version.flatten() else { continue };
+            if version.mode == Some(SupersedeMode::Duplicate) {
+                merged.extend(version.superseded_by);
+            }
             open.extend(version.superseded_by);
-            open.extend(self.rows().superseded_by(ns, id)?);
+            open.extend(self.versions_before(ns, id, merged.contains(&id) && !named.contains(&id))?);
             history.versions.push(version);
         }
         history
@@ -146,6 +150,22 @@ impl Reader<'_> {
         history.damaged.dedup();
         history.events.sort_unstable_by_key(|row| row.seq);
         Ok(history)
+    }
+
+    /// The memories whose place one took. Where a version went into a memory that stands for many, such as a summary, the others
+    /// that went into it are no versions of it.
+    fn versions_before(&self, ns: NsId, id: MemoryId, is_merged: bool) -> Result<Vec<MemoryId>> {
+        let mut all = self.rows().superseded_by(ns, id)?;
+        if is_merged {
+            let mut modes = Vec::with_capacity(all.len());
+            for old in &all {
+                let row = sound(self.rows().vitals(ns, *old))?.flatten();
+                modes.push(row.and_then(|row| row.times.superseded).map(|superseded| superseded.mode));
+            }
+            let mut modes = modes.into_iter();
+            all.retain(|_| modes.next().flatten() != Some(SupersedeMode::Duplicate));
+        }
+        Ok(all)
     }
 
     /// What the journal tells of a write that was not stored. The write was answered with this id.

@@ -13,6 +13,10 @@ use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Shape, at_least, text};
 use crate::tools::summaries::{id, run};
 
+/// Groups of memories in an answer, unless the call names another number.
+const SAMPLE_GROUPS: u32 = 20;
+/// Memories that go of one group in an answer.
+const GROUP_IDS_MAX: usize = 20;
 /// Memories that a question leads to at most.
 const STORIES_MAX: usize = 3;
 
@@ -45,7 +49,7 @@ arguments! {
         ]).required();
         dry_run: Option<bool> = Shape::Flag.or(true);
         enable_fuzzy: Option<bool> = Shape::Flag.or(false);
-        max_sample_groups: Option<u32> = at_least(0).or(20);
+        max_sample_groups: Option<u32> = at_least(0).or(SAMPLE_GROUPS);
         batch_size: Option<u32> = at_least(1).or(500);
     }
 }
@@ -53,13 +57,15 @@ arguments! {
 /// `memory.hygiene`: one pass, by default to see what it would do. What is left out is as the policy says.
 pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Result<Value> {
     let dry_run = args.dry_run.unwrap_or(true);
+    let most = args.max_sample_groups.unwrap_or(SAMPLE_GROUPS) as usize;
     let pass = match args.pass {
         HygienePass::ProfileCollapse => Pass::Collapse,
         HygienePass::VectorDedup => Pass::VectorDuplicates,
         HygienePass::SnapshotPrune => Pass::Snapshots,
         HygienePass::PurgeExpired => Pass::Expire,
         HygienePass::Fsck => {
-            let audit = json!(host.namespace.audit(dry_run)?);
+            let mut audit = json!(host.namespace.audit(dry_run)?);
+            shorten(&mut audit, "duplicate_groups", most);
             return Ok(json!({ "dry_run": dry_run, "audit": audit }));
         }
     };
@@ -71,7 +77,36 @@ pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Re
         ..MaintainOptions::default().passes([pass])
     };
     let report = host.namespace.maintain_with(&options)?;
-    Ok(json!({ "dry_run": dry_run, "run": report.run, "passes": report.passes }))
+    let mut passes = json!(report.passes);
+    for pass in passes.as_array_mut().into_iter().flatten() {
+        if let Some(details) = pass.get_mut("report") {
+            shorten(details, "actions", most);
+        }
+    }
+    Ok(json!({ "dry_run": dry_run, "run": report.run, "passes": passes }))
+}
+
+/// Leaves the first groups in a list of groups of memories, and the first of those that go in each; `more` says how many are
+/// left out.
+fn shorten(document: &mut Value, list: &str, most: usize) {
+    let Some(Value::Array(groups)) = document.get_mut(list) else { return };
+    let more = groups.len().saturating_sub(most);
+    groups.truncate(most);
+    for group in groups.iter_mut() {
+        let Some(Value::Array(ids)) = group.get_mut("tombstoned_ids") else { continue };
+        let more = ids.len().saturating_sub(GROUP_IDS_MAX);
+        ids.truncate(GROUP_IDS_MAX);
+        tell_more(group, more);
+    }
+    tell_more(document, more);
+}
+
+fn tell_more(document: &mut Value, more: usize) {
+    if let Value::Object(members) = document
+        && more > 0
+    {
+        members.insert("more".to_owned(), json!(more));
+    }
 }
 
 arguments! {

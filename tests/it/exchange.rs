@@ -131,6 +131,47 @@ fn equal_content_and_keys_decide_and_a_second_import_stores_nothing() {
     assert_eq!(apart.stored, 1);
 }
 
+/// DEDUP-56: each import of such a file had stored the older text once more, and the newer text after it.
+#[test]
+fn a_file_that_revises_its_own_keys_changes_nothing_when_it_is_imported_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let text = r#"{"key":"lamp","text":"the lamp is red","importance":0.9}
+{"key":"door","text":"the door is open"}
+{"key":"lamp","text":"the lamp is green"}
+{"key":"lamp","text":"the lamp is green"}
+{"key":"lamp","text":"the lamp is red","importance":0.9}
+{"key":"lamp","text":"the lamp is blue","agent":null}
+"#;
+    let first = Import::default().run(&db, lines(text), &mut ()).unwrap();
+    assert_eq!((first.stored, first.unchanged, first.revised), (2, 1, 3));
+    let all = || export(&db.snapshot().unwrap(), vec![NamespaceName::default()], true);
+    let before = all();
+    for _ in 0..2 {
+        let again = Import::default().run(&db, lines(text), &mut ()).unwrap();
+        assert_eq!((again.unchanged, again.revised), (6, 0));
+        let memories = |text: String| -> Vec<String> {
+            text.lines().filter(|line| line.contains("\"text\"")).map(str::to_owned).collect()
+        };
+        assert_eq!(memories(all()), memories(before.clone()));
+    }
+    // What is true now is another text: the file is written once more, line by line.
+    let team = db.namespace(NamespaceName::default()).unwrap();
+    team.add(Draft::new("the lamp is gone").key("lamp")).unwrap();
+    let anew = Import::default().run(&db, lines(text), &mut ()).unwrap();
+    assert_eq!((anew.unchanged, anew.revised), (2, 4));
+    // The older text alone is no earlier write of the file: it takes the key back.
+    let old = r#"{"key":"lamp","text":"the lamp is red","importance":0.9}"#;
+    assert_eq!(Import::default().run(&db, lines(old), &mut ()).unwrap().revised, 1);
+    // Another field of the older text is another write.
+    let other = r#"{"key":"door","text":"the door is shut","importance":0.1}
+{"key":"door","text":"the door is open"}"#;
+    assert_eq!(Import::default().run(&db, lines(other), &mut ()).unwrap().revised, 2);
+    let other = other.replace("0.1", "0.2");
+    assert_eq!(Import::default().run(&db, lines(&other), &mut ()).unwrap().revised, 2);
+    assert!(db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok);
+}
+
 #[test]
 fn rows_of_numpy_belong_to_lines() {
     let folder = tempfile::tempdir().unwrap();

@@ -217,6 +217,33 @@ fn v184_the_destruction_budget_cuts_the_plan() {
     assert_eq!(run(&world, Pass::Collapse, &raised).tombstoned, 0);
 }
 
+/// MODEL-35: a dry run tells what a live one would do. It gave each pass the whole budget, and did not say how much was cut.
+#[test]
+fn model_35_a_dry_run_is_cut_as_a_live_one_is() {
+    let world = World::new();
+    let policy = "budget.floor = 3\nbudget.share = 0.0\nsweeper.short_term_cap = 1\npurge.per_write = 0";
+    world.db.set_policy(policy, Syntax::Toml).unwrap();
+    for at in 0..5 {
+        world.add(text(&format!("over {at}")).expiry(span("1h")));
+    }
+    let drafts = (0..4).map(|n| profile(&format!("service s{} count {n}", letters(n % 2)))).collect();
+    world.ns.add_all(drafts, &Default::default()).unwrap();
+    for at in 0..4 {
+        world.add(text(&format!("short {}", letters(at))).tier(Tier::Working));
+    }
+    world.advance("2h");
+    let passes = [Pass::Expire, Pass::Collapse, Pass::Cap];
+    let told = |options: MaintainOptions| {
+        let report = world.db.maintain_with(&options.passes(passes)).unwrap();
+        report.passes.iter().map(|pass| (pass.planned, pass.cut, pass.budget_exhausted)).collect::<Vec<_>>()
+    };
+    let dry = told(MaintainOptions::default());
+    assert_eq!(dry, [(5, 0, false), (2, 0, false), (3, 2, true)], "what is over is not counted");
+    let before = world.live().len();
+    assert_eq!(told(MaintainOptions::live()), dry);
+    assert_eq!(world.live().len(), before - 3);
+}
+
 /// A number in letters: digits would be the same to the signature.
 fn letters(number: usize) -> String {
     let letter = |at: usize| char::from(b'a' + u8::try_from(at % 26).unwrap());

@@ -86,6 +86,21 @@ fn v_220_what_is_protected_or_durable_is_no_candidate() {
     assert_eq!(planned(&world, &GcOptions::default()), [ids.to_vec()]);
 }
 
+/// The other sources of its summary were named as versions of a message.
+#[test]
+fn the_history_of_a_message_goes_on_with_its_summary_alone() {
+    let (world, ids) = old(3);
+    let done = commit(&world, &plan(&world), "1", &summary(&ids)).unwrap();
+    let versions = |id: MemoryId| -> Vec<MemoryId> {
+        world.ns.history(id.to_string()).unwrap().versions.iter().map(|version| version.id).collect()
+    };
+    for id in &ids {
+        assert_eq!(versions(*id), [*id, done.summary_memory_id]);
+    }
+    let all = [&ids[..], &[done.summary_memory_id]].concat();
+    assert_eq!(versions(done.summary_memory_id), all, "the summary came of all of them");
+}
+
 #[test]
 fn a_used_memory_is_a_candidate_when_its_use_has_decayed() {
     let world = World::new();

@@ -513,6 +513,38 @@ fn gc_32_hygiene_looks_first_and_then_does() {
     assert_eq!(done(&tools, "get_memory_stats", json!({}))["local"]["total"], 1);
 }
 
+/// A model that looks after a large namespace was told every id of every cluster, 40,000 characters of them.
+#[test]
+fn an_answer_about_many_groups_has_a_bound() {
+    let world = World::new();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let near = |at: usize, member: usize| {
+        let vector: Vec<f32> =
+            (0..32).map(|axis| f32::from(u8::from(axis == at)) + 0.001 * member as f32).collect();
+        Draft::new(format!("tree {at}")).vector(vector)
+    };
+    let drafts = (0..30).flat_map(|at| (0..if at == 0 { 25 } else { 2 }).map(move |member| near(at, member)));
+    world.ns.add_all(drafts.collect(), &apart).unwrap();
+    world.db.set_policy("dedup.neighbours = 100", Syntax::Toml).unwrap();
+    let tools = toolbox(&world);
+    let told = done(&tools, "memory.hygiene", json!({ "pass": "vector_dedup" }));
+    let report = &told["passes"][0]["report"];
+    assert_eq!(
+        (&report["clusters_found"], &report["tombstoned"], &report["more"]),
+        (&json!(30), &json!(53), &json!(10))
+    );
+    let actions = report["actions"].as_array().unwrap();
+    assert_eq!(actions.len(), 20);
+    let large = actions.iter().find(|action| action["size"] == 25).unwrap();
+    assert_eq!((large["tombstoned_ids"].as_array().unwrap().len(), &large["more"]), (20, &json!(4)));
+    assert!(told.to_string().len() < 6_000, "{}", told.to_string().len());
+    let told = done(&tools, "memory.hygiene", json!({ "pass": "vector_dedup", "max_sample_groups": 100 }));
+    assert!(told["passes"][0]["report"].get("more").is_none());
+    let told = done(&tools, "memory.hygiene", json!({ "pass": "fsck", "max_sample_groups": 3 }));
+    assert_eq!(told["audit"]["duplicate_groups"].as_array().unwrap().len(), 3);
+    assert_eq!(told["audit"]["more"], 27);
+}
+
 /// A summarizer that knows one answer.
 struct Says(&'static str);
 

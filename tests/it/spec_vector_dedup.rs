@@ -232,3 +232,29 @@ fn v102_similarity_below_0_is_an_empty_report_and_0_the_default() {
         DedupReport { dry_run: true, ..DedupReport::default() }
     );
 }
+
+/// MODEL-35: the report names what goes within the budget, in a dry run as in a live one.
+#[test]
+fn model_35_the_report_of_a_cut_plan_names_what_goes() {
+    let world =
+        World::with(|builder| with(builder, |policy| (policy.budget.floor, policy.budget.share) = (3, 0.0)));
+    for cluster in 0..3 {
+        for member in 0..3 {
+            let degrees = f64::from(cluster) * 30.0 + f64::from(member);
+            let say = ["a tall tree", "a high tree", "a great tree"][member as usize];
+            world
+                .add(near(&format!("{say} by {}", ["rivers", "roads", "houses"][cluster as usize]), degrees));
+        }
+    }
+    let run = |options: MaintainOptions| {
+        let report = world.db.maintain_with(&options.passes([Pass::VectorDuplicates])).unwrap();
+        let told = report.passes[0].report.get::<DedupReport>().unwrap().clone();
+        let ids: usize = told.actions.iter().map(|action| action.tombstoned_ids.len()).sum();
+        assert_eq!(told.tombstoned, ids as u64);
+        ((report.passes[0].planned, report.passes[0].cut), (told.clusters_found, told.tombstoned))
+    };
+    let dry = run(MaintainOptions::default());
+    assert_eq!(dry, ((6, 3), (2, 3)));
+    assert_eq!(run(MaintainOptions::live()), dry);
+    assert_eq!(world.live().len(), 6);
+}

@@ -278,6 +278,23 @@ fn a_text_of_a_mebibyte_is_indexed_and_forgotten() {
     assert_eq!(found(&world, "zebra w1f"), [other]);
 }
 
+/// It had found only the text in which the character stands alone.
+#[test]
+fn one_character_of_a_script_without_spaces_is_found_before_another() {
+    let world = World::new();
+    let alone = world.add(text("猫 is a cat")).id;
+    let before = world.add(text("我的猫很可爱")).id;
+    world.add(text("我的狗很可爱"));
+    for posted in [false, true] {
+        if posted {
+            index(&world);
+        }
+        let mut all = found(&world, "猫");
+        all.sort();
+        assert_eq!(all, [alone, before], "posted: {posted}");
+    }
+}
+
 #[test]
 fn words_need_no_vectors_and_vectors_need_an_embedder() {
     let world = World::new();

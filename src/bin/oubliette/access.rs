@@ -10,6 +10,7 @@ use oubliette::{Error, Memory, Namespace, PageRequest, Scope, Snapshot, Time};
 use serde_json::{Value, json};
 
 use crate::arguments::AccessCommand;
+use crate::maintain::empty;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::told;
@@ -18,6 +19,7 @@ use crate::told;
 pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output<'_>) -> Done {
     let AccessCommand::Export { file } = command;
     let database = place.open(Access::Read)?;
+    let unknown = place.unknown_namespace(&database.namespaces()?, output)?;
     let namespace = database.snapshot()?.namespace(place.namespace()?)?;
     let (policy, _) = database.policy();
     let at = At { now: place.now(), policy: &policy };
@@ -27,6 +29,9 @@ pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output<'_>) ->
     }
     let mut target = Target::create(file)?;
     let memories = export(&namespace, at, &mut target, file)?;
+    if let Some(named) = unknown.filter(|_| target.takes_a_place()) {
+        return Err(empty(&named, place.caller().shown(file)));
+    }
     target.finish()?;
     output.done(&json!({ "exported": memories }), |_| {
         format!(

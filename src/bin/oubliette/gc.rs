@@ -54,7 +54,10 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
             let report = namespace.gc_report(since)?;
             if output.json { output.document(&json!(report)) } else { output.line(&report.to_string()) }
         }
-        GcCommand::Run(options) => summarize(&namespace, options, output),
+        GcCommand::Run(options) => {
+            place.unknown_namespace(&database.namespaces()?, output)?;
+            summarize(&namespace, options, output)
+        }
     }
 }
 

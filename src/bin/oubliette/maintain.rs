@@ -109,7 +109,8 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
 /// What a check found, as a table. Of erased memories `compact` takes away what is left.
 fn tell_check(report: &CheckReport, erased: bool, output: Output<'_>) -> Done {
     if report.ok {
-        return output.line(&format!("{} rows checked, everything is as it must be", report.checked));
+        let rows = told::of(report.checked, "row", "rows");
+        return output.line(&format!("{rows} checked, everything is as it must be"));
     }
     let rows = report.findings.iter().map(|finding| {
         vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
@@ -205,10 +206,7 @@ fn probes(path: &Path, caller: &Caller) -> Result<Vec<ErasedProbe>> {
 pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Read)?;
     let known = database.namespaces()?;
-    let unknown = place.named_namespace()?.filter(|named| !known.contains(named));
-    if let Some(named) = &unknown {
-        output.remark(&format!("there is no namespace {named}; `namespace list` shows those that there are"));
-    }
+    let unknown = place.unknown_namespace(&known, output)?;
     // An export of all namespaces has what there is, whichever is named.
     let unknown = unknown.filter(|_| !options.all_namespaces);
     let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
@@ -291,7 +289,7 @@ fn tell_export(
 }
 
 /// An export of a namespace that is not there, perhaps of a mistyped name, never takes the place of another.
-fn empty(named: &NamespaceName, file: &Path) -> Failure {
+pub(crate) fn empty(named: &NamespaceName, file: &Path) -> Failure {
     let what = format!("export to {}", file.display());
     let why = format!("there is no namespace {named}, and an empty export would take the place of a file");
     Error::Conflict { what, why }.into()

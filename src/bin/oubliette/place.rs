@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::arguments::{Global, ScopeOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::Failure;
+use crate::output::{Failure, Output};
 use crate::share::{Extra, Host, Sharing, Terms, Work};
 use crate::story::Present;
 
@@ -151,6 +151,21 @@ impl Place {
     /// The namespace that was named, if one was.
     pub(crate) fn named_namespace(&self) -> Result<Option<NamespaceName>> {
         self.namespace.as_deref().map(str::parse).transpose()
+    }
+
+    /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told.
+    pub(crate) fn unknown_namespace(
+        &self,
+        known: &[NamespaceName],
+        output: Output<'_>,
+    ) -> Result<Option<NamespaceName>> {
+        let unknown = self.named_namespace()?.filter(|named| !known.contains(named));
+        if let Some(named) = &unknown {
+            output.remark(&format!(
+                "there is no namespace {named}; `namespace list` shows those that there are"
+            ));
+        }
+        Ok(unknown)
     }
 
     /// The embedder that was named, if one was.

@@ -36,13 +36,17 @@ fn show(from: &str, done: Result<RenamespaceReport>, output: Output<'_>) -> Done
         for (target, count) in &report.targets {
             told.push_str(&format!("\n  {count} to {target}"));
         }
+        let stayed = "stayed: the metadata names no other namespace";
+        let (one, many) =
+            ("reference leads to another namespace now", "references lead to another namespace now");
+        let lost = ("key was lost to a memory that holds it", "keys were lost to memories that hold them");
         let rest = [
-            (report.skipped, "stayed: the metadata names no other namespace"),
-            (report.cross_namespace_edges, "references lead to another namespace now"),
-            (report.dropped_keys.len() as u64, "keys were lost to memories that hold them"),
+            (report.skipped, stayed, stayed),
+            (report.cross_namespace_edges, one, many),
+            (report.dropped_keys.len() as u64, lost.0, lost.1),
         ];
-        for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-            told.push_str(&format!("\n  {count} {what}"));
+        for (count, one, many) in rest.into_iter().filter(|(count, ..)| *count > 0) {
+            told.push_str(&format!("\n  {}", told::of(count, one, many)));
         }
         told
     })

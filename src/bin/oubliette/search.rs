@@ -331,7 +331,8 @@ impl<'c> Queries<'c> {
         let Some((number, text)) = self.lines.next_line()? else {
             return match &self.vectors {
                 Some(vectors) if vectors.position() < vectors.rows() => {
-                    let shown = format!("{} rows for {} lines", vectors.rows(), vectors.position());
+                    let lines = told::of(vectors.position(), "line", "lines");
+                    let shown = format!("{} for {lines}", told::of(vectors.rows(), "row", "rows"));
                     Err(Error::invalid("vectors", "must have as many rows as there are lines", shown))
                 }
                 _ => Ok(None),
@@ -344,7 +345,7 @@ impl<'c> Queries<'c> {
         if let Some(vectors) = &mut self.vectors {
             let mut row = Vec::new();
             if !vectors.next_row(&mut row)? {
-                let shown = format!("{} rows", vectors.rows());
+                let shown = told::of(vectors.rows(), "row", "rows");
                 return Err(Error::invalid("vectors", "must have a row for each line", shown).at_line(number));
             }
             query.vector = Some(row);

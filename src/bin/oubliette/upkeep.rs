@@ -72,11 +72,24 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
         write(file, options.report.as_deref(), &document)?;
     }
     if output.json {
-        return output.document(&document);
+        output.document(&document)?;
+    } else {
+        tell(&report.passes, &options.passes, run, output)?;
+        tell_off(options, &policy, output);
+        united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))?;
     }
-    tell(&report.passes, &options.passes, run, output)?;
-    tell_off(options, &policy, output);
-    united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))
+    came_to_nothing(united.unwrap_or_default().values())
+}
+
+/// Whoever runs a summarizer by a clock must hear that it united no cluster because it failed.
+fn came_to_nothing<'u>(united: impl Iterator<Item = &'u ConsolidateReport> + Clone) -> Done {
+    let first = united.clone().flat_map(|united| &united.failures).next();
+    match first.filter(|_| united.map(|united| united.created.len()).sum::<usize>() == 0) {
+        Some(first) => {
+            Err(Error::Conflict { what: "maintain cluster".to_owned(), why: first.clone() }.into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Passes that were named but that the policy switches off.
@@ -235,8 +248,9 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
     }
     if pass.budget_exhausted {
         output.remark(&format!(
-            "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
-            pass.pass
+            "{} is cut by the destruction budget, which leaves {} to the next run; run it again, or allow more with --destroy-max",
+            pass.pass,
+            told::of(pass.cut, "row", "rows")
         ));
     }
     let held = pass.report.get().map_or(0, |report: &CapReport| report.cap_held_by_pins);

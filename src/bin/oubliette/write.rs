@@ -240,7 +240,8 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
         && vectors.rows() != lines
     {
         // Found before anything is written.
-        let shown = format!("{} rows for {lines} lines", vectors.rows());
+        let lines = told::of(lines, "line", "lines");
+        let shown = format!("{} for {lines}", told::of(vectors.rows(), "row", "rows"));
         return Err(Error::invalid("vectors", "must have as many rows as there are lines", shown).into());
     }
     let lines = LineReader::new(read(&options.file, place.caller())?, &options.file);

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use unicode_normalization::char::is_combining_mark;
+
 use super::Analyzer;
 use super::Role;
 use super::fold::cut;
@@ -96,7 +98,7 @@ impl Analyzer {
     }
 
     fn terms(&self, text: &str, clauses: &mut Clauses) {
-        self.analyze(text, &mut |term, _| clauses.add(Clause::Term { term: term.to_owned() }));
+        self.analyze(text, &mut |term, _| clauses.add(single(term.to_owned())));
     }
 
     /// The words in a pair of quotes.
@@ -110,7 +112,7 @@ impl Analyzer {
         if terms.len() > 1 {
             clauses.add(Clause::Phrase { terms });
         } else if !loose {
-            terms.into_iter().for_each(|(term, _)| clauses.add(Clause::Term { term }));
+            terms.into_iter().for_each(|(term, _)| clauses.add(single(term)));
         }
         if loose {
             self.terms(text, clauses);
@@ -176,6 +178,16 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
     }
     segments.push(Segment { text: text.get(from..).unwrap_or_default(), quoted: false });
     segments
+}
+
+/// The clause of one term. One character of a script without spaces, with its marks, is a term of the index only where it
+/// has no neighbour, so it asks for the pairs that it begins as well.
+fn single(term: String) -> Clause {
+    let mut characters = term.chars();
+    match characters.next().is_some_and(is_unspaced) && characters.all(is_combining_mark) {
+        true => Clause::Prefix { prefix: term },
+        false => Clause::Term { term },
+    }
 }
 
 /// The prefix at the end of a piece without white space, and what stands before it.

@@ -195,6 +195,13 @@ fn a_star_behind_two_characters_makes_a_prefix() {
 }
 
 #[test]
+fn one_character_without_spaces_asks_for_the_pairs_that_it_begins() {
+    assert_eq!(clauses("猫"), "猫*×1");
+    assert_eq!(clauses("\"猫\" ก่"), "猫*×1 ก่*×1");
+    assert_eq!(clauses("iPhone和 猫犬"), "iphon×1 i×1 phone×1 和*×1 猫犬×1");
+}
+
+#[test]
 fn quotes_make_phrases() {
     assert_eq!(clauses("\"GitHub actions\""), "\"github@0 action@1\"×1");
     assert_eq!(clauses("“user_id field” „über alles“ «bon mot»"), {
@@ -352,6 +359,7 @@ proptest! {
     fn a_query_without_signs_asks_for_the_terms_of_its_text(text in "[a-zA-Z0-9é今_./ -]{0,60}") {
         let asked: Vec<String> = query(&text).clauses.into_iter().flat_map(|(clause, count)| match clause {
             Clause::Term { term } => vec![term; count as usize],
+            Clause::Prefix { prefix } if prefix == "今" => vec![prefix; count as usize],
             other => panic!("{other:?}"),
         }).collect();
         let mut terms: Vec<String> = terms_of("english", &text).into_iter().map(|(term, _)| term).collect();

@@ -62,6 +62,19 @@ fn a_plan_is_packed_committed_expanded_and_undone() {
 }
 
 #[test]
+fn a_namespace_that_is_not_there_is_not_made_by_a_plan() {
+    let sandbox = old();
+    let refused = sandbox.run(&["--namespace", "typo", "gc", "plan"]);
+    assert_eq!((refused.code, refused.error().0.as_str()), (1, "NotFound"));
+    for rest in [&["gc", "run"][..], &["gc", "run", "--dry-run"]] {
+        assert_eq!(sandbox.document(&[&["--namespace", "typo"], rest].concat())["groups"], 0);
+        let told = sandbox.plain(&[&["--db", "m.oub", "--namespace", "typo"], rest].concat(), b"");
+        assert!(told.code == 0 && told.err.contains("there is no namespace typo"), "{told:?}");
+    }
+    assert_eq!(sandbox.document(&["namespace", "list"])["namespaces"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_run_does_the_whole_loop() {
     let sandbox = old();
     let dry = sandbox.document(&["gc", "run", "--dry-run", "--probe", "Ghent2"]);
@@ -402,8 +415,10 @@ fn a_command_writes_one_memory_for_a_cluster() {
     assert_eq!(live(&sandbox), 2);
     sandbox.document(&["undo", united["run"].as_str().unwrap()]);
     assert_eq!(live(&sandbox), 3);
-    // One that writes nonsense changes nothing, and one that stands nowhere is refused.
-    let done = sandbox.document(&["maintain", "cluster", "--summarizer", "echo nonsense"]);
+    // One that writes nonsense changes nothing, which whoever runs it by a clock must hear; one that stands nowhere is refused.
+    let answer = sandbox.run(&["maintain", "cluster", "--summarizer", "echo nonsense"]);
+    assert!(answer.code == 1 && answer.err.contains("maintain cluster"), "{answer:?}");
+    let done: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!((done["united"]["default"]["left"].clone(), live(&sandbox)), (json!(2), 3));
     assert_eq!(sandbox.run(&["maintain", "prune", "--summarizer", "cat"]).error().0, "Invalid");
     assert_eq!(sandbox.run(&["maintain", "--summarizer", "cat"]).error().0, "Invalid");

@@ -616,7 +616,13 @@ fn an_export_of_a_namespace_that_is_not_there_takes_no_place() {
     assert_eq!(typo(&["new.jsonl"]), 0);
     assert_eq!(typo(&["-", "--vectors", "old.jsonl"]), 1);
     assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
-    assert_eq!(typo(&["old.jsonl", "--all-namespaces"]), 0, "all that there is");
+    let typo = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "access", "export", "old.jsonl"], b"");
+    assert!(typo.code == 1 && typo.err.contains("there is no namespace typo"), "{typo:?}");
+    assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
+    let typo = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "access", "export", "-"], b"");
+    assert!(typo.code == 0 && typo.err.contains("there is no namespace typo"), "{typo:?}");
+    let all = ["--db", "m.oub", "--namespace", "typo", "export", "old.jsonl", "--all-namespaces"];
+    assert_eq!(sandbox.plain(&all, b"").code, 0, "all that there is");
 }
 
 #[test]
