@@ -204,6 +204,8 @@ impl Namespace {
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
+            let why = "it says what the run had brought, and its messages have ended";
+            undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
             if step.finished {
                 if step.parted > 0 {
                     let what = "earlier writes of keys whose texts others had written too, not brought back";

@@ -303,7 +303,7 @@ pub(crate) fn erase_ended(
     // Asked before the row goes, because its content names the aggregate. Other memories of the kind count nothing.
     let counts = vitals.kind_code == Kind::Aggregate.code()
         && vitals.life().is_promised_end()
-        && sound(ledger.aggregate_of_memory(ns, id))?.flatten().is_some();
+        && sound(ledger.stands_for_messages(ns, id))?.unwrap_or_default();
     let erased = erase(ledger, id)?.erased;
     row.raise_horizons(&vitals.times);
     let before = erased.iter().flat_map(|erased| &erased.predecessors);

@@ -77,7 +77,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if vitals.is_none_or(|row| row.kind_code != Kind::Aggregate.code()) {
             return Ok(false);
         }
-        Ok(sound(self.ledger.aggregate_of_memory(self.ns(), id))?.flatten().is_some())
+        Ok(sound(self.ledger.stands_for_messages(self.ns(), id))?.unwrap_or_default())
     }
 
     /// Erases a row with all its holders, and the rows for which it stands: duplicates, and the first message of an

@@ -44,6 +44,8 @@ struct Part {
     /// The aggregates that the part brings or adds members to.
     aggregates: BTreeMap<AggregateId, usize>,
     events: Vec<(usize, EventId)>,
+    /// How many of their members aggregates still miss that count members which have ended.
+    missing: BTreeMap<AggregateId, u64>,
 }
 
 impl Part {
@@ -372,7 +374,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     fn recreate_event(&mut self, part: &mut Part, shown: &Event, family: Option<&Family>) -> Result<()> {
         let (ns, id) = (self.ns(), *shown.id.as_bytes());
-        if self.ledger.tx.event(ns, &id)?.is_some() {
+        if self.ledger.tx.event(ns, &id)?.is_some() || self.has_ended(part, shown)? {
             return Ok(());
         }
         let row = EventRow {
@@ -401,6 +403,24 @@ impl NamespaceWriter<'_, '_, '_> {
             part.aggregates.entry(aggregate).or_insert(part.place);
         }
         self.ledger.keep_event(ns, &id, &row, family.as_ref())
+    }
+
+    /// Whether an event is one that has ended here since: its aggregate counts such events, and has all of the others.
+    fn has_ended(&self, part: &mut Part, shown: &Event) -> Result<bool> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let Some(id) = shown.aggregate_id else { return Ok(false) };
+        if let Some(missing) = part.missing.get_mut(&id) {
+            let is_full = *missing == 0;
+            *missing = missing.saturating_sub(1);
+            return Ok(is_full);
+        }
+        let Some(row) = tx.aggregate(ns, id.as_bytes())?.filter(|row| row.ended > 0) else {
+            return Ok(false);
+        };
+        let there = tx.events_of(ns, id.as_bytes(), usize::MAX)?.len() as u64;
+        let missing = row.dup_count.saturating_sub(row.ended).saturating_sub(there);
+        part.missing.insert(id, missing.saturating_sub(1));
+        Ok(missing == 0)
     }
 
     /// Messages, families and aggregates name rows that exist, and count each other.

@@ -1,10 +1,10 @@
 //! Undoes an import: the holders that it brought are removed, and the memories that it superseded are live
 //! again.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
-use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
+use crate::model::{Forgotten, Kind, MemoryId, RuleId, RunId, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
 use crate::store::{MessageRows, Rows};
 
@@ -19,6 +19,8 @@ pub(crate) struct UndoStep {
     /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
     /// writers.
     pub(crate) parted: u64,
+    /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
+    pub(crate) told_on: Vec<MemoryId>,
     /// Whether the whole run is undone.
     pub(crate) finished: bool,
 }
@@ -36,11 +38,15 @@ impl NamespaceWriter<'_, '_, '_> {
         if row.state == RunState::Undone {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
-        let mut done = Forgotten::default();
+        let (mut done, mut told_on) = (Forgotten::default(), Vec::new());
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
         if events.is_empty() {
             let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+            for id in &done.derived {
+                let vitals = sound(self.ledger.tx.vitals(ns, *id))?.flatten();
+                told_on.extend(vitals.filter(|row| row.kind_code == Kind::Aggregate.code()).map(|_| *id));
+            }
         } else {
             // Messages come first. A message with a memory leaves its family, and is removed with its holder
             // afterwards.
@@ -56,6 +62,6 @@ impl NamespaceWriter<'_, '_, '_> {
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, parted, finished })
+        Ok(UndoStep { done, parted, told_on, finished })
     }
 }

@@ -11,7 +11,9 @@ use crate::ledger::change::{Recorded, RestoreTo};
 use crate::ledger::erase::Going;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
-use crate::model::{AggregateId, EventDecision, Life, MemoryId, Op, Time, TombstoneReason};
+use crate::model::{
+    AggregateId, EventDecision, Kind, Life, MemoryId, Op, SupersedeMode, Time, TombstoneReason,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{
     AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
@@ -377,7 +379,7 @@ impl Ledger<'_, '_> {
             row.erase();
             truth(self.tx).put_event(ns, &id, &row)?;
         }
-        let mut derived = Vec::new();
+        let mut derived = Vec::from_iter(self.told_on_by(ns, memory)?);
         for (id, old, is_left) in counting {
             let mut row = self.recounted(ns, &id, &old, old.dup_count)?;
             if !is_left {
@@ -419,6 +421,33 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a memory of the kind `aggregate` stands for messages: those that an aggregate counts, or those that one had
+    /// counted which has ended with them. Then the supersession alone tells which the first was.
+    pub(crate) fn stands_for_messages(&self, ns: NsId, memory: MemoryId) -> Result<bool> {
+        if self.aggregate_of_memory(ns, memory)?.is_some() {
+            return Ok(true);
+        }
+        let named = sound(self.tx.content(ns, memory))?.flatten().and_then(|content| content.aggregate_id);
+        Ok(match named {
+            Some(id) => self.tx.aggregate(ns, id.as_bytes())?.is_none(),
+            None => false,
+        })
+    }
+
+    /// The memory that stands for the messages of which a memory was the first, where their aggregate has ended.
+    fn told_on_by(&self, ns: NsId, first: MemoryId) -> Result<Option<MemoryId>> {
+        let vitals = sound(self.tx.vitals(ns, first))?.flatten();
+        let superseded = vitals.and_then(|vitals| vitals.times.superseded);
+        let Some(by) = superseded.filter(|superseded| superseded.mode == SupersedeMode::Aggregate) else {
+            return Ok(None);
+        };
+        let of_kind = sound(self.tx.vitals(ns, by.by))?.flatten();
+        let is_ended = of_kind.is_some_and(|vitals| vitals.kind_code == Kind::Aggregate.code())
+            && self.aggregate_of_memory(ns, by.by)?.is_none()
+            && self.stands_for_messages(ns, by.by)?;
+        Ok(Some(by.by).filter(|_| is_ended))
     }
 
     /// The aggregate that a memory stands for. The memory's own statement is not trusted, because a caller

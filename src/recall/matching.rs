@@ -133,7 +133,7 @@ impl<'r, S: Source> Matcher<'r, S> {
     /// `Corrupted` if a part that the filter needs is damaged.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         let Some(filter) = self.filter else { return Ok(true) };
-        self.judge(filter, id, vitals, None)
+        self.judge(filter, [id, id], vitals, None)
     }
 
     /// The writers of a row that matches who match by what they bring themselves: key, tags, categories and entities, and
@@ -143,31 +143,39 @@ impl<'r, S: Source> Matcher<'r, S> {
     /// # Errors
     /// As [`Matcher::matches`].
     pub(super) fn writers(&mut self, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<u32>>> {
-        let Needs { content, keys, links, .. } = self.needs;
-        // The writers of a row have all else in common.
-        let tells_apart = vitals.place.holders > 1 && (content || keys || links);
-        let Some(filter) = self.filter.filter(|_| tells_apart) else { return Ok(None) };
+        let Some(filter) = self.filter.filter(|_| vitals.place.holders > 1) else { return Ok(None) };
         let holders = self.reader.rows().holders(self.ns, id)?;
-        let mut all = Vec::new();
+        let (mut all, mut is_whole) = (Vec::new(), true);
         for holder in &holders {
             // What a writer brought from a row of its own is judged by that row, if it is still there.
             let own = match holder.from {
                 Some(from) => self.reader.rows().vitals(self.ns, from)?.map(|vitals| (from, vitals)),
                 None => None,
             };
-            let (of, vitals) = own.as_ref().map_or((id, vitals), |(from, vitals)| (*from, vitals));
-            if self.judge(filter, of, vitals, Some(holder))? {
+            let matches = match own {
+                Some((from, mut own)) => {
+                    // Which memory that is, and what became of it, the row itself says.
+                    (own.times.superseded, own.times.removed_at) =
+                        (vitals.times.superseded, vitals.times.removed_at);
+                    self.judge(filter, [id, from], &own, Some(holder))?
+                }
+                None => self.judge(filter, [id, id], vitals, Some(holder))?,
+            };
+            // What a supersession has moved here has written nothing here.
+            is_whole &= matches || holder.follows;
+            if matches {
                 all.push(holder.number);
             }
         }
-        Ok(Some(all).filter(|all| !all.is_empty() && all.len() < holders.len()))
+        Ok(Some(all).filter(|all| !all.is_empty() && !is_whole))
     }
 
-    /// Whether a row matches, or would with this writer alone.
+    /// Whether a row matches, or would with this writer alone. Of two ids the first names the memory, and the second says where
+    /// its parts are.
     fn judge(
         &mut self,
         filter: &Filter,
-        id: MemoryId,
+        [named, id]: [MemoryId; 2],
         vitals: &Vitals,
         alone: Option<&Holder>,
     ) -> Result<bool> {
@@ -178,7 +186,7 @@ impl<'r, S: Source> Matcher<'r, S> {
         let shared = Partition::Shared;
         let partition = self.partitions.get(&number).unwrap_or(&shared);
         // The other parts cost a look-up each, so they are read only if the vitals leave the filter open.
-        if let Some(decided) = filter.on_vitals(&VitalsView { id, partition, vitals }) {
+        if let Some(decided) = filter.on_vitals(&VitalsView { id: named, partition, vitals }) {
             return Ok(decided);
         }
         let (reader, ns, needs) = (self.reader, self.ns, self.needs);
@@ -194,7 +202,7 @@ impl<'r, S: Source> Matcher<'r, S> {
             (categories, entities) = (holder.categories.clone(), holder.entities.clone());
         }
         Ok(filter.matches(&RowView {
-            id,
+            id: named,
             partition,
             vitals,
             content: &content,

@@ -8,9 +8,10 @@ use crate::world::{World, text};
 use oubliette::embed::Embed;
 use oubliette::exchange::{Export, Kept, ParsedLine, VectorsTo, parse_line};
 use oubliette::maintain::{MaintainOptions, Pass, PassReport, RetentionReport};
-use oubliette::memory::{Aggregate, AuthorKind, Event, EventDecision, EventQuery, SupersedeMode};
+use oubliette::memory::{Aggregate, AuthorKind, Event, EventDecision, EventQuery, Expiry, SupersedeMode};
 use oubliette::policy::Syntax;
-use oubliette::{Decision, Draft, Kind, Query, State};
+use oubliette::report::Forgotten;
+use oubliette::{Decision, Draft, Filter, Forget, Kind, MemoryId, Query, Scope, State};
 use proptest::prelude::*;
 
 fn with(policy: &str) -> World {
@@ -64,23 +65,26 @@ fn aggregates(world: &World) -> Vec<Aggregate> {
 /// The journal of a test stays, so that only what the test is about goes.
 const JOURNAL: &str = "journal.max_age = \"4000d\"\n";
 
-/// A store with the rows of another, by an export of all states.
-fn copied(world: &World, policy: &str) -> World {
+/// The rows of an export of all states.
+fn lines_of(world: &World) -> Vec<Kept> {
     let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
     let mut out = Vec::new();
     let lines = VectorsTo::<Cursor<Vec<u8>>>::Lines;
     export.write(&world.db.snapshot().unwrap(), &mut out, "out", lines).unwrap();
+    let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let row = |line| match parse_line(line, false).unwrap() {
+        ParsedLine::Memory(memory) => Kept::Memory(memory),
+        ParsedLine::Kept(line) => line.row,
+        ParsedLine::Draft(draft) => panic!("{draft:?}"),
+    };
+    lines.map(row).collect()
+}
+
+/// A store with the rows of another, by an export of all states.
+fn copied(world: &World, policy: &str) -> World {
     let other = with(policy);
     other.set(world.now().as_millis());
-    let mut kept = Vec::new();
-    for line in out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        kept.push(match parse_line(line, false).unwrap() {
-            ParsedLine::Memory(memory) => Kept::Memory(memory),
-            ParsedLine::Kept(line) => line.row,
-            ParsedLine::Draft(draft) => panic!("{draft:?}"),
-        });
-    }
-    other.ns.recreate(kept).unwrap();
+    other.ns.recreate(lines_of(world)).unwrap();
     other.check();
     other
 }
@@ -261,6 +265,84 @@ fn an_aggregate_without_an_event_left_goes() {
         (world.live(), &world.row(memory).metadata["dup_count"]),
         (vec![memory], &serde_json::json!(3))
     );
+}
+
+/// MODEL-30, LIFE-56: what stood for messages still does when they and their numbers have ended.
+#[test]
+fn forgetting_reaches_the_first_message_of_an_ended_aggregate() {
+    let ended = |until: Option<Expiry>| {
+        let world = with(&format!("{JOURNAL}undo.horizon = \"1h\"\nevents.metadata_ttl = \"20d\""));
+        let run = world.start_import();
+        let said = || bot("the secret word is heliotrope");
+        let first = world.import(run, vec![said().tag("x")])[0].id;
+        let all = [0, 1, 2].map(|_| world.add(said()).id)[2];
+        if let Some(until) = until {
+            world.ns.update(all, oubliette::Patch { expiry: Some(until), ..Default::default() }).unwrap();
+        }
+        world.advance("21d");
+        assert_eq!(retention(&world).1.events, 4);
+        assert!(aggregates(&world).is_empty() && world.is_live(all));
+        (world, run, first, all)
+    };
+    let key = |world: &World, id| world.row(id).keys[0].clone();
+    let ways: [fn(&World, MemoryId, String) -> Forgotten; 3] = [
+        |world, id, _| world.forget_id(id),
+        |world, _, key| world.forget(&[&key]),
+        |world, _, _| {
+            let filter = Filter::parse(r#"{"kind": "aggregate"}"#).unwrap();
+            world.ns.forget(Forget::filter(filter, Scope::Any)).unwrap()
+        },
+    ];
+    for way in ways {
+        let (world, _, first, all) = ended(None);
+        let done = way(&world, all, key(&world, all));
+        world.check();
+        assert_eq!(done.tombstones.len(), 2, "{done:?}");
+        assert_eq!((world.tombstone(first).id, world.tombstone(all).id), (first, all));
+        assert!(!world.has_bytes_of("heliotrope"));
+    }
+    // Of the first alone the other one is told; it still says the same.
+    for by_tag in [false, true] {
+        let (world, _, first, all) = ended(None);
+        let done = if by_tag { world.forget_tag("x") } else { world.forget_id(first) };
+        world.check();
+        assert_eq!(done.derived, [all], "{done:?}");
+    }
+    let (world, run, first, all) = ended(None);
+    let undone = world.ns.undo(run).unwrap();
+    world.check();
+    assert_eq!((undone.removed, undone.lost.len()), (1, 1), "{undone:?}");
+    assert!(undone.lost[0].starts_with(&all.to_string()) && world.is_live(all) && !world.is_live(first));
+    // The end that a caller sets is that of all that the memory stands for.
+    let (world, _, first, all) = ended(Some(Expiry::After("30d".parse().unwrap())));
+    world.advance("20d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    world.check();
+    assert_eq!((world.tombstone(first).id, world.tombstone(all).id), (first, all));
+    assert!(!world.has_bytes_of("heliotrope"));
+}
+
+/// What has ended since does not come back with an older export, and is no error in it.
+#[test]
+fn an_older_export_brings_no_ended_message_back() {
+    let policy =
+        format!("{JOURNAL}undo.horizon = \"1h\"\nevents.metadata_ttl = \"20d\"\nagg.slice = \"300d\"");
+    let world = with(&policy);
+    for _ in 0..5 {
+        world.add(bot("cron finished"));
+    }
+    world.advance("15d");
+    world.add(bot("cron finished"));
+    let older = lines_of(&world);
+    world.advance("10d");
+    assert_eq!(retention(&world).1.events, 4);
+    let before = (events(&world), aggregates(&world));
+    assert_eq!((before.0.len(), before.1[0].dup_count, before.1[0].events_ended), (2, 6, 4));
+    world.ns.recreate(older).unwrap();
+    world.check();
+    assert_eq!((events(&world), aggregates(&world)), before);
+    // Where nothing of it is there, an export with ended messages brings what it has, in any order of its lines.
+    copied(&world, &policy);
 }
 
 /// A slice of a family may have ended while its memory stands. A late message of that time begins another family.

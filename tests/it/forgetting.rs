@@ -570,3 +570,48 @@ fn a_filter_takes_the_writers_that_match() {
     forget(&world, r#"{"tags": "pa"}"#);
     assert_eq!((rows(&world), world.row(new).keys), (vec![new], vec!["pb".to_owned()]));
 }
+
+/// A field that the row says as a whole still takes those alone who brought it to what a pass has united; and a key that has only
+/// moved to a text keeps that from going with its writer.
+#[test]
+fn a_filter_on_the_row_takes_the_writers_that_brought_it() {
+    let forget = |world: &World, filter: &str| {
+        let filter = Filter::parse(filter).unwrap();
+        let done = world.ns.forget(Forget::filter(filter, Scope::Shared)).unwrap();
+        world.check();
+        (done.forgotten, done.detached)
+    };
+    for (filter, left) in [
+        (r#"{"importance": {"$gt": 0.6}}"#, Some(["a", "c"].as_slice())),
+        (r#"{"importance": {"$lt": 0.3}}"#, Some(&["b", "c"])),
+        (r#"{"importance": {"$gt": 0.1}}"#, None),
+    ] {
+        let world = World::new();
+        for (key, apps, importance) in [("a", 4, 0.2), ("b", 7, 0.9), ("c", 9, 0.5)] {
+            let draft = profile(&format!("Gateway status: {apps} apps pending"));
+            world.add(draft.key(key).importance(importance));
+        }
+        collapse(&world);
+        let [one] = world.live()[..] else { panic!("{:?}", world.live()) };
+        forget(&world, filter);
+        let mut keys: Vec<String> = world.live().iter().flat_map(|id| world.row(*id).keys).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, left.unwrap_or_default(), "{filter}");
+        let named = World::new();
+        named.add(profile("Gateway status: 4 apps pending"));
+        named.add(profile("Gateway status: 7 apps pending"));
+        collapse(&named);
+        let id = named.live()[0];
+        forget(&named, &format!(r#"{{"id": "{id}"}}"#));
+        assert!(named.live().is_empty(), "{one}: an id names the memory with all that is in it");
+    }
+    // The filter matches the one writer of a text to which an earlier one has lost its key.
+    let world = World::new();
+    let [old, new] = [1, 2].map(|list| {
+        let draft = text(&format!("text number {list}")).key(format!("k{list}"));
+        world.add(draft.metadata(serde_json::json!({ "list": list }))).id
+    });
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(forget(&world, r#"{"metadata.list": 2}"#), (1, 0));
+    assert_eq!((world.tombstone(new).id, rows(&world)), (new, vec![old]));
+}

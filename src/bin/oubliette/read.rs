@@ -261,8 +261,9 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     };
     let page = database.namespace(&namespace)?.events(&query)?;
     if output.json {
-        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&of_page(json!(page.items), page.next, &page.damaged));
     }
+    tell_damaged(&page.damaged, output);
     let row = |event: &Event| {
         vec![
             event.id.to_string(),
@@ -282,6 +283,22 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
+/// A page of messages or of their aggregates, as a document.
+fn of_page(items: Value, next: Option<String>, damaged: &[MemoryId]) -> String {
+    let mut page = json!({ "items": items, "next": next });
+    if !damaged.is_empty() {
+        page["damaged"] = json!(damaged);
+    }
+    page.to_string()
+}
+
+/// Says what a page leaves out.
+fn tell_damaged(damaged: &[MemoryId], output: Output<'_>) {
+    for id in damaged {
+        output.remark(&format!("{id} is damaged and left out; `check` tells more"));
+    }
+}
+
 /// `aggregates`.
 pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
@@ -290,8 +307,9 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
         .namespace(&namespace)?
         .aggregates(options.cursor.as_deref(), options.limit)?;
     if output.json {
-        return output.line(&json!({ "items": page.items, "next": page.next }).to_string());
+        return output.line(&of_page(json!(page.items), page.next, &page.damaged));
     }
+    tell_damaged(&page.damaged, output);
     let row = |aggregate: &Aggregate| {
         vec![
             aggregate.id.to_string(),

@@ -29,17 +29,20 @@ impl Texts {
 impl Aged for Texts {
     type Place = EventPlace;
 
-    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<()> {
-        let mut imports = Imports::of(rows, self.site);
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<u64> {
+        let (mut imports, mut damaged) = (Imports::of(rows, self.site), 0);
         rows.events_in(self.site.ns, EventPlace::TEXT, after, &mut |place| {
             if place.at >= self.old {
                 return Ok(ControlFlow::Break(()));
             }
-            match sound(rows.event(self.site.ns, &place.id))?.flatten() {
+            let row = sound(rows.event(self.site.ns, &place.id))?;
+            damaged += u64::from(row.is_none());
+            match row.flatten() {
                 Some(row) if !imports.is_undoable(&row)? => Ok(visit(place)),
                 _ => Ok(ControlFlow::Continue(())),
             }
-        })
+        })?;
+        Ok(damaged)
     }
 
     fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[EventPlace]) -> Result<u64> {
@@ -83,7 +86,7 @@ impl Messages {
 impl Aged for Messages {
     type Place = EventPlace;
 
-    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<()> {
+    fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<u64> {
         let (mut imports, mut is_full) = (Imports::of(rows, self.site), false);
         let first = after.map_or(EventPlace::TEXT, EventPlace::half);
         for half in EventPlace::HALVES.into_iter().skip_while(|half| *half != first) {
@@ -97,7 +100,8 @@ impl Aged for Messages {
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        Ok(())
+        // A damaged event keeps its text, and is counted there.
+        Ok(0)
     }
 
     /// A message may have come to the family of another one since the page was read.

@@ -36,7 +36,7 @@ impl Aged for Journal {
     type Place = u64;
 
     /// The numbers of the rows that are too old; damaged rows between them as well.
-    fn due(&self, rows: &Snapshot, after: Option<u64>, visit: Visit<'_, u64>) -> Result<()> {
+    fn due(&self, rows: &Snapshot, after: Option<u64>, visit: Visit<'_, u64>) -> Result<u64> {
         let mut damaged = Vec::new();
         let from = after.map_or(0, |last| last.saturating_add(1));
         rows.journal_on(self.site.ns, from, &mut |seq, row| {
@@ -49,7 +49,8 @@ impl Aged for Journal {
                 Some(_) => return Ok(ControlFlow::Break(())),
             }
             Ok(ControlFlow::Continue(()))
-        })
+        })?;
+        Ok(0)
     }
 
     /// An undo that is under way needs its rows.

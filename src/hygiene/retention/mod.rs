@@ -90,8 +90,8 @@ trait Aged: 'static {
     /// The place of a row in its order of time.
     type Place: Copy;
 
-    /// Visits the rows that are to go, behind a place.
-    fn due(&self, rows: &Snapshot, after: Option<Self::Place>, visit: Visit<'_, Self::Place>) -> Result<()>;
+    /// Visits the rows that are to go, behind a place, and counts those that stay because they are damaged.
+    fn due(&self, rows: &Snapshot, after: Option<Self::Place>, visit: Visit<'_, Self::Place>) -> Result<u64>;
 
     /// Takes away those of some of them that nothing needs, and says how many these were.
     fn end(&self, slice: &mut Slice<'_, '_, '_>, page: &[Self::Place]) -> Result<u64>;
@@ -105,6 +105,7 @@ struct Ending<A: Aged> {
     aged: A,
     /// Rows that were too old when the pass began.
     due: u64,
+    damaged: u64,
     tried: u64,
     removed: u64,
     /// The rows of the last step.
@@ -116,13 +117,14 @@ struct Ending<A: Aged> {
 impl<A: Aged> Ending<A> {
     fn begin(aged: A, rows: &Snapshot) -> Result<Box<dyn Job>> {
         let mut due = 0;
-        aged.due(rows, None, &mut |_| {
+        let damaged = aged.due(rows, None, &mut |_| {
             due += 1;
             ControlFlow::Continue(())
         })?;
         Ok(Box::new(Ending {
             aged,
             due,
+            damaged,
             tried: 0,
             removed: 0,
             page: Vec::new(),
@@ -172,6 +174,7 @@ impl<A: Aged> Job for Ending<A> {
         report.scanned += self.due;
         report.changed += self.removed;
         report.skipped += self.tried - self.removed;
+        report.damaged += self.damaged;
         report.left += self.due.saturating_sub(self.tried);
         *A::counted(report.report.of::<RetentionReport>()) += self.removed;
         // Of a run that has removed nothing no row of the file tells.

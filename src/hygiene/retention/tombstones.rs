@@ -66,17 +66,17 @@ impl Aged for Tombstones {
         rows: &Snapshot,
         after: Option<(Time, MemoryId)>,
         visit: Visit<'_, (Time, MemoryId)>,
-    ) -> Result<()> {
-        let Some(old) = self.old else { return Ok(()) };
+    ) -> Result<u64> {
+        let Some(old) = self.old else { return Ok(0) };
         let mut from = after;
         // A page at a time, because most of what is old may be named.
         loop {
             let page = rows.instants_before(Table::TombstoneTime, self.site.ns, old, from, PAGE)?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(0) };
             from = Some(*last);
             for (at, id) in page {
                 if self.goes(rows, id)? && visit((at, id)).is_break() {
-                    return Ok(());
+                    return Ok(0);
                 }
             }
         }
