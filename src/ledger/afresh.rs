@@ -306,6 +306,20 @@ impl Ledger<'_, '_> {
         })
     }
 
+    /// Whether a tombstone is found by a row, or can't be read and may be.
+    fn asks_of_tombstone(&self, ns: NsId, table: Table, key: &[u8]) -> Result<bool> {
+        let fits = |id, fits: &dyn Fn(&Tombstone) -> bool| {
+            let stone = sound(self.tx.tombstone(ns, id))?;
+            Ok(stone.is_none_or(|stone| stone.is_some_and(|stone| fits(&stone))))
+        };
+        if table == Table::TombstoneTime {
+            let keys::TombstoneTime { at, id, .. } = keys::TombstoneTime::read(table, key)?;
+            return fits(id, &|stone| stone.deleted_at == at);
+        }
+        let keys::TombstoneHash { hash, id, .. } = keys::TombstoneHash::read(table, key)?;
+        fits(id, &|stone| stone.content_hash == *hash || stone.key_hashes.contains(hash))
+    }
+
     /// Removes a derived row that nothing requires. Returns whether it did.
     pub(super) fn prune(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<bool> {
         let asked = match table {
@@ -341,17 +355,7 @@ impl Ledger<'_, '_> {
                 let row = sound(self.tx.journal_row(ns, seq))?;
                 row.is_none_or(|row| row.is_some_and(of_run))
             }
-            Table::TombstoneHash => {
-                let keys::TombstoneHash { hash, id, .. } = keys::TombstoneHash::read(table, key)?;
-                let stone = sound(self.tx.tombstone(ns, id))?;
-                let has = |stone: Tombstone| stone.content_hash == *hash || stone.key_hashes.contains(hash);
-                stone.is_none_or(|stone| stone.is_some_and(has))
-            }
-            Table::TombstoneTime => {
-                let keys::TombstoneTime { at, id, .. } = keys::TombstoneTime::read(table, key)?;
-                let stone = sound(self.tx.tombstone(ns, id))?;
-                stone.is_none_or(|stone| stone.is_some_and(|stone| stone.deleted_at == at))
-            }
+            Table::TombstoneHash | Table::TombstoneTime => self.asks_of_tombstone(ns, table, key)?,
             Table::LimboTime => {
                 let keys::LimboTime { at, id, .. } = keys::LimboTime::read(table, key)?;
                 let vitals = sound(self.tx.vitals(ns, id))?;

@@ -285,11 +285,10 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
 
 /// A page of messages or of their aggregates, as a document.
 fn of_page(items: Value, next: Option<String>, damaged: &[MemoryId]) -> String {
-    let mut page = json!({ "items": items, "next": next });
-    if !damaged.is_empty() {
-        page["damaged"] = json!(damaged);
+    match damaged.is_empty() {
+        true => json!({ "items": items, "next": next }).to_string(),
+        false => json!({ "items": items, "next": next, "damaged": damaged }).to_string(),
     }
-    page.to_string()
 }
 
 /// Says what a page leaves out.

@@ -10,7 +10,7 @@ use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
     CapReport, ConsolidateReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
-    ProfileCollapseGroupSample, ProfileCollapseReport, RunId, SweepReport, SweeperConfig,
+    ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport, SweeperConfig,
 };
 use oubliette::policy::Policy;
 use oubliette::report::Stats;
@@ -262,6 +262,31 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
     if protected > 0 {
         let stay = told::of(protected, "expired memory stays", "expired memories stay");
         output.remark(&format!("{stay}: pinned or locked; unpin them, or forget them"));
+    }
+    if let Some(went) = pass.report.get() {
+        tell_too_old(went, output);
+    }
+    if pass.damaged > 0 && pass.pass == Pass::Retention {
+        let stay = told::of(pass.damaged, "damaged event stays", "damaged events stay");
+        output.remark(&format!("{stay}, with what it says; `check` tells more, and `compact` takes it away"));
+    }
+}
+
+/// What was too old, by its sort.
+fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
+    let sorts = [
+        (went.journal, "row of the journal", "rows of the journal"),
+        (went.payloads, "text of a message", "texts of messages"),
+        (went.events, "event", "events"),
+        (went.tombstones, "tombstone", "tombstones"),
+    ];
+    let all: Vec<String> = sorts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| told::of(count, one, many))
+        .collect();
+    if !all.is_empty() {
+        output.remark(&format!("retention took what was too old: {}", all.join(", ")));
     }
 }
 
