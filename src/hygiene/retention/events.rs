@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, RetentionReport, Site, Visit};
+use crate::hygiene::retention::aged::{Aged, RetentionReport, Site, Visit};
 use crate::model::{RunId, Time};
 use crate::policy::Policy;
 use crate::store::control::{CounterSort, RunState, TOTAL};

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, RetentionReport, Site, Visit};
+use crate::hygiene::retention::aged::{Aged, RetentionReport, Site, Visit};
 use crate::model::{JournalRow, Time};
 use crate::policy::Policy;
 use crate::store::control::RunState;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::hygiene::pass::Slice;
-use crate::hygiene::retention::{Aged, PAGE, RetentionReport, Site, Visit};
+use crate::hygiene::retention::aged::{Aged, PAGE, RetentionReport, Site, Visit};
 use crate::ledger::is_named;
 use crate::model::{MemoryId, Span, Time};
 use crate::policy::Policy;
