@@ -147,12 +147,7 @@ impl<'r, S: Source> Matcher<'r, S> {
         let holders = self.reader.rows().holders(self.ns, id)?;
         let (mut all, mut is_whole) = (Vec::new(), true);
         for holder in &holders {
-            // What a writer brought from a row of its own is judged by that row, if it is still there.
-            let own = match holder.from {
-                Some(from) => self.reader.rows().vitals(self.ns, from)?.map(|vitals| (from, vitals)),
-                None => None,
-            };
-            let matches = match own {
+            let matches = match self.own_row(holder)? {
                 Some((from, mut own)) => {
                     // Which memory that is, and what became of it, the row itself says.
                     (own.times.superseded, own.times.removed_at) =
@@ -168,6 +163,20 @@ impl<'r, S: Source> Matcher<'r, S> {
             }
         }
         Ok(Some(all).filter(|all| !all.is_empty() && !is_whole))
+    }
+
+    /// The row from which a writer has come, through all rows that were united, as far as they are still there: what the writer
+    /// brought is judged by it.
+    fn own_row(&self, holder: &Holder) -> Result<Option<(MemoryId, Vitals)>> {
+        let rows = self.reader.rows();
+        let (mut own, mut from, mut seen) = (None, holder.from, BTreeSet::new());
+        while let Some(id) = from.filter(|id| seen.insert(*id)) {
+            let Some(vitals) = rows.vitals(self.ns, id)? else { break };
+            own = Some((id, vitals));
+            from =
+                rows.holders(self.ns, id)?.iter().find(|one| holder.is_copy_of(one)).and_then(|one| one.from);
+        }
+        Ok(own)
     }
 
     /// Whether a row matches, or would with this writer alone. Of two ids the first names the memory, and the second says where
