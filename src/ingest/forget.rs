@@ -108,6 +108,25 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
+    /// The copies of a writer of a row, in the rows into which that was merged since.
+    fn copies_of(&self, id: MemoryId, number: u32) -> Result<Vec<(MemoryId, u32)>> {
+        let (ns, mut all, mut came) = (self.ns(), Vec::new(), id);
+        let Some(mut brought) = sound(self.ledger.tx.holder(ns, id, number))?.flatten() else {
+            return Ok(all);
+        };
+        let mut seen = BTreeSet::from([id]);
+        loop {
+            let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
+            let by = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by));
+            let Some(by) = by else { return Ok(all) };
+            let holders = self.ledger.readable_holders(ns, by)?;
+            let copy = holders.into_iter().find(|one| one.from == Some(came) && one.is_copy_of(&brought));
+            let Some(copy) = copy else { return Ok(all) };
+            all.push((by, copy.number));
+            (came, brought) = (by, copy);
+        }
+    }
+
     /// A row that was merged into another row lives on in copies of its writes there, which answer with its text under
     /// its keys. These copies are erased with the row.
     fn forget_copies(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
@@ -268,10 +287,15 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         self.tell_derived(&mut answer)?;
-        let numbered =
-            found.iter().flat_map(|(id, numbers)| numbers.iter().flatten().map(|number| (*id, *number)));
-        let of_writers =
-            self.take_holders(&numbered.collect::<Vec<_>>(), RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
+        let mut numbered = BTreeSet::new();
+        for (id, numbers) in found {
+            for number in numbers.iter().flatten() {
+                numbered.insert((*id, *number));
+                numbered.extend(self.copies_of(*id, *number)?);
+            }
+        }
+        let numbered = Vec::from_iter(numbered);
+        let of_writers = self.take_holders(&numbered, RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
         answer.add(of_writers);
         Ok(answer)
     }

@@ -615,3 +615,36 @@ fn a_filter_on_the_row_takes_the_writers_that_brought_it() {
     assert_eq!(forget(&world, r#"{"metadata.list": 2}"#), (1, 0));
     assert_eq!((world.tombstone(new).id, rows(&world)), (new, vec![old]));
 }
+
+/// What was united in two steps is judged by the rows that each writer came from, and goes from every row that it has come to.
+#[test]
+fn a_filter_reaches_through_rows_that_were_united_again() {
+    let united = || {
+        let world = World::new();
+        for (key, apps, importance) in [("a", 4, 0.1), ("b", 7, 0.4), ("c", 9, 0.8)] {
+            let draft = profile(&format!("Gateway status: {apps} apps pending"));
+            world.add(draft.key(key).importance(importance));
+            if world.live().len() > 1 {
+                collapse(&world);
+            }
+        }
+        world
+    };
+    for (filter, left) in [
+        (r#"{"importance": {"$gte": 0.4}}"#, ["a"].as_slice()),
+        (r#"{"importance": 0.4}"#, &["a", "c"]),
+        (r#"{"text": "Gateway status: 7 apps pending"}"#, &["a", "c"]),
+        (r#"{"importance": {"$lt": 0.2}}"#, &["b", "c"]),
+    ] {
+        let world = united();
+        world.ns.forget(Forget::filter(Filter::parse(filter).unwrap(), Scope::Shared)).unwrap();
+        world.check();
+        let mut keys: Vec<String> = world.live().iter().flat_map(|id| world.row(*id).keys).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, left, "{filter}");
+        for (key, apps) in [("a", 4), ("b", 7), ("c", 9)] {
+            let said = format!("Gateway status: {apps} apps pending");
+            assert_eq!(left.contains(&key), world.has_bytes_of(&said), "{filter}: {key}");
+        }
+    }
+}
