@@ -100,7 +100,7 @@ impl Aged for Messages {
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        // A damaged event keeps its text, and is counted there.
+        // Damaged events with a text are counted by the other job.
         Ok(0)
     }
 
