@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Plan, Stop};
 use crate::hygiene::score::Worth;
-use crate::hygiene::told::{details, is_zero};
-use crate::model::{MemoryId, Tier, Time, TombstoneReason};
+use crate::hygiene::told::details;
+use crate::model::{MemoryId, Tier, Time, TombstoneReason, is_zero};
 use crate::store::Rows;
 use crate::store::control::{CounterSort, TOTAL};
 

@@ -11,9 +11,9 @@ use crate::hygiene::adjust::{Adjustment, Demotion};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Plan, Stop};
 use crate::hygiene::score::Worth;
-use crate::hygiene::told::{details, is_zero};
+use crate::hygiene::told::details;
 use crate::limits::IMPORTANCE_CLASSES;
-use crate::model::{Access, Content, MemoryId, Span, Vitals};
+use crate::model::{Access, Content, MemoryId, Span, Vitals, is_zero};
 use crate::policy::DemoteProfile;
 use crate::store::{Rows, UsageRows};
 

@@ -13,11 +13,11 @@ use crate::hygiene::accesses::Accesses;
 use crate::hygiene::fold::slid;
 use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Slice, Step, StepInput};
 use crate::hygiene::plan::Stop;
-use crate::hygiene::told::{PassReport, details, is_zero};
+use crate::hygiene::told::{PassReport, details};
 use crate::ledger::{Change, Context, Entry, Folded, Ledger};
 use crate::model::{
     Actor, ExpiresBy, Kind, MemoryId, NamespaceName, Pass, RuleId, RunId, SupersedeMode, Time,
-    TombstoneReason, Vitals,
+    TombstoneReason, Vitals, is_zero,
 };
 use crate::policy::Policy;
 use crate::store::control::NamespaceRow;

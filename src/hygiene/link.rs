@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::hnsw::Crew;
 use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
 use crate::hygiene::plan::Stop;
-use crate::hygiene::told::{PassReport, details, is_zero};
+use crate::hygiene::told::{PassReport, details};
 use crate::index::text::upkeep::{self as texts, TextEdit};
 use crate::index::upkeep::{self, Counts, Need, Regimes};
 use crate::index::{Edit, Written};
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Pass, RuleId};
+use crate::model::{Pass, RuleId, is_zero};
 use crate::store::control::TextHead;
 use crate::store::{IndexId, Read, Rows, Snapshot, TextId, TextRows};
 

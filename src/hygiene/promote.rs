@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::hygiene::adjust::{Adjustment, Lasting, Promotion};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Plan, Stop};
-use crate::hygiene::told::{details, is_zero};
+use crate::hygiene::told::details;
 use crate::limits::USES_MAX;
-use crate::model::{Access, Content, Kind, MemoryId, PROCEDURE_TAG, Pass, Tier, Time, Vitals};
+use crate::model::{Access, Content, Kind, MemoryId, PROCEDURE_TAG, Pass, Tier, Time, Vitals, is_zero};
 use crate::policy::Policy;
 use crate::store::{Rows, Snapshot, UsageRows};
 

@@ -6,9 +6,9 @@ use crate::error::Result;
 use crate::hygiene::link::{Partition, partitions, write};
 use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
 use crate::hygiene::plan::Stop;
-use crate::hygiene::told::{PassReport, details, is_zero};
+use crate::hygiene::told::{PassReport, details};
 use crate::index::upkeep::{self, Counts, Work};
-use crate::model::{Pass, RuleId};
+use crate::model::{Pass, RuleId, is_zero};
 use crate::store::{Rows, Snapshot};
 
 /// Steps that the repair of one index takes, about.

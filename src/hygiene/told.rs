@@ -221,7 +221,3 @@ impl Serialize for PassDetails {
         self.0.as_ref().map_or_else(|| json!({}), |report| report.json()).serialize(serializer)
     }
 }
-
-pub(super) fn is_zero(count: &u64) -> bool {
-    *count == 0
-}

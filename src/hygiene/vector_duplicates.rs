@@ -9,9 +9,9 @@ use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, told_apart};
 use crate::hygiene::score::Worth;
-use crate::hygiene::told::{details, is_zero};
+use crate::hygiene::told::details;
 use crate::ingest::Threshold;
-use crate::model::{MemoryId, Pass};
+use crate::model::{MemoryId, Pass, is_zero};
 use crate::store::IndexId;
 
 /// Report of the pass `vector-duplicates`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, Kind, MemoryId, RuleId, SupersedeMode, TombstoneReason};
+use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
@@ -108,45 +108,33 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// The copies of a writer of a row, in the rows into which that was merged since.
-    fn copies_of(&self, id: MemoryId, number: u32) -> Result<Vec<(MemoryId, u32)>> {
+    /// The copies of writers of a row, in the rows into which that row was merged since.
+    fn copies_of(&self, id: MemoryId, mut writers: Vec<Holder>) -> Result<Vec<(MemoryId, Vec<Holder>)>> {
         let (ns, mut all, mut came) = (self.ns(), Vec::new(), id);
-        let Some(mut brought) = sound(self.ledger.tx.holder(ns, id, number))?.flatten() else {
-            return Ok(all);
-        };
         let mut seen = BTreeSet::from([id]);
         loop {
             let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
             let by = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by));
-            let Some(by) = by else { return Ok(all) };
-            let holders = self.ledger.readable_holders(ns, by)?;
-            let copy = holders.into_iter().find(|one| one.from == Some(came) && one.is_copy_of(&brought));
-            let Some(copy) = copy else { return Ok(all) };
-            all.push((by, copy.number));
-            (came, brought) = (by, copy);
+            let Some(by) = by.filter(|_| !writers.is_empty()) else { return Ok(all) };
+            let mut copies = self.ledger.readable_holders(ns, by)?;
+            copies.retain(|copy| copy.from == Some(came) && writers.iter().any(|one| copy.is_copy_of(one)));
+            all.push((by, copies.clone()));
+            (came, writers) = (by, copies);
         }
     }
 
     /// A row that was merged into another row lives on in copies of its writes there, which answer with its text under
     /// its keys. These copies are erased with the row.
     fn forget_copies(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
-        let ns = self.ns();
-        let (mut came, mut brought) = (id, self.ledger.readable_holders(ns, id)?);
-        let mut seen = BTreeSet::from([id]);
-        loop {
-            let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
-            let Some(by) = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by)) else {
-                return Ok(());
-            };
-            let mut copies = self.ledger.readable_holders(ns, by)?;
-            copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
-            let numbers: Vec<u32> =
-                copies.iter().filter(|copy| copy.text.is_some()).map(|c| c.number).collect();
-            (came, brought) = (by, copies);
+        let writers = self.ledger.readable_holders(self.ns(), id)?;
+        for (by, copies) in self.copies_of(id, writers)? {
+            let told = copies.iter().filter(|copy| copy.has_text());
+            let numbers: Vec<u32> = told.map(|copy| copy.number).collect();
             if !numbers.is_empty() {
                 answer.note(&self.detach(by, numbers, rule, TombstoneReason::Forget)?);
             }
         }
+        Ok(())
     }
 
     /// Removes a key from every row that holds or held it.
@@ -291,7 +279,10 @@ impl NamespaceWriter<'_, '_, '_> {
         for (id, numbers) in found {
             for number in numbers.iter().flatten() {
                 numbered.insert((*id, *number));
-                numbered.extend(self.copies_of(*id, *number)?);
+                let writer = sound(self.ledger.tx.holder(self.ns(), *id, *number))?.flatten();
+                for (by, copies) in self.copies_of(*id, Vec::from_iter(writer))? {
+                    numbered.extend(copies.iter().map(|copy| (by, copy.number)));
+                }
             }
         }
         let numbered = Vec::from_iter(numbered);

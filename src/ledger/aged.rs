@@ -3,15 +3,24 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use serde_json::json;
+
 use crate::error::{Result, sound};
-use crate::ledger::writer::{Ledger, truth};
-use crate::model::MemoryId;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
+use crate::model::{Delta, Evidence, MemoryId, Op, Pass, RuleId};
 use crate::store::control::{CounterSort as Sort, TOTAL};
 use crate::store::{
     AggregateRow, FamilyRow, Id, Junction, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys,
 };
 
 impl Ledger<'_, '_> {
+    /// Writes the journal row of rows that went for their age. `what` names their sort.
+    pub(crate) fn journal_purge(&mut self, context: &Context, what: &str, count: u64) -> Result<()> {
+        let gone = Delta { field: what.to_owned(), before: json!(count), after: json!(0) };
+        let why = Why { rule: RuleId::of_pass(Pass::Retention), evidence: Evidence::default() };
+        self.journal(context, Op::Purge, None, vec![gone], why)
+    }
+
     /// Takes away what messages said. Who said it where stays, with the hashes by which repeats are recognised. Returns the
     /// number of messages that had a text.
     pub(crate) fn redact_events(&mut self, ns: NsId, ids: &[Id]) -> Result<u64> {

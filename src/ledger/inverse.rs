@@ -16,7 +16,7 @@ use crate::model::{MemoryId, Op};
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
 /// | set_goal, drop_goal | another drop, or another set, which a caller makes |
-/// | return, restore, remove, detach, part, drop, derive, ignore, fold, refuse, unscored | none |
+/// | return, restore, remove, detach, part, drop, derive, ignore, fold, purge, refuse, unscored | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
@@ -40,6 +40,7 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Retell
         | Op::Rename
         | Op::Fold
+        | Op::Purge
         | Op::Adjust
         | Op::Refuse
         | Op::Unscored

@@ -33,12 +33,11 @@ pub(super) enum Departure {
 
 /// What happens to the text of a row.
 enum Fate {
-    /// A remaining holder wrote the text.
-    Stays,
+    /// A remaining holder wrote the text. If everyone leaves who wrote the text into this row itself, this holder says what
+    /// else is known of the text.
+    Stays(Option<Box<Holder>>),
     /// The text of this holder takes the place of the text.
     Retold(Box<Holder>),
-    /// No remaining holder has a text.
-    Ends,
 }
 
 /// A row as it was before its holders left, and as it is so far.
@@ -65,6 +64,21 @@ struct Origin {
     vitals: Vitals,
     content: Content,
     vector: Option<UnitVector>,
+}
+
+impl Origin {
+    /// What a row says when it has its text from here: all that was said of that text, and beside it what other rows have
+    /// brought. What protects the row, and what passes have raised, stays.
+    fn say(&self, vitals: &mut Vitals, present: Content) -> Content {
+        vitals.kind_code = self.vitals.kind_code;
+        vitals.happened_at = self.vitals.happened_at;
+        vitals.created_at = self.vitals.created_at;
+        vitals.significance = self.vitals.significance;
+        vitals.importance = self.vitals.importance;
+        vitals.confidence = self.vitals.confidence;
+        let Content { tags, consolidated_from, .. } = present;
+        Content { tags, consolidated_from, ..self.content.clone() }
+    }
 }
 
 impl Ledger<'_, '_> {
@@ -121,10 +135,9 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let ns = context.ns;
         let (before, old) = self.load(ns, id)?;
-        let fate = self.fate(ns, id, &before, leaving)?;
-        if matches!(fate, Fate::Ends) {
+        let Some(fate) = self.fate(ns, id, &before, leaving)? else {
             return self.end(context, id, leaving, departure, why);
-        }
+        };
         let (mut vitals, mut content) = (before.clone(), old.clone());
         for holder in leaving {
             self.take_holder(ns, id, holder)?;
@@ -149,19 +162,29 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let retold = matches!(fate, Fate::Retold(_));
         let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
-        if let Fate::Retold(teller) = fate {
-            let from = teller.from;
-            // It came with the text that goes.
+        if retold || matches!(fate, Fate::Stays(Some(_))) {
+            // It was brought by those who leave.
             vitals.place.payload = false;
             truth(self.tx).put_payload(ns, id, None)?;
-            let changing = Changing { before: &before, old: &old, vitals, content };
-            (vitals, content) = self.retell(ns, id, changing, *teller)?;
-            self.place_row(context, id, &before, &old, vitals, &content)?;
-            let mut why = why.clone();
-            why.evidence.members.extend(from);
-            self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
-        } else {
-            self.place_row(context, id, &before, &old, vitals, &content)?;
+        }
+        match fate {
+            Fate::Retold(teller) => {
+                let from = teller.from;
+                let changing = Changing { before: &before, old: &old, vitals, content };
+                (vitals, content) = self.retell(ns, id, changing, *teller)?;
+                self.place_row(context, id, &before, &old, vitals, &content)?;
+                let mut why = why.clone();
+                why.evidence.members.extend(from);
+                self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
+            }
+            Fate::Stays(heir) => {
+                let from = heir.and_then(|heir| heir.from);
+                // A damaged row tells nothing, and keeps nothing from leaving.
+                if let Some(origin) = sound(self.origin(ns, from, &content.text))?.flatten() {
+                    content = origin.say(&mut vitals, content);
+                }
+                self.place_row(context, id, &before, &old, vitals, &content)?;
+            }
         }
         let is_asked = match departure {
             Departure::Forgotten(reason, _) => is_asked_for(reason),
@@ -199,29 +222,49 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    fn fate(&self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Fate> {
+    /// What happens to the text of a row when holders leave; none if the row goes.
+    fn fate(&self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Option<Fate>> {
         if usize::try_from(row.place.holders).is_ok_and(|holders| holders <= leaving.len()) {
-            return Ok(Fate::Ends);
+            return Ok(None);
         }
         let leaving_numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
         let stays = |holder: &Holder| !leaving_numbers.contains(&holder.number);
+        let wrote_here = |holder: &Holder| holder.wrote_row_text() && holder.from.is_none();
         // Mostly one of the first holders did.
-        let is_held = !leaving.iter().any(Holder::wrote_row_text)
-            || self.tx.any_holder(ns, id, &mut |holder| stays(holder) && holder.wrote_row_text())?;
-        if is_held {
-            return Ok(Fate::Stays);
+        let remains = |is_one: &dyn Fn(&Holder) -> bool| {
+            self.tx.any_holder(ns, id, &mut |holder| stays(holder) && is_one(holder))
+        };
+        if !leaving.iter().any(Holder::wrote_row_text) || remains(&wrote_here)? {
+            return Ok(Some(Fate::Stays(None)));
         }
+        let holders: Vec<Holder> = self.tx.holders(ns, id)?.into_iter().filter(stays).collect();
+        if holders.iter().any(Holder::wrote_row_text) {
+            let is_asked = leaving.iter().any(wrote_here);
+            let heir =
+                if is_asked { self.first_of(ns, id, row, holders, Holder::wrote_row_text)? } else { None };
+            return Ok(Some(Fate::Stays(heir.map(Box::new))));
+        }
+        let teller = self.first_of(ns, id, row, holders, |holder| holder.text.is_some())?;
+        Ok(teller.map(|teller| Fate::Retold(Box::new(teller))))
+    }
+
+    /// The holder of these, by the order of the rows from which they came, that comes first.
+    fn first_of(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        row: &Vitals,
+        holders: Vec<Holder>,
+        is_one: fn(&Holder) -> bool,
+    ) -> Result<Option<Holder>> {
         let mut best: Option<(Rank, Holder)> = None;
-        for holder in self.tx.holders(ns, id)? {
-            if holder.text.is_none() || !stays(&holder) {
-                continue;
-            }
+        for holder in holders.into_iter().filter(is_one) {
             let rank = self.rank_of(ns, id, row, &holder)?;
             if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
                 best = Some((rank, holder));
             }
         }
-        Ok(best.map_or(Fate::Ends, |(_, holder)| Fate::Retold(Box::new(holder))))
+        Ok(best.map(|(_, holder)| holder))
     }
 
     /// The rank of the row from which a holder came. If the row is gone, the rank comes from what the holder
@@ -290,20 +333,14 @@ impl Ledger<'_, '_> {
         let Changing { before, old, mut vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
         let origin = self.origin(ns, teller.from, &text)?;
-        let said = match &origin {
-            Some(origin) => {
-                vitals.kind_code = origin.vitals.kind_code;
-                vitals.happened_at = origin.vitals.happened_at;
-                origin.content.clone()
-            }
+        let content = match &origin {
+            Some(origin) => origin.say(&mut vitals, content),
             None => {
                 vitals.happened_at = None;
-                let (custom_kind, series) = (content.custom_kind, content.series);
-                Content { custom_kind, series, ..Content::new(text.as_str()) }
+                let Content { custom_kind, series, tags, consolidated_from, .. } = content;
+                Content { custom_kind, series, tags, consolidated_from, ..Content::new(text.as_str()) }
             }
         };
-        let content =
-            Content { text, tags: content.tags, consolidated_from: content.consolidated_from, ..said };
         // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&content.text).prefix();

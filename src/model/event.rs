@@ -152,7 +152,8 @@ pub struct Aggregate {
     pub memory_id: Option<MemoryId>,
 }
 
-fn is_zero(count: &u64) -> bool {
+/// For `skip_serializing_if`: a count that is mostly zero is not shown then.
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

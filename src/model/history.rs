@@ -62,6 +62,8 @@ closed_set! {
         Retell = 20, "retold";
         /// A record got another key.
         Rename = 21, "rename";
+        /// Messages or tombstones went for their age; no memory changed.
+        Purge = 22, "purge";
         /// Accesses of memories were counted; no version changed.
         Fold = 44, "fold";
         /// Maintenance changed fields of the memory.

@@ -50,6 +50,7 @@ pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
 pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{PINNED_TAG, PROCEDURE_TAG, check_content, check_patch};
+pub(crate) use event::is_zero;
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
 pub use feed::{ChangeNote, Changes};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, TimeRange};

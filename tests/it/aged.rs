@@ -46,6 +46,16 @@ fn retention(world: &World) -> (PassReport, RetentionReport) {
     (report, sorts)
 }
 
+/// What the journal tells of it, a row a slice.
+fn journaled(world: &World) -> Vec<String> {
+    let page = world.ns.changes(0, 1_000).unwrap();
+    page.changes
+        .into_iter()
+        .filter(|change| change.op.as_str() == "purge")
+        .flat_map(|change| change.fields)
+        .collect()
+}
+
 fn payloads(count: u64) -> RetentionReport {
     RetentionReport { payloads: count, ..RetentionReport::default() }
 }
@@ -114,6 +124,7 @@ fn the_text_of_a_message_goes_before_its_event() {
     world.add(human("the harbour opens again"));
     assert_eq!(retention(&world).1, payloads(8));
     assert_eq!(retention(&world).1, RetentionReport::default());
+    assert_eq!(journaled(&world), ["payloads"]);
     let after = events(&world);
     assert_eq!(after.len(), 9);
     assert!(after[8].payload.is_some(), "{:?}", after[8]);

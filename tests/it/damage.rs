@@ -15,7 +15,7 @@ use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
-use oubliette::memory::{AuthorKind, Got};
+use oubliette::memory::{AuthorKind, EventQuery, Got};
 use oubliette::report::CheckOptions;
 use oubliette::{
     Database, Draft, Effort, ErrorKind, Forget, MemoryId, Namespace, PageRequest, Patch, Query, Scope,
@@ -338,6 +338,50 @@ fn a_damaged_row_is_named_beside_the_others() {
         let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
         assert_eq!((report.memories, report.damaged), (5, vec![(world.ns.name().clone(), bad)]), "{table}");
         world.forget(&[&bad.to_string()]);
+    }
+}
+
+/// A damaged message is counted by its listing and by the pass that would end it, whether it has a text or none; a damaged
+/// aggregate by its listing.
+#[test]
+fn damaged_messages_are_counted() {
+    for (table, redacted) in [("event", false), ("event", true), ("aggregate", false)] {
+        let mut world = World::with(keeping);
+        for at in 0..4 {
+            world.add(message(AuthorKind::Bot, &format!("build done 12:3{at}")));
+        }
+        let retain = |world: &World| {
+            let mut report =
+                world.db.maintain_with(&MaintainOptions::live().passes([Pass::Retention])).unwrap();
+            report.passes.remove(0)
+        };
+        if redacted {
+            world.advance("40d");
+            retain(&world);
+            let told = world.ns.events(&EventQuery::default()).unwrap().items;
+            assert!(told.iter().all(|event| event.payload.is_none()), "{told:?}");
+        }
+        world.db.clone().close().unwrap();
+        let rows = tables(&world.path());
+        let (key, value) = rows[table].iter().next().unwrap();
+        let mut value = value.clone();
+        let middle = value.len() / 2;
+        value[middle] ^= 1;
+        overwrite(&world.path(), table, key, &value);
+        world.open_again(keeping);
+        let events = world.ns.events(&EventQuery::default()).unwrap();
+        let aggregates = world.ns.aggregates(None, 100).unwrap();
+        let (of_events, of_aggregates) = if table == "event" { (1, 0) } else { (0, 1) };
+        assert_eq!((events.items.len(), events.damaged.len()), (4 - of_events, of_events), "{table}");
+        assert_eq!(
+            (aggregates.items.len(), aggregates.damaged.len()),
+            (1 - of_aggregates, of_aggregates),
+            "{table}"
+        );
+        world.advance("400d");
+        let report = retain(&world);
+        assert_eq!(report.damaged, of_events as u64, "{table}, redacted: {redacted}");
+        world.db.clone().close().unwrap();
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::world::{World, axis, keeping, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
-use oubliette::memory::{Got, SupersedeMode, TombstoneReason};
+use oubliette::memory::{Got, Significance, SupersedeMode, TombstoneReason};
 use oubliette::report::{ForgetPlan, Forgotten};
 use oubliette::{
     Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State,
@@ -645,6 +645,51 @@ fn a_filter_reaches_through_rows_that_were_united_again() {
         for (key, apps) in [("a", 4), ("b", 7), ("c", 9)] {
             let said = format!("Gateway status: {apps} apps pending");
             assert_eq!(left.contains(&key), world.has_bytes_of(&said), "{filter}: {key}");
+        }
+    }
+}
+
+/// What is left of a united row says what its writers said: the same filter, used again, takes nobody who does not match, and a
+/// listing shows the same. So it is where their texts differ, and where they are equal.
+#[test]
+fn the_same_filter_twice_takes_those_alone_who_match() {
+    let united = |apps: [u32; 2]| {
+        let world = World::new();
+        let created = [world.ahead("0s"), world.ahead("1s")];
+        for (at, (key, importance)) in [("a", 0.1), ("b", 0.4)].into_iter().enumerate() {
+            let mut draft = profile(&format!("Gateway status: {} apps pending", apps[at])).key(key);
+            draft = draft.importance(importance).created_at(created[at]).confidence(0.2 + importance);
+            let significance = if key == "a" { Significance::Routine } else { Significance::Important };
+            draft = draft.significance(significance).channel(key);
+            let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            world.ns.add_all(vec![draft], &how).unwrap();
+        }
+        collapse(&world);
+        assert_eq!(world.live().len(), 1);
+        (world, created)
+    };
+    for apps in [[4, 7], [4, 4]] {
+        for (filter, stays) in [
+            (r#"{"significance": "important"}"#, "a"),
+            (r#"{"significance": "routine"}"#, "b"),
+            (r#"{"importance": {"$gt": 0.3}}"#, "a"),
+            (r#"{"importance": {"$lt": 0.3}}"#, "b"),
+            (r#"{"channel": "a"}"#, "b"),
+        ] {
+            let (world, created) = united(apps);
+            let forget = || {
+                let filter = Filter::parse(filter).unwrap();
+                let done = world.ns.forget(Forget::filter(filter, Scope::Shared)).unwrap();
+                world.check();
+                done.forgotten + done.detached
+            };
+            assert_eq!((forget(), forget()), (1, 0), "{apps:?} {filter}");
+            let [left] = world.live()[..] else { panic!("{apps:?} {filter}: {:?}", world.live()) };
+            let row = world.row(left);
+            let at = usize::from(stays == "b");
+            assert_eq!((row.keys, row.channel), (vec![stays.to_owned()], Some(stays.to_owned())));
+            assert_eq!((row.importance, row.created_at), ([0.1, 0.4][at], created[at]), "{apps:?} {filter}");
+            assert_eq!(row.text, format!("Gateway status: {} apps pending", apps[at]));
         }
     }
 }

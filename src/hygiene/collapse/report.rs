@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::hygiene::plan::{Group, KeptApart, Phase};
-use crate::hygiene::told::{details, is_zero};
-use crate::model::{MemoryId, RunId};
+use crate::hygiene::told::details;
+use crate::model::{MemoryId, RunId, is_zero};
 use crate::store::{NsId, Rows};
 
 /// Duplicates that one sample lists; its size tells how many there are.

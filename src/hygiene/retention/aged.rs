@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::hygiene::pass::{Applied, Job, PlanInput, Slice, Step, StepInput};
-use crate::hygiene::told::{PassReport, details, is_zero};
-use crate::model::{RunId, Time};
+use crate::hygiene::told::{PassReport, details};
+use crate::model::{RunId, Time, is_zero};
 use crate::policy::Policy;
 use crate::store::{NsId, Snapshot};
 
@@ -60,6 +60,10 @@ pub(super) type Visit<'v, P> = &'v mut dyn FnMut(P) -> ControlFlow<()>;
 pub(super) trait Aged: 'static {
     /// The place of a row in its order of time.
     type Place: Copy;
+
+    /// The sort, as the journal names it where something of it goes; none for the journal itself, whose row would be one more
+    /// to go.
+    const JOURNALED: Option<&'static str>;
 
     /// Visits the rows that are to go, behind a place, and counts those that stay because they are damaged.
     fn due(&self, rows: &Snapshot, after: Option<Self::Place>, visit: Visit<'_, Self::Place>) -> Result<u64>;
@@ -127,6 +131,9 @@ impl<A: Aged> Job for Ending<A> {
                 if (slice.enough)() {
                     break;
                 }
+            }
+            if let Some(what) = A::JOURNALED.filter(|_| applied.count > 0) {
+                slice.ledger.journal_purge(&slice.context, what, applied.count)?;
             }
             Ok(applied)
         })))

@@ -29,6 +29,8 @@ impl Texts {
 impl Aged for Texts {
     type Place = EventPlace;
 
+    const JOURNALED: Option<&'static str> = Some("payloads");
+
     fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<u64> {
         let (mut imports, mut damaged) = (Imports::of(rows, self.site), 0);
         rows.events_in(self.site.ns, EventPlace::TEXT, after, &mut |place| {
@@ -59,10 +61,13 @@ pub(super) struct Messages {
     site: Site,
     /// Those before this place in the order of time.
     before: EventPlace,
+    /// Damaged events with a text of before this instant are counted where texts go.
+    counted: Time,
 }
 
 impl Messages {
     pub(super) fn of(rows: &Snapshot, policy: &Policy, site: Site) -> Result<Self> {
+        let counted = Texts::of(policy, site).old;
         let mut before = EventPlace::starting(site.now.minus(policy.events.metadata_ttl));
         if let Some(kept) = first_kept(rows, site.ns, policy.events.max_rows)?
             && before.is_before(kept)
@@ -70,38 +75,43 @@ impl Messages {
             before = kept;
         }
         let undoable = EventPlace::starting(site.undoable);
-        Ok(Messages { site, before: if undoable.is_before(before) { undoable } else { before } })
+        Ok(Messages { site, before: if undoable.is_before(before) { undoable } else { before }, counted })
     }
 
-    /// Whether an event goes: it does not while its import can be undone, nor while a family goes on that it began.
-    fn goes<R: MessageRows>(&self, imports: &mut Imports<'_, R>, place: EventPlace) -> Result<bool> {
+    /// Whether an event goes: it does not while its import can be undone, nor while a family goes on that it began. None
+    /// if the event is damaged.
+    fn goes<R: MessageRows>(&self, imports: &mut Imports<'_, R>, place: EventPlace) -> Result<Option<bool>> {
         let (ns, rows) = (self.site.ns, imports.rows);
-        let Some(row) = sound(rows.event(ns, &place.id))?.flatten() else { return Ok(false) };
+        let Some(row) = sound(rows.event(ns, &place.id))? else { return Ok(None) };
+        let Some(row) = row else { return Ok(Some(false)) };
         let family = sound(rows.family(ns, &place.id))?.flatten();
         let goes_on = family.is_some_and(|family| family.latest() >= self.before.at && family.count > 1);
-        Ok(!goes_on && !imports.is_undoable(&row)?)
+        Ok(Some(!goes_on && !imports.is_undoable(&row)?))
     }
 }
 
 impl Aged for Messages {
     type Place = EventPlace;
 
+    const JOURNALED: Option<&'static str> = Some("events");
+
     fn due(&self, rows: &Snapshot, after: Option<EventPlace>, visit: Visit<'_, EventPlace>) -> Result<u64> {
-        let (mut imports, mut is_full) = (Imports::of(rows, self.site), false);
+        let (mut imports, mut is_full, mut damaged) = (Imports::of(rows, self.site), false, 0);
         let first = after.map_or(EventPlace::TEXT, EventPlace::half);
         for half in EventPlace::HALVES.into_iter().skip_while(|half| *half != first) {
             rows.events_in(self.site.ns, half, after, &mut |place| {
                 if is_full || !place.is_before(self.before) {
                     return Ok(ControlFlow::Break(()));
                 }
-                if self.goes(&mut imports, place)? {
-                    is_full = visit(place).is_break();
+                match self.goes(&mut imports, place)? {
+                    Some(true) => is_full = visit(place).is_break(),
+                    Some(false) => {}
+                    None => damaged += u64::from(half != EventPlace::TEXT || place.at >= self.counted),
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        // Damaged events with a text are counted by the other job.
-        Ok(0)
+        Ok(damaged)
     }
 
     /// A message may have come to the family of another one since the page was read.
@@ -109,7 +119,7 @@ impl Aged for Messages {
         let mut over = Vec::with_capacity(page.len());
         let mut imports = Imports::of(&*slice.ledger.tx, self.site);
         for place in page {
-            if self.goes(&mut imports, *place)? {
+            if self.goes(&mut imports, *place)?.unwrap_or_default() {
                 over.push(place.id);
             }
         }

@@ -35,6 +35,8 @@ impl Aged for Journal {
     /// The number of the row.
     type Place = u64;
 
+    const JOURNALED: Option<&'static str> = None;
+
     /// The numbers of the rows that are too old; damaged rows between them as well.
     fn due(&self, rows: &Snapshot, after: Option<u64>, visit: Visit<'_, u64>) -> Result<u64> {
         let mut damaged = Vec::new();

@@ -61,6 +61,8 @@ impl Aged for Tombstones {
     /// When the memory was removed, and its id.
     type Place = (Time, MemoryId);
 
+    const JOURNALED: Option<&'static str> = Some("tombstones");
+
     fn due(
         &self,
         rows: &Snapshot,
