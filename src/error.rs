@@ -159,9 +159,9 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The storage failed in the middle of a transaction. Nothing of it is visible; the handle has
-    /// recovered by itself and the call can be made again.
-    #[error("storage failed, nothing was written: {why}")]
+    /// The storage failed in the middle of a transaction. Nothing of it is visible, the transactions of the call before it
+    /// stand, and the handle has recovered by itself: the call can be made again.
+    #[error("storage failed, and what was being written is not there: {why}")]
     Retry {
         /// What the storage said.
         why: String,
@@ -412,12 +412,17 @@ impl Error {
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",
+            ErrorKind::Corrupted if !self.is_damage() => {
+                "the end of the file is missing: put a backup in its place, or import an export into a new file"
+            }
             ErrorKind::Corrupted => {
                 "run `check`; `reindex` heals indexes, and `backup` writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
             ErrorKind::Io => "look at the path, its permissions and the free space",
-            ErrorKind::Retry => "call again",
+            ErrorKind::Retry => {
+                "look at the disk and its free space, and call again; what was written before stands"
+            }
             ErrorKind::Unavailable => "close this handle, look at the disk and open again",
             ErrorKind::Closed => "open the database again",
             ErrorKind::ReadOnly => "open the database for writing",

@@ -1,5 +1,7 @@
 //! Forgetting on request: at once, or as a plan that says what would go.
 
+use std::collections::BTreeSet;
+
 use crate::engine::namespace::Namespace;
 use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::engine::session::Session;
@@ -221,7 +223,10 @@ impl Namespace {
     fn forgetting(&self, what: Forget) -> Result<(Forgetting, Weight)> {
         let ns = self.name.clone();
         Ok(match what {
-            Forget::Names { names, keep_history, also_merged, with_history } => {
+            Forget::Names { mut names, keep_history, also_merged, with_history } => {
+                // A name given twice is found once, and not missing.
+                let mut given = BTreeSet::new();
+                names.retain(|name| given.insert(name.clone()));
                 if names.is_empty() {
                     return Err(Error::invalid("names", "must name at least one memory", "none"));
                 }
@@ -239,7 +244,7 @@ impl Namespace {
             }
             Forget::Filter { filter, scope, visible_only, all } => {
                 if filter.holds_always() && !all {
-                    let why = "matches everything: it needs a condition, or the option all";
+                    let why = "matches everything: it needs a condition; all memories go by the option `all` of a program, or --all";
                     return Err(Error::invalid("filter", why, &filter));
                 }
                 let (found, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;

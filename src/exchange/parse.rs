@@ -256,9 +256,11 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         Err(match kept {
-            Some(_) => {
-                wrong(given, "is kept by the engine: only a line with id and holders carries it", shown)
-            }
+            Some(_) => wrong(
+                given,
+                "is kept by the engine: only a line of an export, with id and holders, carries it; `key` holds a name of your own",
+                shown,
+            ),
             None => wrong(given, "is no field of a memory", shown),
         })
     }

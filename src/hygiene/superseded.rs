@@ -96,6 +96,7 @@ impl Job for Purging {
         report.planned += self.due;
         report.scanned += self.due;
         report.changed += self.erased;
+        report.tombstoned += self.erased;
         report.skipped += self.tried - self.erased;
         report.left += self.due.saturating_sub(self.tried);
         // Of a run that has erased nothing no row of the file tells.

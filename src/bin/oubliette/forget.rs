@@ -82,7 +82,9 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     }
     place.close(database)?;
     output.done(&document, told::forgotten)?;
-    copied.map_or(Ok(()), |report| maintain::tell_lost(&report, output))
+    let Some(report) = copied else { return Ok(()) };
+    maintain::tell_ended(&report, output);
+    maintain::tell_lost(&report, output)
 }
 
 /// A memory that would go, with what it says; what is in limbo or damaged has nothing to show.

@@ -11,7 +11,7 @@ use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
-use oubliette::{Error, NamespaceName, Result, Snapshot};
+use oubliette::{Error, ErrorKind, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
@@ -21,8 +21,10 @@ use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
-use crate::{read, told, write};
+use crate::{read, told, upkeep, write};
 
+/// How often a long read begins before its file is taken to be replaced for ever.
+const READS_MAX: u32 = 16;
 /// What is said of a damaged row that a copy does not have.
 const LEFT_OUT: &str = "damaged, left out";
 
@@ -211,8 +213,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     let unknown = unknown.filter(|_| !options.all_namespaces);
     let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
     let export = Export { namespaces, all_states: options.all_states };
-    let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
+    let dim = database.dimensions()?;
     if options.file == Path::new("-") {
+        let snapshot = database.snapshot()?;
         let mut out = std::io::BufWriter::new(place.caller().output());
         let (report, vectors) =
             export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
@@ -230,8 +233,11 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
-    let mut target = Target::create(&options.file)?;
-    let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
+    let (report, vectors, target) = again(|| {
+        let (snapshot, mut target) = (database.snapshot()?, Target::create(&options.file)?);
+        let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
+        Ok((report, vectors, target))
+    })?;
     let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
     if let Some(named) = unknown.filter(|_| takes_a_place) {
         return Err(empty(&named, place.caller().shown(&options.file)));
@@ -244,6 +250,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     tell_export(&report, place.caller().shown(&options.file), (bytes, replaced), output)?;
     tell_partial(&report, output)
+}
+
+/// A long read, which begins anew where `compact` has replaced the file under it meanwhile.
+fn again<T>(mut read: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..READS_MAX {
+        match read() {
+            Err(why) if matches!(why.kind(), ErrorKind::SnapshotExpired | ErrorKind::Retry) => {}
+            done => return done,
+        }
+    }
+    read()
 }
 
 /// What was written to a file: how many bytes it has, and whether one was there before.
@@ -419,7 +436,20 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let report = database.compact()?;
     place.close(database)?;
     output.done(&json!(report), |report| told::bytes("Compacted", report))?;
+    tell_ended(&report, output);
     tell_lost(&report, output)
+}
+
+/// What a copy left behind because its time was over.
+pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
+    let sorts = [
+        (report.expired, "expired memory", "expired memories"),
+        (report.limbo, "memory that a run had removed", "memories that runs had removed"),
+    ];
+    for (count, one, many) in sorts.into_iter().filter(|(count, ..)| *count > 0) {
+        output.remark(&format!("{} went for good", told::of(count, one, many)));
+    }
+    upkeep::tell_too_old(&report.retention, output);
 }
 
 /// `policy show`.

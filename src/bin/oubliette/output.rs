@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
-use oubliette::Error;
+use oubliette::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 use textwrap::core::display_width;
 
@@ -71,7 +71,13 @@ pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
         Failure::Error(error) => (error.kind().to_string(), message(error, caller), error.hint(), &none, 1),
         Failure::Partly(error, more) => {
             // The error speaks of one batch, and the batches before it stand.
-            let hint = if more.contains_key("run") {
+            let is_of_storage =
+                matches!(error.kind(), ErrorKind::Retry | ErrorKind::Io | ErrorKind::Unavailable);
+            let hint = if more.contains_key("forgotten") {
+                "the memories are forgotten, and their bytes are not erased yet: `compact` does it, with room for a copy of the file"
+            } else if more.contains_key("run") && is_of_storage {
+                "look at the disk and its free space, and import the file again: what stands is not stored twice"
+            } else if more.contains_key("run") {
                 "correct what is named and import the rest; `undo` takes back what the run wrote"
             } else if more.contains_key("written") {
                 "the lines before it are written: correct this line, and give it and the rest"

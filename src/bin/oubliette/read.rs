@@ -275,11 +275,13 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
         ]
     };
     let heads = ["id", "when", "channel", "author", "aggregate", "payload"];
-    output.list(
-        &heads,
-        page.items.iter().map(row).collect(),
-        "No messages; `add --kind message --author-kind bot`, as `import` with an `author`, writes one",
-    )?;
+    let none = match (&query.of, query.from, query.to, &query.cursor) {
+        (EventsOf::All, None, None, None) => {
+            "No messages: `add TEXT --kind message --author-kind bot` writes one, and so does a line of `import` with an `author`"
+        }
+        _ => "No messages there",
+    };
+    output.list(&heads, page.items.iter().map(row).collect(), none)?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
@@ -320,7 +322,7 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
         ]
     };
     let heads = ["id", "channel", "messages", "first", "last", "example"];
-    output.list(&heads, page.items.iter().map(row).collect(), "No message was repeated yet")?;
+    output.list(&heads, page.items.iter().map(row).collect(), "No repeated messages")?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 

@@ -162,7 +162,7 @@ pub(crate) fn no_namespace(missing: &NamespaceName, known: &[NamespaceName]) -> 
     let more = if known.len() > named.len() { ", …" } else { "" };
     match named.is_empty() {
         true => format!("There is no namespace {missing}, nor any other: nothing is stored yet"),
-        false => format!("There is no namespace {missing}; there are {}{more}", named.join(", ")),
+        false => format!("There is no namespace {missing}; the file has {}{more}", named.join(", ")),
     }
 }
 

@@ -246,6 +246,10 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
             "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
         );
     }
+    if pass.resumed {
+        let whole = "its numbers are those of the whole run";
+        output.remark(&format!("{} went on with a run that had been cut off; {whole}", pass.pass));
+    }
     if pass.budget_exhausted {
         output.remark(&format!(
             "{} is cut by the destruction budget, which leaves {} to the next run; run it again, or allow more with --destroy-max",
@@ -273,7 +277,7 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
 }
 
 /// What was too old, by its sort.
-fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
+pub(crate) fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
     let sorts = [
         (went.journal, "row of the journal", "rows of the journal"),
         (went.payloads, "text of a message", "texts of messages"),
@@ -290,6 +294,33 @@ fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
     }
 }
 
+/// An option of some passes must not stand beside others alone: it would look like a bound, and be none.
+fn of_their_passes(options: &MaintainOptions) -> Result<()> {
+    const GROUPS: &[Pass] = &[Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Cluster];
+    let MaintainOptions { passes, fuzzy, batch_size, series, samples, prune, .. } = options;
+    let all: [(&str, bool, &[Pass]); 7] = [
+        ("--fuzzy", *fuzzy, &[Pass::Collapse]),
+        ("--batch-size", batch_size.is_some(), &[Pass::Collapse]),
+        ("--series", series.is_some(), &[Pass::Snapshots]),
+        ("--samples", samples.is_some(), GROUPS),
+        ("--step", prune.step.is_some(), &[Pass::Prune, Pass::Cluster]),
+        ("--kind", prune.kind.is_some(), &[Pass::Prune]),
+        ("--preset", prune.preset.is_some(), &[Pass::Prune]),
+    ];
+    let strange = |(_, given, of): &(_, bool, &[Pass])| {
+        *given && !passes.is_empty() && !passes.iter().any(|pass| of.contains(pass))
+    };
+    let listed =
+        |passes: &[Pass], between| passes.iter().map(|pass| pass.as_str()).collect::<Vec<_>>().join(between);
+    match all.into_iter().find(strange) {
+        Some((option, _, of)) => {
+            let why = format!("must stand beside a pass that it is for: {}", listed(of, ", "));
+            Err(Error::invalid(option, why, listed(passes, " ")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::MaintainOptions> {
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
@@ -297,6 +328,7 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
     if let Some(samples) = options.samples.filter(|samples| *samples > SAMPLES_MAX) {
         return Err(Error::invalid("--samples", format!("must be 0 to {SAMPLES_MAX}"), samples));
     }
+    of_their_passes(options)?;
     let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
     let mut passes: Vec<Pass> = Vec::new();
     for pass in &options.passes {

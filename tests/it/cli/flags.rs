@@ -281,3 +281,38 @@ fn a_payload_comes_from_a_file_and_is_shown_on_request() {
         assert!(message.contains("payload"), "{message}");
     }
 }
+
+#[test]
+fn an_option_of_a_pass_stands_beside_that_pass() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    for (pass, option, value) in [
+        ("expire", "--series", "weather"),
+        ("superseded", "--preset", "steps_early"),
+        ("prune", "--samples", "3"),
+        ("limbo", "--batch-size", "10"),
+        ("retention", "--step", "4"),
+    ] {
+        let answer = sandbox.run(&["maintain", pass, "--dry-run", option, value]);
+        let (kind, message) = answer.error();
+        assert_eq!((answer.code, kind.as_str()), (1, "Invalid"), "{option}: {answer:?}");
+        assert!(message.contains(option) && message.contains(pass), "{message}");
+    }
+    let bound = ["maintain", "expire", "--kind", "event", "--target", "3"];
+    assert!(sandbox.run(&bound).error().1.contains("prune"));
+    for value in ["NaN", "-1s", "5s"] {
+        let answer = sandbox.run(&["maintain", "expire", "--dry-run", "--timeout", value]);
+        assert_eq!(answer.code, 2, "{value}: {answer:?}");
+    }
+    sandbox.document(&["maintain", "expire", "prune", "--step", "4"]);
+    sandbox.document(&["maintain", "--step", "4", "--samples", "3", "--dry-run"]);
+}
+
+#[test]
+fn a_name_that_is_given_twice_is_found_once() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "a"]);
+    sandbox.write("keys.txt", "a\na\nb\n");
+    let done = sandbox.document(&["forget", "--keys", "keys.txt", "--yes"]);
+    assert_eq!((&done["forgotten"], &done["missing"]), (&json!(1), &json!(1)));
+}

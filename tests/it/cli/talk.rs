@@ -90,7 +90,7 @@ fn what_is_not_there_is_told_with_what_is() {
     read(&sandbox, &["add", "Ann prefers tea", "--namespace", "team"]);
     for arguments in [&["search", "tea", "--namespace", "tem"][..], &["list", "--namespace", "tem"]] {
         let told = read(&sandbox, arguments);
-        assert_eq!(told, "There is no namespace tem; there are team\n", "{arguments:?}");
+        assert_eq!(told, "There is no namespace tem; the file has team\n", "{arguments:?}");
     }
     let far = read(&sandbox, &["search", "quarterly tax report", "--namespace", "team"]);
     assert!(far.contains("No memory fits well"), "{far}");
@@ -637,4 +637,25 @@ fn what_is_left_of_a_forgotten_memory_goes_with_compact() {
     assert!(told.contains("`compact` writes the file again") && !told.contains("reindex"), "{told}");
     read(&sandbox, &["compact"]);
     assert!(read(&sandbox, &["check", "--erased", "e.jsonl"]).contains("No byte of 1 memory"));
+}
+
+#[test]
+fn a_copy_says_what_its_time_took() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "here for an hour", "--ttl", "1h"]);
+    for minute in ["30", "31"] {
+        let said = format!("build done 12:{minute}");
+        sandbox.document(&["add", &said, "--kind", "message", "--author-kind", "bot"]);
+    }
+    let compact = || {
+        let answer = sandbox.plain(&["--db", "m.oub", "--now", "2026-04-20T00:00:00Z", "compact"], b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.err
+    };
+    let told = compact();
+    assert!(told.contains("1 expired memory went for good"), "{told}");
+    assert!(told.contains("2 texts of messages"), "{told}");
+    assert!(!compact().contains("went for good"));
+    let none = read(&sandbox, &["events", "--from", "2027-01-01T00:00:00Z"]);
+    assert!(none.contains("No messages there"), "{none}");
 }

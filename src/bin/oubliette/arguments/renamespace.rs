@@ -11,7 +11,7 @@ pub(crate) enum NamespaceCommand {
     Drop {
         /// The namespace
         name: String,
-        /// Do not ask first; needed where there is no terminal to ask at, but with --json
+        /// Do not ask first. Needed where there is no terminal to ask at; with --json nobody is asked
         #[arg(long)]
         yes: bool,
     },

@@ -26,16 +26,17 @@ pub(crate) struct MaintainOptions {
     /// Stop after this number of rows; the next run goes on from there
     #[arg(long, value_name = "N")]
     pub(crate) max_rows: Option<u64>,
-    /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]
+    /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What expire, superseded, limbo
+    /// and retention end is over, and does not count
     #[arg(long, value_name = "N")]
     pub(crate) destroy_max: Option<u64>,
     /// Let collapse also join near texts (collapse.fuzzy)
     #[arg(long)]
     pub(crate) fuzzy: bool,
-    /// Memories on a page of the listing of collapse [default: collapse.batch]
+    /// With collapse, memories on a page of its listing [default: collapse.batch]
     #[arg(long, value_name = "N")]
     pub(crate) batch_size: Option<u32>,
-    /// Only this series of snapshots
+    /// With snapshots, only this series
     #[arg(long, value_name = "SERIES")]
     pub(crate) series: Option<String>,
     /// Sample groups in the report, 0 to 10000 [default: collapse.max_samples]
@@ -50,7 +51,13 @@ pub(crate) struct MaintainOptions {
     #[arg(long, value_name = "builtin|openai:MODEL|CMD", conflicts_with = "dry_run")]
     pub(crate) summarizer: Option<String>,
     /// How long a command or a server may take for one answer
-    #[arg(long, value_name = "DURATION", default_value = "2m", requires = "summarizer")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "2m",
+        requires = "summarizer",
+        conflicts_with = "dry_run"
+    )]
     pub(crate) timeout: String,
     /// Also write the report to a file
     #[arg(long, value_name = "F.json")]
