@@ -92,13 +92,6 @@ impl Sketch {
         let numbers = numbers_of(row);
         Some(query.likely_uppers(BitBlock::new(&row.signs, &numbers), None, visible, out))
     }
-
-    /// The slots of a row in `visible` that may score `least`, a bit for each.
-    pub(super) fn likely_above(&self, query: &BitQuery, row: usize, visible: u64, least: f32) -> u64 {
-        let Some(row) = self.rows.get(row) else { return 0 };
-        let numbers = numbers_of(row);
-        query.likely_above(BitBlock::new(&row.signs, &numbers), None, visible, least)
-    }
 }
 
 /// Bytes of a row in memory beside the row: its pointer, and the counts of who shares it.

@@ -81,6 +81,11 @@ impl<'q> Candidates<'q> {
         Candidates { query, lowers: TopK::new(k), least, kept: Vec::new(), prune_len: PRUNE_LEN_MIN }
     }
 
+    /// How many neighbours are wanted.
+    pub fn k(&self) -> usize {
+        self.lowers.k()
+    }
+
     /// Reads a chunk whose first slot is `first_slot`. It keeps only slots whose bit in `visible` is set (bit *i* mod
     /// 64 of word *i*/64 for the *i*-th slot; a missing word is 0). `None` means all slots.
     pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {

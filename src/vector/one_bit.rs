@@ -336,24 +336,6 @@ impl BitQuery {
         let block = ScanBlock { signs: block.signs, ahead: ahead.signs, numbers: block.numbers };
         sign_scores(&self.0, &block, visible, out)
     }
-
-    /// The slots of `block` in `visible` that may score `least`, a bit for each. As to `next`, see
-    /// [`BitQuery::likely_uppers`].
-    pub fn likely_above(
-        &self,
-        block: BitBlock<'_>,
-        next: Option<BitBlock<'_>>,
-        visible: u64,
-        least: f32,
-    ) -> u64 {
-        let mut uppers = [0.0; BIT_SLOTS];
-        if self.likely_uppers(block, next, visible, &mut uppers) < least {
-            return 0;
-        }
-        // A slot at −∞ is never one of them.
-        let least = least.max(f32::MIN);
-        uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
-    }
 }
 
 /// The sum of the levels in each set of four, whose members are the ones of its number.
@@ -373,9 +355,22 @@ pub(super) fn sign_bytes(values: &[f32]) -> impl Iterator<Item = u8> {
 /// The square of the deviations that an error exceeds with a chance of at most 1 − `recall`.
 ///
 /// An error is a sum of many small ones, so its distribution is taken as normal. A normal value exceeds t deviations with
-/// a chance of at most exp(−t²/2) / 2 (Chernoff).
+/// a chance of at most exp(−t²/2) / 2 (Chernoff), and of at most φ(t) / t, φ being the normal density (Mills' ratio, which Gordon
+/// bounded by 1/t in 1941): the second is sharper from t = 0.8 on. At a recall of 0.999 they give 3.53 and 3.12 deviations, where
+/// 3.09 would do.
 pub(super) fn squared_deviations(recall: f32) -> f32 {
-    (-2.0 * (2.0 * (1.0 - recall)).min(1.0).ln()).max(0.0)
+    let chance = f64::from(1.0 - recall);
+    let by_chernoff = (-2.0 * (2.0 * chance).min(1.0).ln()).max(0.0).sqrt();
+    let suffices = |t: f64| (-0.5 * t * t).exp() <= chance * t * std::f64::consts::TAU.sqrt();
+    let (mut short, mut long) = (0.0, by_chernoff);
+    if suffices(by_chernoff) {
+        // Halved until what is left is below the precision of an f32.
+        for _ in 0..24 {
+            let middle = 0.5 * (short + long);
+            if suffices(middle) { long = middle } else { short = middle }
+        }
+    }
+    (long * long) as f32
 }
 
 #[cfg(test)]

@@ -53,6 +53,11 @@ impl<I: Ord> TopK<I> {
         TopK { k, kept: BinaryHeap::with_capacity(k) }
     }
 
+    /// How many entries are kept at most.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
     /// Offers one score.
     pub fn push(&mut self, score: f32, id: I) {
         debug_assert!(!score.is_nan(), "the dot product of two unit vectors is a number");
