@@ -1,41 +1,116 @@
-//! A file that is imported again, of which later lines had revised what earlier lines wrote under the same keys.
+//! A file that is imported again, of which later lines had changed what earlier lines wrote under the same keys.
 //!
 //! The earlier line of such a key says what the key no longer says. Written once more, it would take the newer text back, and
 //! the later line would bring that again: two rows more with each import. So the lines of one key in a batch are looked at
 //! together. If the versions of the key end with what these lines say, one after the other, each line is the same write again.
+//!
+//! Lines that say one text, one after the other, have left one version, which says what they say together. A key that left a
+//! text of several writers has left no version there; the row that it got then tells from where it came. A line whose text a
+//! later line supersedes under another key has been written if that other text stands in its place.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::model::{Decision, Evidence, MemoryId, Outcome, RuleId};
-use crate::store::Rows;
+use crate::model::{Decision, Evidence, Holder, MemoryId, Op, Outcome, RuleId};
+use crate::store::{PartId, Rows};
 
-/// The drafts of a batch whose key comes more than once in it.
+/// The drafts of a batch whose key comes more than once in it: with another draft, or among what a draft supersedes.
 #[derive(Default)]
 pub(crate) struct Rewrites {
-    /// The places of the drafts of one key, by the place of the first.
-    lines: BTreeMap<usize, Vec<usize>>,
+    /// The drafts of one key, by the place of the first.
+    lines: BTreeMap<usize, Lines>,
+    /// The places of the first drafts of keys that supersede others, or are superseded.
+    linked: BTreeSet<usize>,
     /// The version of its key that a draft repeats, by its place.
     again: BTreeMap<usize, MemoryId>,
+}
+
+/// The drafts of one key.
+struct Lines {
+    /// Their places.
+    written: Vec<usize>,
+    /// The place of the draft behind them that supersedes the key.
+    superseding: Option<usize>,
+}
+
+impl Lines {
+    fn of(first: usize) -> Self {
+        Lines { written: vec![first], superseding: None }
+    }
 }
 
 impl Rewrites {
     /// Finds the keys that come more than once.
     pub(crate) fn of(batch: &[Prepared]) -> Self {
-        let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut lines: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let (mut first, mut named) = (BTreeMap::new(), BTreeMap::<&str, Vec<usize>>::new());
+        let mut lines: BTreeMap<usize, Lines> = BTreeMap::new();
         for (at, prepared) in batch.iter().enumerate() {
-            let Some(key) = prepared.checked.key() else { continue };
+            let key = prepared.checked.key();
+            for name in prepared.supersedes().iter().filter(|name| key != Some(name)) {
+                named.entry(name).or_default().push(at);
+            }
+            let Some(key) = key else { continue };
             match first.entry(key) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(place) => {
-                    lines.entry(*place.get()).or_insert_with(|| vec![*place.get()]).push(at);
+                    lines.entry(*place.get()).or_insert_with(|| Lines::of(*place.get())).written.push(at);
                 }
             }
         }
-        Rewrites { lines, again: BTreeMap::new() }
+        let mut rewrites = Rewrites { lines, ..Rewrites::default() };
+        if !rewrites.link(batch, &first, &named) {
+            let Rewrites { lines, linked, .. } = &mut rewrites;
+            lines.retain(|first, _| !linked.contains(first));
+            linked.clear();
+        }
+        rewrites
+    }
+
+    /// Links the keys that supersede one another. False where what a key means may change to and fro: where several drafts
+    /// supersede it, or it comes again behind one that does.
+    fn link(
+        &mut self,
+        batch: &[Prepared],
+        first: &BTreeMap<&str, usize>,
+        named: &BTreeMap<&str, Vec<usize>>,
+    ) -> bool {
+        let mut is_plain = true;
+        for (name, superseding) in named {
+            for line in superseding.iter().filter_map(|place| batch.get(*place)) {
+                let own = line.checked.key().and_then(|key| first.get(key));
+                self.linked.extend(own);
+                is_plain &= own.is_some();
+            }
+            let Some(own) = first.get(name) else { continue };
+            self.linked.insert(*own);
+            let lines = self.lines.entry(*own).or_insert_with(|| Lines::of(*own));
+            lines.superseding = superseding.first().copied();
+            let is_last = |place: &usize| lines.written.iter().all(|written| written < place);
+            is_plain &= superseding.len() == 1 && superseding.iter().all(is_last);
+        }
+        for own in &self.linked {
+            self.lines.entry(*own).or_insert_with(|| Lines::of(*own));
+        }
+        is_plain
+    }
+}
+
+impl Prepared {
+    /// The keys and ids that the draft supersedes.
+    fn supersedes(&self) -> &[String] {
+        &self.checked.draft().supersedes
+    }
+
+    /// What drafts of one key and one text say together, one after the other.
+    fn of_lines(lines: &[&Prepared]) -> Option<Prepared> {
+        let (first, later) = lines.split_first()?;
+        Some(later.iter().fold((*first).clone(), |said, line| {
+            let from = if line.brings_vector() { *line } else { &said };
+            let (vector, embedder) = (from.vector.clone(), from.embedder.clone());
+            Prepared { checked: said.checked.followed_by(line.checked.draft()), vector, embedder, ..said }
+        }))
     }
 }
 
@@ -47,10 +122,19 @@ impl NamespaceWriter<'_, '_, '_> {
         at: usize,
         rewrites: &mut Rewrites,
     ) -> Result<Option<Outcome>> {
-        if let Some(places) = rewrites.lines.remove(&at) {
-            let drafts: Vec<&Prepared> = places.iter().filter_map(|place| batch.get(*place)).collect();
-            let versions = self.last_versions(&drafts)?.unwrap_or_default();
-            rewrites.again.extend(places.into_iter().zip(versions));
+        let mut linked = Vec::new();
+        for first in std::mem::take(&mut rewrites.linked) {
+            let Some(lines) = rewrites.lines.remove(&first) else { continue };
+            let versions = self.last_versions(batch, &lines)?;
+            linked.push(versions.map(|versions| lines.written.into_iter().zip(versions)));
+        }
+        // Where one of them is written, others can lead elsewhere then. So all or none are.
+        if let Some(again) = linked.into_iter().collect::<Option<Vec<_>>>() {
+            rewrites.again.extend(again.into_iter().flatten());
+        }
+        if let Some(lines) = rewrites.lines.remove(&at) {
+            let versions = self.last_versions(batch, &lines)?.unwrap_or_default();
+            rewrites.again.extend(lines.written.into_iter().zip(versions));
         }
         let Some((id, prepared)) = rewrites.again.remove(&at).zip(batch.get(at)) else { return Ok(None) };
         let (decision, rule) = (Decision::Unchanged, RuleId::KEY);
@@ -59,39 +143,102 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The version of their key that each of these drafts repeats, if the last versions of the key are just these.
-    fn last_versions(&self, drafts: &[&Prepared]) -> Result<Option<Vec<MemoryId>>> {
+    fn last_versions(&self, batch: &[Prepared], lines: &Lines) -> Result<Option<Vec<MemoryId>>> {
+        let drafts: Vec<&Prepared> = lines.written.iter().filter_map(|place| batch.get(*place)).collect();
         let Some(key) = drafts.first().and_then(|draft| draft.checked.key()) else { return Ok(None) };
-        let Some((mut at, _)) = self.holder_to_change(key)? else { return Ok(None) };
+        let Some((mut at, number)) = self.holder_to_change(key)? else { return Ok(None) };
+        if !self.have_led_to(at, &drafts) {
+            return Ok(None);
+        }
+        let follows = self.holder(at, number)?.follows;
+        match lines.superseding.and_then(|place| batch.get(place)) {
+            Some(line) if follows => {
+                let Some(own) = self.superseded_by_line(key, at, line)? else { return Ok(None) };
+                at = own;
+            }
+            None if !follows => {}
+            _ => return Ok(None),
+        }
         let mut versions = Vec::with_capacity(drafts.len());
-        for prepared in drafts.iter().rev() {
-            // What a draft supersedes besides is looked up again with each write.
-            let is_plain = prepared.checked.draft().supersedes.is_empty();
-            let says = |id: MemoryId| Ok::<_, Error>(is_plain && self.said_under(key, id, prepared)?);
-            if !says(at)? {
+        let is_one = |a: &&Prepared, b: &&Prepared| {
+            a.text() == b.text() && a.checked.partition() == b.checked.partition()
+        };
+        for lines in drafts.chunk_by(is_one).rev() {
+            let Some(said) = Prepared::of_lines(lines) else { return Ok(None) };
+            if !self.said_under(key, at, &said)? {
                 // The last of the drafts says what the key says now, or all are written.
                 if versions.is_empty() {
                     return Ok(None);
                 }
-                let mut earlier = None;
-                for old in self.ledger.tx.superseded_by(self.ns(), at)? {
-                    earlier = says(old)?.then_some(old).or(earlier);
-                }
-                let Some(earlier) = earlier else { return Ok(None) };
+                let Some(earlier) = self.version_before(key, at, &said)? else { return Ok(None) };
                 at = earlier;
             }
-            versions.push(at);
+            versions.extend(lines.iter().map(|_| at));
         }
         versions.reverse();
         Ok(Some(versions))
     }
 
-    /// Whether a version of a key says what a draft says.
-    fn said_under(&self, key: &str, id: MemoryId, prepared: &Prepared) -> Result<bool> {
-        for holder in self.ledger.readable_holders(self.ns(), id)? {
-            if holder.key.as_deref() == Some(key) && self.says_again(prepared, id, &holder)? {
-                return Ok(true);
-            }
+    /// Whether all that these drafts supersede means a row by now.
+    fn have_led_to(&self, id: MemoryId, drafts: &[&Prepared]) -> bool {
+        let mut names = drafts.iter().flat_map(|draft| draft.supersedes());
+        names.all(|name| self.find(name).is_ok_and(|(found, _)| found == id))
+    }
+
+    /// The last version that a key wrote itself, if a draft says under another key what superseded it.
+    fn superseded_by_line(&self, key: &str, mut at: MemoryId, line: &Prepared) -> Result<Option<MemoryId>> {
+        let mut by = at;
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while seen.insert(at) {
+            let Some(holder) = self.holder_of_key(at, key)? else { return Ok(None) };
+            let Some(from) = holder.from.filter(|_| holder.follows) else { break };
+            (by, at) = (at, from);
         }
-        Ok(false)
+        let Some(other) = line.checked.key() else { return Ok(None) };
+        let wrote = self.holder_of_key(by, other)?.is_some_and(|holder| !holder.follows);
+        Ok(if wrote && self.has_text(by, line)? { Some(at) } else { None })
+    }
+
+    /// The version of a key before another one, if it says what a draft says.
+    fn version_before(&self, key: &str, at: MemoryId, said: &Prepared) -> Result<Option<MemoryId>> {
+        let mut earlier = None;
+        for old in self.ledger.tx.superseded_by(self.ns(), at)? {
+            earlier = self.said_under(key, old, said)?.then_some(old).or(earlier);
+        }
+        if earlier.is_some() {
+            return Ok(earlier);
+        }
+        // What the key had brought to the text that it left went with it, so the text alone is compared.
+        let left = self.left_by(at)?;
+        Ok(left.map(|left| Ok::<_, Error>(self.has_text(left, said)?.then_some(left))).transpose()?.flatten())
+    }
+
+    /// The row of several writers that the writer of a row had left, as its journal tells.
+    fn left_by(&self, id: MemoryId) -> Result<Option<MemoryId>> {
+        let told = self.ledger.tx.journal_of(self.ns(), id)?;
+        let made = told.iter().find(|row| row.op == Op::Insert && row.rule == RuleId::DETACH);
+        Ok(made.and_then(|row| row.evidence.members.first().copied()))
+    }
+
+    /// Whether a version of a key says what a draft says.
+    fn said_under(&self, key: &str, id: MemoryId, said: &Prepared) -> Result<bool> {
+        let Some(holder) = self.holder_of_key(id, key)? else { return Ok(false) };
+        self.says_again(said, id, &holder)
+    }
+
+    /// The holder of a row that wrote under a key.
+    fn holder_of_key(&self, id: MemoryId, key: &str) -> Result<Option<Holder>> {
+        let holders = self.ledger.readable_holders(self.ns(), id)?;
+        Ok(holders.into_iter().find(|holder| holder.key.as_deref() == Some(key)))
+    }
+
+    /// Whether a row has the text of a draft, in the same partition.
+    fn has_text(&self, id: MemoryId, said: &Prepared) -> Result<bool> {
+        let Some((vitals, content)) = sound(self.ledger.load_there(self.ns(), id))?.flatten() else {
+            return Ok(false);
+        };
+        let part = self.partition_of(PartId(vitals.place.partition))?;
+        Ok(content.text == said.text() && part == *said.checked.partition())
     }
 }

@@ -10,7 +10,7 @@ use crate::index::slots;
 use crate::ingest::ahead::Ahead;
 use crate::ingest::fields::{expire, given, keep_own, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
-use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId,
     Outcome, PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, RunSort, SupersedeMode, Time,
@@ -546,7 +546,9 @@ impl NamespaceWriter<'_, '_, '_> {
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;
         let new = row.id;
-        self.apply(RuleId::DETACH, Change::Insert(Box::new(row)))?;
+        // Nothing else tells whose text the key has left.
+        let evidence = Evidence { members: vec![old], ..Evidence::default() };
+        self.apply_entry(Entry { change: Change::Insert(Box::new(row)), rule: RuleId::DETACH, evidence })?;
         Ok((new, Decision::Stored, RuleId::DETACH))
     }
 

@@ -531,6 +531,21 @@ impl CheckedDraft {
         self
     }
 
+    /// What this draft and a later one with the same key and text say together, one written after the other.
+    pub(crate) fn followed_by(mut self, later: &Draft) -> Self {
+        let Draft { fields, expiry, tags, categories, entities, links, sources, payload, .. } = later.clone();
+        let draft = &mut self.draft;
+        draft.fields.take_given(&fields);
+        draft.expiry = expiry.or(draft.expiry);
+        draft.tags = tags.or(draft.tags.take());
+        draft.categories = categories.or(draft.categories.take());
+        draft.entities = entities.or(draft.entities.take());
+        draft.links = links.or(draft.links.take());
+        draft.sources = sources.or(draft.sources.take());
+        draft.payload = payload.or(draft.payload.take());
+        self
+    }
+
     /// Takes the vector out. From then on the unit vector stands for it.
     pub(crate) fn take_vector(&mut self) -> Option<Vec<f32>> {
         self.draft.vector.take()

@@ -175,6 +175,15 @@ macro_rules! fields {
                 )+)+
             }
 
+            /// Takes the fields that others give in place of its own.
+            pub(crate) fn take_given(&mut self, later: &Fields) {
+                $($(
+                    if later.$name.show().is_some() {
+                        self.$name.clone_from(&later.$name);
+                    }
+                )+)+
+            }
+
             /// Calls `f` with the number and the JSON of each given field, in the order of the table.
             pub(crate) fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
                 $($(

@@ -172,6 +172,87 @@ fn a_file_that_revises_its_own_keys_changes_nothing_when_it_is_imported_again() 
     assert!(db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok);
 }
 
+/// Lines of a JSON document each, with an attribute after the other: `key text supersedes tag`, and `-` for none.
+fn rows(short: &[&str]) -> String {
+    let mut all = String::new();
+    for row in short {
+        let mut line = serde_json::Map::new();
+        for (name, value) in
+            ["key", "text", "supersedes", "tags", "importance"].into_iter().zip(row.split(' '))
+        {
+            match (name, value) {
+                (_, "-") => None,
+                ("supersedes" | "tags", value) => line.insert(name.to_owned(), vec![value].into()),
+                ("importance", value) => line.insert(name.to_owned(), value.parse::<f64>().unwrap().into()),
+                (_, value) => line.insert(name.to_owned(), value.into()),
+            };
+        }
+        all.push_str(&format!("{}\n", Value::Object(line)));
+    }
+    all
+}
+
+/// DEDUP-56: what earlier lines of a file wrote and later lines changed is not written once more, in whatever way they changed it.
+#[test]
+fn a_file_that_is_imported_again_changes_nothing_in_whatever_way_its_lines_change_each_other() {
+    for short in [
+        &["a one", "b two a"][..],
+        &["a one", "a two", "b three a"],
+        &["a one", "b two a", "b three"],
+        &["a one", "b two a", "c three b"],
+        &["a one", "b one", "c two a"],
+        &["a one", "a two a"],
+        &["a one - y", "a one - x"],
+        &["a one - y", "a one - x", "a two"],
+        &["a one - - 0.5", "a one - x", "a two", "a two - z 0.25", "a one"],
+        &["a one - y", "a two - y", "a two - x"],
+        &["a one", "b one", "a two"],
+        &["a one", "b one", "a two", "a three"],
+        &["a one - p", "b one - q", "a two", "b two", "a one - p"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = database(&folder, "a.oub");
+        let text = rows(short);
+        Import::default().run(&db, lines(&text), &mut ()).unwrap();
+        let memories = || -> Vec<String> {
+            let all = export(&db.snapshot().unwrap(), vec![NamespaceName::default()], true);
+            all.lines().filter(|line| line.contains("\"text\"")).map(str::to_owned).collect()
+        };
+        let before = memories();
+        for _ in 0..2 {
+            let again = Import::default().run(&db, lines(&text), &mut ()).unwrap();
+            assert_eq!((again.read, again.bad), (again.unchanged, 0), "{short:?}: {again:?}");
+            assert_eq!(memories(), before, "{short:?}");
+        }
+        assert!(db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok, "{short:?}");
+    }
+}
+
+/// DEDUP-56: a text that a key had said before is a write of its own, unless the file goes on to what the key says now.
+#[test]
+fn an_earlier_text_that_comes_alone_is_stored() {
+    for (first, then, newest) in [
+        (&["a one", "a two"][..], &["a one"][..], "one"),
+        (&["a one", "b two a"], &["a one"], "one"),
+        (&["a one", "b two a"], &["a one", "c three a"], "three"),
+        (&["a one", "b one", "a two"], &["a one"], "one"),
+        (&["a one", "b two a", "a three"], &["a one", "b two a", "a three"], "three"),
+        (&["a one", "a two"], &["a zero", "a two"], "two"),
+        (&["a one - x", "a two"], &["a one - y", "a two"], "two"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = database(&folder, "a.oub");
+        Import::default().run(&db, lines(&rows(first)), &mut ()).unwrap();
+        let team = db.namespace(NamespaceName::default()).unwrap();
+        let versions = || team.history("a").unwrap().versions.len();
+        let before = versions();
+        Import::default().run(&db, lines(&rows(then)), &mut ()).unwrap();
+        assert!(versions() > before, "{first:?} {then:?}");
+        assert_eq!(team.get("a").unwrap().unwrap().text, newest, "{first:?} {then:?}");
+        assert!(db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok, "{first:?}");
+    }
+}
+
 #[test]
 fn rows_of_numpy_belong_to_lines() {
     let folder = tempfile::tempdir().unwrap();
