@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::Ahead;
-use crate::ingest::fields::{expire, given, keep_own, note_replacement};
+use crate::ingest::fields::{expire, given, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
@@ -312,7 +312,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 true => self.change_current(id, through, edit, mode)?,
                 // What is to come stays the key's own.
                 false => {
-                    let parts = self.parts_of_row(id)?;
+                    let mut parts = self.parts_of_row(id)?;
+                    self.keep_own(&mut parts, &holder)?;
                     self.copy(id, parts, holder, edit)?
                 }
             };
@@ -518,9 +519,10 @@ impl NamespaceWriter<'_, '_, '_> {
             });
         }
         // Read before the holder leaves: its text, and the vector with it, can go with it.
-        let parts = self.parts_of_row(old)?;
+        let mut parts = self.parts_of_row(old)?;
+        let written = self.keep_own(&mut parts, &holder)?;
         if edit.patch.text.is_none() && edit.vector.is_none() {
-            edit.vector = self.vector_of(old, &parts.vitals)?;
+            edit.vector = written.map_or_else(|| self.vector_of(old, &parts.vitals), |own| Ok(Some(own)))?;
         }
         if let Some(run) =
             self.context.run.filter(|run| holder.run != Some(*run) && edit.patch.text.is_some())
@@ -531,17 +533,16 @@ impl NamespaceWriter<'_, '_, '_> {
         self.copy(old, parts, holder, edit)
     }
 
-    /// Gives a change through a holder a row of its own, with what that holder has brought to this one.
+    /// Gives a change through a holder a row of its own, with the parts of what that holder has brought to this one.
     fn copy(
         &mut self,
         old: MemoryId,
-        mut parts: Parts,
+        parts: Parts,
         holder: Holder,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
         edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
-        keep_own(&mut parts, &holder, self.ledger.secret);
         let mut row = self.row_like(parts, edit, holder)?;
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;
@@ -575,7 +576,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut holder = self.holder(old, number)?;
         let mut parts = self.parts_of_row(old)?;
         if holder.follows || self.has_others(old, number)? {
-            keep_own(&mut parts, &holder, self.ledger.secret);
+            self.keep_own(&mut parts, &holder)?;
         }
         if parts.vitals.times.expires_at.is_some_and(|end| end <= at) {
             // An end that comes first is that of the old text alone.

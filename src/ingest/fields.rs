@@ -1,14 +1,20 @@
 //! From the fields that a caller gave to the row that they make, and to the HMACs by which a repeat is
 //! recognised.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::ledger::tier_ttl;
+use crate::error::{Result, sound};
+use crate::ingest::NamespaceWriter;
+use crate::ledger::{Origin, tier_ttl};
 use crate::model::{
-    EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, SOURCES_CODE, Time, Vitals,
+    Access, EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, SOURCES_CODE, Time,
+    Vitals,
 };
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
+use crate::vector::UnitVector;
 
 /// The domain of the HMACs of fields.
 const DOMAIN: &str = "field";
@@ -61,11 +67,31 @@ pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secre
     }
 }
 
-/// Removes from the content what holders other than this one said. The holder leaves their row with what it
-/// brought.
-pub(super) fn keep_own(parts: &mut Parts, holder: &Holder, secret: &Secret) {
-    let there = given(&parts.fields(), None, None, secret);
-    parts.clear_content(|code| !there.iter().any(|field| field.0 == code && holder.fields.contains(field)));
+impl NamespaceWriter<'_, '_, '_> {
+    /// Leaves in the parts of a row what this holder said, and nothing of what other holders said. The holder leaves their row
+    /// with what it brought. What it had said in the row in which it was written comes from there, while that row is there; so
+    /// does the vector of its text, which is returned where that text is its own.
+    pub(super) fn keep_own(&self, parts: &mut Parts, holder: &Holder) -> Result<Option<UnitVector>> {
+        let secret = self.ledger.secret;
+        let said_in = |parts: &Parts| {
+            let mut there = given(&parts.fields(), None, None, secret);
+            there.retain(|field| holder.fields.contains(field));
+            BTreeSet::from_iter(there.into_iter().map(|(code, _)| code))
+        };
+        let here = said_in(parts);
+        parts.take_content(Parts::defaults(), |code| !here.contains(&code));
+        let text = holder.text.as_ref().unwrap_or(&parts.content.text);
+        let written = sound(self.ledger.origin(self.ns(), holder.from, text))?.flatten();
+        let Some(Origin { vitals, content, vector, .. }) = written else { return Ok(None) };
+        let written = Parts { vitals, content, access: Access::default() };
+        let there = said_in(&written);
+        parts.take_content(&written, |code| !here.contains(&code) && there.contains(&code));
+        if holder.text.is_none() {
+            return Ok(None);
+        }
+        parts.vitals.happened_at = written.vitals.happened_at;
+        Ok(vector)
+    }
 }
 
 fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {

@@ -59,11 +59,11 @@ struct Forgetting<'h> {
 }
 
 /// The row from which a holder came, and whose text the holder carries.
-struct Origin {
+pub(crate) struct Origin {
     id: MemoryId,
-    vitals: Vitals,
-    content: Content,
-    vector: Option<UnitVector>,
+    pub(crate) vitals: Vitals,
+    pub(crate) content: Content,
+    pub(crate) vector: Option<UnitVector>,
 }
 
 impl Origin {
@@ -377,7 +377,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The row in which a text that came through `from` was written, if that row still exists.
-    fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
+    pub(crate) fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
         // Damaged rows could lead in a circle, so no row is followed twice.
         let mut seen = BTreeSet::new();
         while let Some(id) = from.filter(|id| seen.insert(*id)) {

@@ -115,11 +115,10 @@ macro_rules! cold {
         }
 
         impl Parts {
-            /// Sets each field of the content that has such a number to its default.
-            pub(crate) fn clear_content(&mut self, clears: impl Fn(u8) -> bool) {
-                let default = Parts::defaults();
-                $(if clears($number) {
-                    self.content.$place.clone_from(&default.content.$place);
+            /// Takes each field of the content that has such a number from other parts.
+            pub(crate) fn take_content(&mut self, from: &Parts, takes: impl Fn(u8) -> bool) {
+                $(if takes($number) {
+                    self.content.$place.clone_from(&from.content.$place);
                 })+
             }
         }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{World, axis, text};
+use crate::world::{World, at, axis, near, text};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, TombstoneReason};
 use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
+use serde_json::json;
 
 const WAITING: &str = "status: waiting";
 
@@ -567,5 +569,38 @@ fn life_6_a_write_between_the_end_of_one_and_the_beginning_of_the_next_is_seen()
             assert_eq!(world.row("k").id, bruges, "{gone}");
             world.check();
         }
+    }
+}
+
+/// MODEL-8: what a pass has united parts again with what each writer had said, also where the other stands for the text.
+#[test]
+fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() {
+    let patch = || Patch::new().importance(0.9);
+    for (key, of) in [("a", 0), ("b", 1)] {
+        let world = World::new();
+        let words = ["the cat sat on the mat", "the cat sat on a mat"];
+        for (number, key) in ["a", "b"].into_iter().enumerate() {
+            let mut draft = near(words[number], number as f64).key(key);
+            draft = draft.metadata(json!({ "of": key, key: number }));
+            draft.fields.channel = Field::from(Some(format!("channel {key}")));
+            draft.fields.thread = Field::from(Some(format!("thread {key}")));
+            draft.fields.happened_at = Field::from(Some(world.ahead(["1h", "2h"][number])));
+            world.add(draft);
+            world.advance("1m");
+        }
+        let said = world.row(key);
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+        let [united] = world.live()[..] else { panic!("one memory") };
+        // What both are told since is theirs as well.
+        world.ns.update(united, Patch::new().kind(Kind::Event)).unwrap();
+        world.ns.update(key, patch()).unwrap();
+        let own = world.row(key);
+        assert_eq!((own.keys, own.text.as_str(), own.kind), (vec![key.to_owned()], words[of], Kind::Event));
+        assert_eq!((own.metadata, own.channel, own.thread), (said.metadata, said.channel, said.thread));
+        assert_eq!((own.happened_at, own.importance), (said.happened_at, 0.9));
+        let vector = world.ns.look_up(own.id, true).unwrap().into_memory().unwrap().vector.unwrap();
+        let off = vector.iter().zip(at(of as f64)).map(|(is, was)| (is - was).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-6, "{key}: {vector:?}");
+        world.check();
     }
 }
