@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::embedder::Embedder;
-use crate::engine::clock::{Clock, SystemClock};
+use crate::engine::clock::{BeforeTheEnd, Clock, SystemClock};
 use crate::engine::database::Database;
 use crate::engine::inner::{Inner, Opening};
 use crate::engine::series::read_instructions;
@@ -181,7 +181,8 @@ impl Builder {
         self
     }
 
-    /// Where the time comes from; the machine's clock by default.
+    /// Where the time comes from; the machine's clock by default. The last instant of all stands for never, so the database reads
+    /// it as the one before.
     ///
     /// ```
     /// use oubliette::Database;
@@ -196,7 +197,7 @@ impl Builder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Arc::new(clock);
+        self.clock = Arc::new(BeforeTheEnd(clock));
         self
     }
 

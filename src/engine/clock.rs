@@ -24,6 +24,15 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock that never shows the last instant, which stands for never: nothing would be true then, and no lease would end later.
+pub(super) struct BeforeTheEnd<C>(pub(super) C);
+
+impl<C: Clock> Clock for BeforeTheEnd<C> {
+    fn now(&self) -> Time {
+        self.0.now().min(Time::MAX.minus(Span::from_millis(1)))
+    }
+}
+
 /// A clock that stands still until it is told otherwise. Clones show the same time.
 ///
 /// ```

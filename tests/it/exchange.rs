@@ -432,6 +432,19 @@ fn an_export_outlasts_the_lease_of_its_snapshot() {
     assert_eq!(why.unwrap_err().kind(), ErrorKind::SnapshotExpired);
 }
 
+/// The last instant stands for never: nothing was found then, and the lease of a snapshot was over when it began.
+#[test]
+fn a_snapshot_of_the_last_instant_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at("9999-12-31T23:59:59Z".parse().unwrap());
+    let db = Database::builder().clock(clock).open(folder.path().join("m.oub")).unwrap();
+    let team = db.namespace("default").unwrap();
+    team.add(Draft::new("Ann prefers tea").key("tea")).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    assert_eq!(snapshot.namespace("default").unwrap().search("tea").unwrap().hits.len(), 1);
+    assert_eq!(export(&snapshot, vec![team.name().clone()], true).lines().count(), 1);
+}
+
 #[test]
 fn a_line_that_no_import_reads_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
