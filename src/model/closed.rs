@@ -1,4 +1,5 @@
-//! Closed sets: each member is one row with its name and its code. Every list of the members is made from the rows.
+//! Closed sets: each member is one row with its name and its code. Every list of the members is made from the rows. A name is
+//! read in capitals, too, and written as it stands in the row.
 
 use std::str::FromStr;
 
@@ -69,10 +70,9 @@ macro_rules! closed_set {
             type Err = crate::error::Error;
 
             fn from_str(text: &str) -> crate::error::Result<Self> {
-                match text {
-                    $($text => Ok($name::$variant),)+
-                    _ => Err($crate::model::closed::no_member($field, &[$($text,)+], text)),
-                }
+                let named = $name::ALL.iter().find(|one| one.as_str().eq_ignore_ascii_case(text));
+                let all = &[$($text,)+];
+                named.copied().ok_or_else(|| $crate::model::closed::no_member($field, all, text))
             }
         }
 
@@ -135,7 +135,8 @@ pub(crate) fn no_member(field: &'static str, names: &[&str], text: &str) -> Erro
 
 /// The name that a slip of the finger would turn into the text: two of three letters are where they were.
 pub(crate) fn nearest<'n>(names: &[&'n str], text: &str) -> Option<&'n str> {
-    let all = names.iter().map(|name| (slips(name, text), *name));
+    let text = text.to_ascii_lowercase();
+    let all = names.iter().map(|name| (slips(name, &text), *name));
     let near = all.filter(|(slips, name)| slips * 3 <= name.len());
     near.min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
 }
@@ -160,13 +161,27 @@ fn slips(name: &str, text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::nearest;
+    use crate::model::{AuthorKind, Kind, Significance, State, Tier};
+
+    #[test]
+    fn a_name_of_a_closed_set_is_read_in_any_letters() {
+        for text in ["working", "Working", "WORKING"] {
+            assert_eq!(text.parse::<Tier>().unwrap(), Tier::Working);
+            assert!(text.parse::<Significance>().is_err());
+        }
+        assert_eq!("Core".parse::<Significance>().unwrap(), Significance::Core);
+        assert_eq!("BOT".parse::<AuthorKind>().unwrap(), AuthorKind::Bot);
+        assert_eq!("Live".parse::<State>().unwrap(), State::Live);
+        assert_eq!("Tool_Result".parse::<Kind>().unwrap(), Kind::ToolResult);
+        assert_eq!(Tier::Working.to_string(), "working");
+    }
 
     #[test]
     fn a_slip_leads_to_the_name_that_was_meant() {
         let tiers = ["working", "episodic", "semantic", "procedural"];
         for (text, meant) in [
             ("workng", "working"),
-            ("Episodic", "episodic"),
+            ("EPISODICAL", "episodic"),
             ("sematnic", "semantic"),
             ("procedura", "procedural"),
         ] {

@@ -156,9 +156,10 @@ macro_rules! kinds {
                 }
             }
 
-            /// The built-in kind with this name.
+            /// The built-in kind with this name, in any letters.
             fn from_name(name: &str) -> Option<Self> {
-                match name { $($text => Some(Kind::$variant),)+ _ => None }
+                $(if name.eq_ignore_ascii_case($text) { return Some(Kind::$variant); })+
+                None
             }
         }
     };

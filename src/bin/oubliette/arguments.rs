@@ -76,7 +76,7 @@ pub(crate) struct Global {
     pub(crate) embedder: Option<String>,
     /// When a write counts as done: safe (synced, and safe against torn writes), fast (synced) or batch (synced once, at the
     /// end of the call) [default: safe]
-    #[arg(long, global = true, value_parser = member(Durability::ALL, Durability::as_str))]
+    #[arg(long, global = true, ignore_case = true, value_parser = member(Durability::ALL, Durability::as_str))]
     pub(crate) durability: Option<Durability>,
     /// Open the database for reading only
     #[arg(long, global = true)]
@@ -357,7 +357,7 @@ pub(crate) struct ImportOptions {
     pub(crate) into: Option<String>,
     /// What the file is: oubliette (memories as JSON lines), server-memory (the file of the knowledge-graph server) or mem0
     /// (the answer of get_all)
-    #[arg(long, default_value_t, value_parser = member(Format::ALL, Format::as_str))]
+    #[arg(long, default_value_t, ignore_case = true, value_parser = member(Format::ALL, Format::as_str))]
     pub(crate) format: Format,
     /// Store byte-equal content as memories of their own
     #[arg(long)]
@@ -425,7 +425,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
     pub(crate) min_score: Option<f32>,
     /// What the search ranks by: hybrid (vector and words, as far as there are both), vector or text (words)
-    #[arg(long, default_value_t, value_parser = member(Mode::ALL, Mode::as_str))]
+    #[arg(long, default_value_t, ignore_case = true, value_parser = member(Mode::ALL, Mode::as_str))]
     pub(crate) mode: Mode,
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,

@@ -131,6 +131,32 @@ fn a_warning_about_a_field_is_in_the_answer() {
     assert_eq!(sandbox.document(&["add", "z"]).get("warnings"), None);
 }
 
+/// MODEL-9: a slip of the shift key had made a durable memory of a short-lived one.
+#[test]
+fn names_of_closed_sets_are_read_in_any_letters() {
+    let sandbox = Sandbox::new();
+    let add = ["add", "w", "--key", "w", "--tier", "WORKING", "--significance", "Core", "--kind", "Event"];
+    assert_eq!(sandbox.document(&add).get("warnings"), None);
+    let line = b"{\"key\":\"v\",\"text\":\"v\",\"tier\":\"Working\",\"author\":{\"kind\":\"Bot\"}}\n";
+    assert_eq!(sandbox.run_with(&["add", "-"], line).document().get("warnings"), None);
+    for key in ["w", "v"] {
+        assert_eq!(sandbox.document(&["get", key])["tier"], "working");
+    }
+    let w = sandbox.document(&["get", "w"]);
+    assert_eq!((w["significance"].clone(), w["kind"].clone()), (json!("core"), json!("event")));
+    assert_eq!(
+        sandbox.document(&["list", "--filter", r#"{"tier":"WORKING"}"#])["items"].as_array().unwrap().len(),
+        2
+    );
+    assert_eq!(sandbox.document(&["update", "w", "--tier", "Episodic"])["decision"], "updated");
+    assert_eq!(sandbox.document(&["search", "w", "--mode", "Text"])["hits"].as_array().unwrap().len(), 1);
+    let slip = sandbox.document(&["add", "s", "--tier", "WORKNG"]);
+    assert_eq!(
+        slip["warnings"],
+        json!(["tier: \"WORKNG\" is unknown, read as semantic; working is the nearest"])
+    );
+}
+
 #[test]
 fn help_names_every_pass_and_every_state() {
     let sandbox = Sandbox::new();

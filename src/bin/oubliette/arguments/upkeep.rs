@@ -12,7 +12,7 @@ use crate::arguments::member::member;
 #[command(after_help = passes_help())]
 pub(crate) struct MaintainOptions {
     /// Passes, in the order in which they are to run [default: those that the policy enables, then embed, index and repair]
-    #[arg(value_name = "PASS", value_parser = member(Pass::ALL, Pass::as_str))]
+    #[arg(value_name = "PASS", ignore_case = true, value_parser = member(Pass::ALL, Pass::as_str))]
     pub(crate) passes: Vec<Pass>,
     /// Only say what the passes would do
     #[arg(long)]
@@ -82,7 +82,7 @@ pub(crate) struct PruneOptions {
     #[arg(long, value_name = "AGENT", requires = "kind")]
     pub(crate) agent: Option<String>,
     /// Lay a published variant of pruning over the policy for this run
-    #[arg(long, value_name = "PRESET", value_parser = member(Preset::ALL, Preset::as_str), conflicts_with = "compare")]
+    #[arg(long, value_name = "PRESET", ignore_case = true, value_parser = member(Preset::ALL, Preset::as_str), conflicts_with = "compare")]
     pub(crate) preset: Option<Preset>,
     /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written. preset:PRESET
     /// stands for a preset
