@@ -55,7 +55,7 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
             if output.json { output.document(&json!(report)) } else { output.line(&report.to_string()) }
         }
         GcCommand::Run(options) => {
-            place.unknown_namespace(&database.namespaces()?, output)?;
+            place.check_namespace(&database.namespaces()?)?;
             summarize(&namespace, options, output)
         }
     }

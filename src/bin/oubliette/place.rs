@@ -168,6 +168,17 @@ impl Place {
         Ok(unknown)
     }
 
+    /// Refuses the namespace that was named, if it is none of those that there are.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub(crate) fn check_namespace(&self, known: &[NamespaceName]) -> Result<()> {
+        match self.named_namespace()?.filter(|named| !known.contains(named)) {
+            Some(unknown) => Err(Error::NotFound { what: "namespace", name: unknown.to_string() }),
+            None => Ok(()),
+        }
+    }
+
     /// The embedder that was named, if one was.
     pub(crate) fn embedder(&self) -> Option<&str> {
         self.terms.embedder.as_deref()

@@ -25,6 +25,7 @@ pub(crate) fn compare(options: &MaintainOptions, place: &Place, output: Output<'
     }
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
+    place.check_namespace(&database.namespaces()?)?;
     let (stored, _) = database.policy();
     let (mut names, mut policies) = (Vec::new(), Vec::new());
     for file in &options.prune.compare {

@@ -49,6 +49,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
+    place.check_namespace(&database.namespaces()?)?;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     let moved = || Some(moved(&stats(&database, named.as_ref()).ok()?));
@@ -440,6 +441,7 @@ fn show_samples(pass: &PassReport, output: Output<'_>) -> Done {
 pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open(Access::Write)?;
+    place.check_namespace(&database.namespaces()?)?;
     let bytes_before = database.stats()?.bytes.file;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;

@@ -62,14 +62,20 @@ fn a_plan_is_packed_committed_expanded_and_undone() {
 }
 
 #[test]
-fn a_namespace_that_is_not_there_is_not_made_by_a_plan() {
+fn work_on_a_namespace_that_is_not_there_is_refused_and_makes_none() {
     let sandbox = old();
-    let refused = sandbox.run(&["--namespace", "typo", "gc", "plan"]);
-    assert_eq!((refused.code, refused.error().0.as_str()), (1, "NotFound"));
-    for rest in [&["gc", "run"][..], &["gc", "run", "--dry-run"]] {
-        assert_eq!(sandbox.document(&[&["--namespace", "typo"], rest].concat())["groups"], 0);
-        let told = sandbox.plain(&[&["--db", "m.oub", "--namespace", "typo"], rest].concat(), b"");
-        assert!(told.code == 0 && told.err.contains("there is no namespace typo"), "{told:?}");
+    for rest in [
+        &["gc", "plan"][..],
+        &["gc", "run"],
+        &["gc", "run", "--dry-run"],
+        &["maintain"],
+        &["maintain", "retention"],
+        &["maintain", "collapse", "--dry-run"],
+        &["maintain", "prune", "--dry-run", "--compare", "preset:redundancy"],
+        &["reindex"],
+    ] {
+        let refused = sandbox.run(&[&["--namespace", "typo"], rest].concat());
+        assert_eq!((refused.code, refused.error().0.as_str()), (1, "NotFound"), "{rest:?}");
     }
     assert_eq!(sandbox.document(&["namespace", "list"])["namespaces"].as_array().unwrap().len(), 1);
 }

@@ -150,6 +150,8 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
     sound(&sandbox, 300);
     let none = sandbox.document(&["maintain", "index", "repair", "--budget", "0s"]);
     assert_eq!((&none["passes"][0]["changed"], &none["passes"][0]["left"]), (&json!(0), &json!(200)));
+    sandbox.document(&["--namespace", "other", "add", "gone at once", "--key", "gone"]);
+    sandbox.document(&["--namespace", "other", "forget", "gone", "--yes"]);
     let elsewhere = sandbox.document(&["--namespace", "other", "maintain", "index"]);
     assert_eq!(elsewhere["passes"][0]["planned"], 0, "only the namespace that was named");
     let rest = sandbox.document(&["maintain", "index", "repair", "--budget", "10m", "--threads", "2"]);
