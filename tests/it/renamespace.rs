@@ -1,6 +1,8 @@
 //! Namespaces get another name, go into each other and are taken apart (LIFE-27, LIFE-28, LIFE-29, LIFE-67).
 
-use oubliette::exchange::{Import, LineReader};
+use std::io::Cursor;
+
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions, RenamespaceReport};
 use oubliette::memory::{AuthorKind, EventQuery, Field, Link, TombstoneReason};
 use oubliette::{Draft, ErrorKind, Kind, Query, Scope};
@@ -72,6 +74,31 @@ fn a_move_to_a_new_name_keeps_everything_under_the_name() {
     assert_eq!(team.search(Query::vector(axis(0))).unwrap().hits[0].id, row.id);
     assert_eq!(world.db.move_namespace("default", "x", &HOW).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.db.move_namespace("team", "", &HOW).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// LIFE-29: tombstones go along. The old name is free, and an export that is imported under it makes another namespace.
+#[test]
+fn an_older_export_brings_nothing_back_where_its_memories_have_gone() {
+    for is_there in [false, true] {
+        let world = World::new();
+        if is_there {
+            world.db.namespace("team").unwrap().add("Bob walks").unwrap();
+        }
+        world.add(text("a secret").key("s"));
+        let mut old = Vec::new();
+        let all = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+        let snapshot = world.db.snapshot().unwrap();
+        all.write(&snapshot, &mut old, "old", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        world.forget(&["s"]);
+        move_out(&world, "team");
+        let bring = |into: &str| {
+            let import = Import { into: Some(into.parse().unwrap()), ..Import::default() };
+            import.run(&world.db, LineReader::new(old.as_slice(), "lines"), &mut ())
+        };
+        assert_eq!(bring("team").unwrap_err().kind(), ErrorKind::Conflict, "ids are never used again");
+        assert_eq!(bring("default").unwrap().stored, 1);
+        world.check();
+    }
 }
 
 #[test]
