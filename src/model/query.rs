@@ -656,7 +656,7 @@ pub struct Page<T> {
     /// The cursor of the next page; none after the last page.
     pub next: Option<String>,
     /// The ids of damaged rows of the page, which were left out. It is not always known whether such a row belongs to
-    /// the listing.
+    /// the listing. A message is also named if it is shown and the family that it began is damaged.
     pub damaged: Vec<MemoryId>,
     /// The horizon behind which a listing of the past reaches, so that memories may be missing; none if none are.
     pub horizon: Option<PurgeHorizon>,

@@ -39,8 +39,9 @@ impl Reader<'_> {
             EventsOf::All => return self.events_by_time(ns, query),
             EventsOf::Event(id) => {
                 let found = self.rows().event(ns, id.as_bytes())?.filter(|row| within(query, row));
+                let damaged = found.as_ref().map_or(Ok(None), |_| self.family_lost(ns, id.as_bytes()))?;
                 let items = found.map(|row| self.event_shown(ns, id.as_bytes(), row)).transpose()?;
-                return Ok(Page::new(items.into_iter().collect(), None, Vec::new()));
+                return Ok(Page::new(Vec::from_iter(items), None, Vec::from_iter(damaged)));
             }
             EventsOf::Aggregate(id) => owner(ns, id.as_bytes()),
             EventsOf::Memory(id) => {
@@ -93,12 +94,15 @@ impl Reader<'_> {
 
     /// A page of events, whose cursor is the prefix with the instant and the id of the last one.
     fn page(&self, ns: NsId, query: &EventQuery, prefix: &Key, found: Found) -> Result<Page<Event>> {
-        let Found { mut rows, damaged } = found;
+        let Found { mut rows, mut damaged } = found;
         rows.sort_unstable_by_key(|(at, id, _)| (*at, *id));
         let more = rows.len() > query.limit;
         rows.truncate(query.limit);
         let last = rows.last().filter(|_| more);
         let next = last.map(|(at, id, _)| hex(&[&keys::at(prefix, *at), &id[..]].concat()));
+        for (_, id, _) in &rows {
+            damaged.extend(self.family_lost(ns, id)?);
+        }
         let items = rows.into_iter().map(|(_, id, row)| self.event_shown(ns, &id, row));
         Ok(Page::new(items.collect::<Result<_>>()?, next, damaged))
     }
@@ -148,7 +152,10 @@ impl Reader<'_> {
         let (mut items, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
         for id in ids {
             match sound(self.aggregate_shown(ns, &id))?.flatten() {
-                Some(aggregate) => items.push(aggregate),
+                Some(aggregate) => {
+                    damaged.extend(self.family_lost(ns, aggregate.first_event_id.as_bytes())?);
+                    items.push(aggregate);
+                }
                 None => damaged.push(MemoryId::from_bytes(id)),
             }
         }
@@ -203,6 +210,19 @@ impl Reader<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The first message of a memory, or of the aggregate that it stands for, if the family that the message began is damaged.
+    pub(crate) fn family_lost_of(&self, ns: NsId, id: MemoryId) -> Result<Option<MemoryId>> {
+        let stands_for = self.aggregate_of_memory(ns, id)?;
+        let first = self.rows().events_of(ns, &stands_for.unwrap_or(*id.as_bytes()), 1)?;
+        first.first().map_or(Ok(None), |event| self.family_lost(ns, event))
+    }
+
+    /// A message, if the family that it began is damaged.
+    fn family_lost(&self, ns: NsId, event: &Id) -> Result<Option<MemoryId>> {
+        let is_lost = sound(self.rows().family(ns, event))?.is_none();
+        Ok(is_lost.then_some(MemoryId::from_bytes(*event)))
     }
 
     /// The aggregate that a memory stands for. The memory's own statement is not trusted, because a caller

@@ -39,7 +39,7 @@ pub struct History {
     pub versions: Vec<Version>,
     /// The journal rows of all versions, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
-    /// Versions that can't be read. The journal still tells of them.
+    /// Versions that can't be read, of which the journal still tells, and messages that began a family that can't be read.
     pub damaged: Vec<MemoryId>,
 }
 
@@ -134,6 +134,7 @@ impl Reader<'_> {
             }
             let version = sound(self.version(ns, id))?;
             history.damaged.extend(version.is_none().then_some(id));
+            history.damaged.extend(self.family_lost_of(ns, id)?);
             history.events.extend(self.rows().journal_of(ns, id)?);
             let Some(version) = version.flatten() else { continue };
             if version.mode == Some(SupersedeMode::Duplicate) {

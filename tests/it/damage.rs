@@ -415,6 +415,39 @@ fn an_export_names_a_damaged_goal_a_damaged_family_and_a_damaged_context() {
     }
 }
 
+/// A message whose family can't be read is named by whatever lists it, its aggregate or its memory.
+#[test]
+fn a_damaged_family_is_named_by_its_readers() {
+    let world = World::new();
+    for at in 0..3 {
+        world.add(message(AuthorKind::Bot, &format!("build done 12:3{at}")));
+    }
+    let alone = world.add(message(AuthorKind::Bot, "the gate is open")).id;
+    let memories = world.ns.list(&PageRequest::default()).unwrap().items;
+    let stands_for = memories.iter().find(|memory| memory.kind == oubliette::Kind::Aggregate).unwrap().id;
+    let before = world.ns.events(&EventQuery::default()).unwrap();
+    assert_eq!((before.items.len(), before.damaged.len()), (4, 0));
+    world.db.clone().close().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    std::fs::copy(world.path(), &path).unwrap();
+    let rows = tables(&path)["family"].clone();
+    let ids: Vec<MemoryId> =
+        rows.iter().map(|(key, _)| MemoryId::from_bytes(key[4..].try_into().unwrap())).collect();
+    for (at, (key, _)) in rows.iter().enumerate() {
+        overwrite(&path, "family", key, &damaged("a bit", at, &rows));
+    }
+    assert_eq!(rows.len(), 2);
+    let (db, _) = try_open(&path, world.now()).unwrap();
+    let team = db.namespace("default").unwrap();
+    let page = team.events(&EventQuery::default()).unwrap();
+    assert_eq!((page.items.len(), page.damaged), (4, ids.clone()));
+    let page = team.aggregates(None, 10).unwrap();
+    assert_eq!((page.items.len(), page.damaged), (1, vec![ids[0]]));
+    assert_eq!(team.history(stands_for).unwrap().damaged, [ids[0]]);
+    assert_eq!(team.history(alone).unwrap().damaged, [ids[1]]);
+}
+
 /// A5: a damaged row goes by its key, by its tag, and by a filter on what can be read of it.
 #[test]
 fn a_damaged_row_is_forgotten_by_whatever_leads_to_it() {

@@ -293,10 +293,10 @@ fn of_page(items: Value, next: Option<String>, damaged: &[MemoryId]) -> String {
     }
 }
 
-/// Says what a page leaves out.
+/// Says what a page leaves out, and of which messages it can't be told any more what followed them.
 fn tell_damaged(damaged: &[MemoryId], output: Output<'_>) {
     for id in damaged {
-        output.remark(&format!("{id} is damaged and left out; `check` tells more"));
+        output.remark(&format!("{id} is damaged; `check` tells more"));
     }
 }
 
@@ -375,6 +375,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     }
     let (stored, state, how) = (("recorded_at", "stored"), ("state", "state"), ("mode", "how"));
     let (when, what, by, text) = (("at", "when"), ("op", "what"), ("actor", "by"), ("text", "text"));
+    tell_damaged(&history.damaged, output);
     if output.verbose {
         table(&[stored, ("id", "id"), state, ("superseded_by", "replaced by"), how, text], &versions)?;
         return table(&[when, what, ("subject", "subject"), ("rule", "rule"), by], &events);
