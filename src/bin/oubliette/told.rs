@@ -52,6 +52,10 @@ pub(crate) fn write(answer: &Value) -> String {
         Some(why) => format!("{told}; {why}"),
         None => told,
     };
+    let told = match text("unread") {
+        Some(why) => format!("{told}; it can't be read back: {why}"),
+        None => told,
+    };
     match answer.get("hints").and_then(Value::as_array).map_or(0, Vec::len) {
         0 => told,
         near => format!("{told}; {} near to it (-v tells)", of(near as u64, "memory is", "memories are")),

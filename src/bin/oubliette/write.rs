@@ -54,7 +54,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     line.warnings.iter().for_each(|warning| output.remark(warning));
     let database = place.open(Access::Create)?;
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let answer = told_over(&database.namespace(&namespace)?, answer, &place.present())?;
+    let answer = told_over(&database.namespace(&namespace)?, answer, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
@@ -75,36 +75,53 @@ fn add_one(
 ) -> Result<Value> {
     let team = database.namespace(namespace)?;
     let mut outcomes = team.add_all(vec![draft], how)?;
-    written(&team, &outcomes.pop().ok_or(Error::Closed)?)
+    Ok(written(&team, &outcomes.pop().ok_or(Error::Closed)?))
 }
 
-/// The answer to a write. It says when the payload of the earlier version stayed behind.
-fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
+/// The answer to a write. It says when the payload of the earlier version stayed behind, and what could not be read back.
+fn written(team: &Namespace, outcome: &Outcome) -> Value {
     let mut answer = answers::outcome(team.name(), outcome);
-    if let (Decision::Revised { old }, Value::Object(members)) = (outcome.decision.settled(), &mut answer) {
+    let Value::Object(members) = &mut answer else { return answer };
+    if let Decision::Revised { old } = outcome.decision.settled() {
         let carries = |id| -> Result<bool> { Ok(team.get(id)?.is_some_and(|memory| memory.has_payload)) };
-        if carries(*old)? && !carries(outcome.id)? {
-            members.insert("payload_left_behind".to_owned(), json!(true));
+        match carries(*old).and_then(|had| Ok(had && !carries(outcome.id)?)) {
+            Ok(true) => drop(members.insert("payload_left_behind".to_owned(), json!(true))),
+            Ok(false) => {}
+            Err(why) => unread(members, &why),
         }
     }
-    Ok(answer)
+    answer
+}
+
+/// The write is done, whatever becomes of what is read of it.
+fn unread(members: &mut Map<String, Value>, why: &Error) {
+    members.insert("unread".to_owned(), json!(why.to_string()));
 }
 
 /// The same, with a word where what was written is over already, so that nobody looks for it in vain.
-fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Result<Value> {
+fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Value {
     let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
-    let memory = id.map(|id| team.get(id)).transpose()?.flatten();
-    let Value::Object(members) = &mut answer else { return Ok(answer) };
-    if let Some(memory) = memory {
-        let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
-        let ended = past(memory.expires_at).map(|end| format!("its life ended {end}: no search finds it"));
-        let over = past(memory.valid_to)
-            .map(|end| format!("it was true until {end}: only a search with --valid-at or --as-of finds it"));
-        members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
-    } else if members.get("decision").is_some_and(|decision| decision == "stored" || decision == "updated") {
-        members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
+    let memory = id.map(|id| team.get(id)).transpose().map(Option::flatten);
+    let Value::Object(members) = &mut answer else { return answer };
+    match memory {
+        Ok(Some(memory)) => {
+            let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
+            let ended =
+                past(memory.expires_at).map(|end| format!("its life ended {end}: no search finds it"));
+            let over = past(memory.valid_to).map(|end| {
+                format!("it was true until {end}: only a search with --valid-at or --as-of finds it")
+            });
+            members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
+        }
+        Ok(None) => {
+            let is_there = |decision: &Value| decision == "stored" || decision == "updated";
+            if members.get("decision").is_some_and(is_there) {
+                members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
+            }
+        }
+        Err(why) => unread(members, &why),
     }
-    Ok(answer)
+    answer
 }
 
 /// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
@@ -331,8 +348,8 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     }
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let answer = written(&team, &team.update(&options.name, patch)?)?;
-    let answer = told_over(&team, answer, &place.present())?;
+    let answer = written(&team, &team.update(&options.name, patch)?);
+    let answer = told_over(&team, answer, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
 }
@@ -448,7 +465,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             let mut draft = Draft::new(text.as_deref().unwrap_or_default());
             draft.key.clone_from(&options.key);
             let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
-            written(&team, &outcome)?
+            written(&team, &outcome)
         }
     };
     place.close(database)?;

@@ -649,3 +649,18 @@ fn an_update_that_changes_nothing_is_refused() {
     assert_eq!((kind.as_str(), message.contains("must change something")), ("Invalid", true), "{message}");
     assert_eq!(sandbox.document(&["get", "k"])["version"], 1);
 }
+
+/// A write is done, whatever can be read of the memory that it went into.
+#[test]
+fn a_write_that_can_not_be_read_back_is_told_as_done() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "tea"]);
+    let path = sandbox.path("m.oub");
+    let (key, value) = tables(&path)["holder"][0].clone();
+    overwrite(&path, "holder", &key, &value[..value.len() / 2]);
+    let answer = sandbox.document(&["add", "Ann prefers tea", "--key", "drink"]);
+    assert_eq!(answer["decision"], "reinforced", "{answer}");
+    assert!(answer["unread"].as_str().unwrap().contains("holder"), "{answer}");
+    let told = sandbox.plain(&["--db", "m.oub", "add", "Ann prefers tea", "--key", "cup"], b"");
+    assert!(told.code == 0 && told.out.contains("it can't be read back"), "{told:?}");
+}
