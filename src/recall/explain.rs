@@ -96,6 +96,8 @@ pub struct Explanation {
     pub contexts: Page<InContext>,
     /// The journal rows of the memory, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
+    /// What of the memory is damaged, a text each. What follows from it is missing from the explanation.
+    pub damaged: Vec<String>,
 }
 
 /// Contexts of an explanation.
@@ -242,7 +244,9 @@ impl Reader<'_> {
 
     fn explain_row(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Explanation> {
         let events = self.rows().journal_of(ns, id)?;
-        let mut merged_from = self.rows().content(ns, id)?.unwrap_or_default().consolidated_from;
+        let mut damaged = Vec::new();
+        let content = noted(self.rows().content(ns, id), &mut damaged)?;
+        let mut merged_from = content.unwrap_or_default().consolidated_from;
         let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();
         let mut replaces = Vec::new();
         for old in self.rows().superseded_by(ns, id)? {
@@ -254,11 +258,13 @@ impl Reader<'_> {
                 _ => replaces.push(old),
             }
         }
-        let holders = self.rows().holders(ns, id)?;
+        let holders = noted(self.rows().holders(ns, id).map(Some), &mut damaged)?.unwrap_or_default();
         let run = holders.iter().find(|holder| holder.from.is_none()).and_then(|holder| holder.run);
         let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
         // A row in limbo still exists, and its tombstone already says why it was removed.
-        let removed = self.rows().tombstone(ns, id)?.map(|tombstone| removal(&tombstone, &events));
+        let tombstone = noted(self.rows().tombstone(ns, id), &mut damaged)?;
+        let removed = tombstone.map(|tombstone| removal(&tombstone, &events));
+        let access = noted(self.rows().access(ns, id).map(Some), &mut damaged)?;
         let replaced_by = vitals.times.superseded_by();
         let state = vitals.times.state(self.now);
         Ok(Explanation {
@@ -270,9 +276,10 @@ impl Reader<'_> {
             replaced_by,
             removed,
             family: self.family_of(ns, id)?,
-            source_forgotten: sound(self.rows().access(ns, id))?.map_or(0, |access| access.source_forgotten),
+            source_forgotten: access.map_or(0, |access| access.source_forgotten),
             contexts: self.in_contexts(ns, id, None, CONTEXTS)?,
             events,
+            damaged,
         })
     }
 
@@ -291,7 +298,19 @@ impl Reader<'_> {
             source_forgotten: 0,
             contexts: self.in_contexts(ns, tombstone.id, None, CONTEXTS)?,
             events,
+            damaged: Vec::new(),
         })
+    }
+}
+
+/// What was read; none where it is damaged, which is noted.
+fn noted<T>(read: Result<Option<T>>, damaged: &mut Vec<String>) -> Result<Option<T>> {
+    match read {
+        Err(why) if why.is_damage() => {
+            damaged.push(why.to_string());
+            Ok(None)
+        }
+        read => read,
     }
 }
 

@@ -198,7 +198,7 @@ pub(super) fn undo(host: &Host, args: UndoArguments, _: &dyn Caller) -> Result<V
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn explanation_json(story: &Explanation) -> Value {
-    json!({
+    let mut told = json!({
         "id": story.id,
         "state": story.state,
         "created": story.created,
@@ -210,5 +210,9 @@ pub fn explanation_json(story: &Explanation) -> Value {
         "source_forgotten": story.source_forgotten,
         "contexts": story.contexts.items,
         "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
-    })
+    });
+    if let (Value::Object(members), false) = (&mut told, story.damaged.is_empty()) {
+        members.insert("damaged".to_owned(), json!(story.damaged));
+    }
+    told
 }

@@ -2,7 +2,7 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
-use oubliette::report::{Briefed, ChainEnd, CheckOptions};
+use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation};
 use oubliette::tools::explanation_json;
 use oubliette::{Database, Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::answers;
 use crate::arguments::{
     BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions, StatsOptions,
 };
-use crate::output::{Done, Output, plain, short};
+use crate::output::{Done, Failure, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::{distribution, story, told};
 
@@ -400,10 +400,15 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     let explained = team.explain(name)?;
     let mut document = explanation_json(&explained);
     if output.json || output.verbose {
-        if let (Some(scores), Value::Object(members)) = (team.scores(explained.id)?, &mut document) {
+        let scores = match team.scores(explained.id) {
+            Err(_) if !explained.damaged.is_empty() => None,
+            scores => scores?,
+        };
+        if let (Some(scores), Value::Object(members)) = (scores, &mut document) {
             members.insert("scores".to_owned(), json!(scores));
         }
-        return output.document(&document);
+        output.document(&document)?;
+        return whole(&explained);
     }
     let told = team.look_up(explained.id, false).and_then(|got| match got {
         // A key is told of with the text that it wrote itself.
@@ -413,14 +418,23 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     let memory = match told {
         Ok(Got::Memory(memory)) => serde_json::from_str(&answers::memory_text(&memory, false)).ok(),
         Ok(Got::Tombstone(_)) | Err(Error::NotFound { .. }) => None,
+        // The story of a damaged memory is worth as much as any other.
         Err(why) => {
-            // The story of a damaged memory is worth as much as any other.
-            output.remark(&format!("Its text is left out: {why}"));
+            if explained.damaged.is_empty() {
+                output.remark(&format!("Its text is left out: {why}"));
+            }
             None
         }
     };
+    explained.damaged.iter().for_each(|why| output.remark(&format!("Left out what can't be read: {why}")));
     let (now, called) = (place.present(), |id: &str| called(&team, id));
-    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called)))
+    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called)))?;
+    whole(&explained)
+}
+
+/// Whether all of a memory could be read that is told.
+fn whole(explained: &Explanation) -> Done {
+    if explained.damaged.is_empty() { Ok(()) } else { Err(Failure::Findings) }
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.

@@ -664,3 +664,22 @@ fn a_write_that_can_not_be_read_back_is_told_as_done() {
     let told = sandbox.plain(&["--db", "m.oub", "add", "Ann prefers tea", "--key", "cup"], b"");
     assert!(told.code == 0 && told.out.contains("it can't be read back"), "{told:?}");
 }
+
+/// The story of a damaged memory tells what of it is damaged, and ends as a check that found something.
+#[test]
+fn an_explanation_says_what_is_damaged() {
+    for table in ["holder", "memory"] {
+        let sandbox = Sandbox::new();
+        let id = sandbox.document(&["add", "Ann prefers tea", "--key", "tea"])["id"].clone();
+        let path = sandbox.path("m.oub");
+        let (key, value) = tables(&path)[table][0].clone();
+        overwrite(&path, table, &key, &value[..value.len() / 2]);
+        let answer = sandbox.run(&["explain", "tea"]);
+        let document: Value = serde_json::from_str(&answer.out).unwrap();
+        assert_eq!((answer.code, &document["id"], &document["state"]), (3, &id, &json!("live")));
+        assert_eq!(document["events"][0]["op"], "insert", "{table}");
+        assert!(document["damaged"][0].as_str().unwrap().contains(table), "{document}");
+        let told = sandbox.plain(&["--db", "m.oub", "explain", "tea"], b"");
+        assert!(told.code == 3 && told.out.contains("Stored") && told.err.contains(table), "{told:?}");
+    }
+}
