@@ -208,6 +208,8 @@ pub(super) fn kind(value: &String) -> Checked {
     }
     match value.parse::<Kind>() {
         Err(Error::Invalid { why, .. }) => Err(why),
+        // Kinds of a policy are compared by their names.
+        Ok(kind) if kind.to_string() != *value => Err(format!("must be in small letters: {kind}")),
         parsed => parsed.map(drop).map_err(|why| why.to_string()),
     }
 }

@@ -243,6 +243,7 @@ fn bad_values_are_refused_with_their_key() {
         ("recall.window_reach = 17", "must be 0 to 16 (got 17)"),
         ("sweeper.stages = [\"dedup\", \"dedup\"]", "\"dedup\" stands in the list twice"),
         ("collapse.kinds = [\"profiles\"]", "\"profiles\": must be message, assistant_message, "),
+        ("collapse.kinds = [\"Profile\"]", "\"Profile\": must be in small letters: profile"),
         ("collapse.kinds = [\"custom:\"]", "\"custom:\": must be 1 to 128 bytes (got 0)"),
         ("collapse.keywords = [\"Status\"]", "\"Status\": must be lowercase"),
         ("collapse.keywords = [\"two words\"]", "\"two words\": must be one word"),

@@ -75,7 +75,9 @@ impl Analyzer {
     /// The analyzer with this id, if this version knows it.
     pub(crate) fn from_id(id: &str) -> Option<Self> {
         let (rules, stemming) = id.split_once('/')?;
-        (rules == RULES).then(|| stemming.parse().ok().map(Analyzer::new))?
+        let made = Analyzer::new(stemming.parse().ok().filter(|_| rules == RULES)?);
+        // Names are read in any letters, and an id is written in one way.
+        Some(made).filter(|made| made.id() == id)
     }
 
     /// Calls `take(term, position)` for each term of `text`.
