@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Origin, tier_ttl};
+use crate::ledger::{Origin, said_of, tier_ttl};
 use crate::model::{
     Access, EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, SOURCES_CODE, Time,
     Vitals,
@@ -86,11 +86,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let written = Parts { vitals, content, access: Access::default() };
         let there = said_in(&written);
         parts.take_content(&written, |code| !here.contains(&code) && there.contains(&code));
-        if holder.text.is_none() {
-            return Ok(None);
-        }
-        parts.vitals.happened_at = written.vitals.happened_at;
-        Ok(vector)
+        let stands =
+            |name: &str| Fields::NAMES.iter().any(|(code, named)| *named == name && here.contains(code));
+        said_of(&written.vitals, &mut parts.vitals, stands);
+        Ok(vector.filter(|_| holder.text.is_some()))
     }
 }
 

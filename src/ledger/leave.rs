@@ -66,16 +66,34 @@ pub(crate) struct Origin {
     pub(crate) vector: Option<UnitVector>,
 }
 
+/// Gives a row what was said of its text in another one, but for the fields that it keeps.
+pub(crate) fn said_of(there: &Vitals, vitals: &mut Vitals, keeps: impl Fn(&str) -> bool) {
+    let Vitals { kind_code, happened_at, created_at, significance, importance, confidence, .. } = vitals;
+    if !keeps("kind") {
+        *kind_code = there.kind_code;
+    }
+    if !keeps("happened_at") {
+        *happened_at = there.happened_at;
+    }
+    if !keeps("created_at") {
+        *created_at = there.created_at;
+    }
+    if !keeps("significance") {
+        *significance = there.significance;
+    }
+    if !keeps("importance") {
+        *importance = there.importance;
+    }
+    if !keeps("confidence") {
+        *confidence = there.confidence;
+    }
+}
+
 impl Origin {
     /// What a row says when it has its text from here: all that was said of that text, and beside it what other rows have
     /// brought. What protects the row, and what passes have raised, stays.
     fn say(&self, vitals: &mut Vitals, present: Content) -> Content {
-        vitals.kind_code = self.vitals.kind_code;
-        vitals.happened_at = self.vitals.happened_at;
-        vitals.created_at = self.vitals.created_at;
-        vitals.significance = self.vitals.significance;
-        vitals.importance = self.vitals.importance;
-        vitals.confidence = self.vitals.confidence;
+        said_of(&self.vitals, vitals, |_| false);
         let Content { tags, consolidated_from, .. } = present;
         Content { tags, consolidated_from, ..self.content.clone() }
     }

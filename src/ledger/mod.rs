@@ -66,7 +66,7 @@ pub(crate) use damage::{Loss, losses};
 pub(crate) use fold::Folded;
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
-pub(crate) use leave::Origin;
+pub(crate) use leave::{Origin, said_of};
 pub(crate) use lifetime::tier_ttl;
 pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::world::{World, at, axis, near, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, TombstoneReason};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Significance, TombstoneReason};
 use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
 use serde_json::json;
 
@@ -585,6 +585,8 @@ fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() 
             draft.fields.channel = Field::from(Some(format!("channel {key}")));
             draft.fields.thread = Field::from(Some(format!("thread {key}")));
             draft.fields.happened_at = Field::from(Some(world.ahead(["1h", "2h"][number])));
+            draft.fields.significance = Some([Significance::Routine, Significance::Important][number]);
+            draft.fields.confidence = Field::from(Some([0.3, 0.8][number]));
             world.add(draft);
             world.advance("1m");
         }
@@ -598,6 +600,10 @@ fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() 
         assert_eq!((own.keys, own.text.as_str(), own.kind), (vec![key.to_owned()], words[of], Kind::Event));
         assert_eq!((own.metadata, own.channel, own.thread), (said.metadata, said.channel, said.thread));
         assert_eq!((own.happened_at, own.importance), (said.happened_at, 0.9));
+        assert_eq!(
+            (own.significance, own.confidence, own.created_at),
+            (said.significance, said.confidence, said.created_at)
+        );
         let vector = world.ns.look_up(own.id, true).unwrap().into_memory().unwrap().vector.unwrap();
         let off = vector.iter().zip(at(of as f64)).map(|(is, was)| (is - was).abs()).fold(0.0, f32::max);
         assert!(off < 1e-6, "{key}: {vector:?}");
