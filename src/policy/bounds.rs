@@ -201,7 +201,6 @@ fn compiled(pattern: &str) -> Result<regex::Regex, String> {
 }
 
 /// A kind of memory: one that has a name of its own, or `custom:NAME`.
-#[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
 pub(super) fn kind(value: &String) -> Checked {
     if let Some(name) = value.strip_prefix("custom:") {
         return tag(&name.to_owned());
