@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{expire, given};
+use crate::ingest::fields::expire;
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{NamespaceWriter, Prepared, Replaces};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, State,

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::Ahead;
-use crate::ingest::fields::{expire, given, note_replacement};
+use crate::ingest::fields::{expire, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
-use crate::ledger::{Change, Entry, Moves, NewRow, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, given, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Expiry, Field, Holder, Life, MemoryId,
     Outcome, PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, RunSort, SupersedeMode, Time,

@@ -1,54 +1,15 @@
 //! From the fields that a caller gave to the row that they make, and to the HMACs by which a repeat is
 //! recognised.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Origin, said_of, tier_ttl};
-use crate::model::{
-    Access, EXPIRY_CODE, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, SOURCES_CODE, Time,
-    Vitals,
-};
+use crate::ledger::{Origin, given, said_by, said_of, short, tier_ttl};
+use crate::model::{Access, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, Time, Vitals};
 use crate::policy::Policy;
-use crate::text::{Secret, canonical};
+use crate::text::Secret;
 use crate::vector::UnitVector;
-
-/// The domain of the HMACs of fields.
-const DOMAIN: &str = "field";
-
-/// The code and the short HMAC of each given field, by code. A cleared field counts as not given: an absent
-/// field and a null field leave the same row.
-pub(super) fn given(
-    fields: &Fields,
-    expiry: Option<Expiry>,
-    sources: Option<&[crate::model::MemoryId]>,
-    secret: &Secret,
-) -> Vec<(u8, [u8; 8])> {
-    let mut all = Vec::new();
-    fields.for_each_given(|code, value| {
-        if !value.is_null() {
-            all.push((code, short(secret, code, &value)));
-        }
-    });
-    if let Some(expiry) = expiry {
-        let shown = match expiry {
-            Expiry::Tier => "tier".to_owned(),
-            Expiry::Never => "never".to_owned(),
-            Expiry::At(at) => at.to_string(),
-            Expiry::After(span) => format!("+{span}"),
-        };
-        all.push((EXPIRY_CODE, short(secret, EXPIRY_CODE, &Value::String(shown))));
-    }
-    if let Some(sources) = sources.filter(|sources| !sources.is_empty()) {
-        let list = sources.iter().map(|id| Value::String(id.to_string())).collect();
-        all.push((SOURCES_CODE, short(secret, SOURCES_CODE, &Value::Array(list))));
-    }
-    all.sort_unstable();
-    all
-}
 
 /// Notes on a holder the instant at which its text takes the place of what its key says.
 pub(super) fn note_replacement(holder: &mut Holder, at: Time, secret: &Secret) {
@@ -72,31 +33,17 @@ impl NamespaceWriter<'_, '_, '_> {
     /// with what it brought. What it had said in the row in which it was written comes from there, while that row is there; so
     /// does the vector of its text, which is returned where that text is its own.
     pub(super) fn keep_own(&self, parts: &mut Parts, holder: &Holder) -> Result<Option<UnitVector>> {
-        let secret = self.ledger.secret;
-        let said_in = |parts: &Parts| {
-            let mut there = given(&parts.fields(), None, None, secret);
-            there.retain(|field| holder.fields.contains(field));
-            BTreeSet::from_iter(there.into_iter().map(|(code, _)| code))
-        };
-        let here = said_in(parts);
+        let here = said_by(holder, parts, self.ledger.secret);
         parts.take_content(Parts::defaults(), |code| !here.contains(&code));
         let text = holder.text.as_ref().unwrap_or(&parts.content.text);
         let written = sound(self.ledger.origin(self.ns(), holder.from, text))?.flatten();
         let Some(Origin { vitals, content, vector, .. }) = written else { return Ok(None) };
         let written = Parts { vitals, content, access: Access::default() };
-        let there = said_in(&written);
+        let there = said_by(holder, &written, self.ledger.secret);
         parts.take_content(&written, |code| !here.contains(&code) && there.contains(&code));
-        let stands =
-            |name: &str| Fields::NAMES.iter().any(|(code, named)| *named == name && here.contains(code));
-        said_of(&written.vitals, &mut parts.vitals, stands);
+        said_of(&written.vitals, &mut parts.vitals, &here);
         Ok(vector.filter(|_| holder.text.is_some()))
     }
-}
-
-fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
-    let mut bytes = vec![code];
-    canonical(value, &mut bytes);
-    secret.short(DOMAIN, &bytes)
 }
 
 /// Sets the end of life that the caller gave, or else that of the tier.

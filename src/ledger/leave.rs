@@ -9,11 +9,13 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::{Going, is_asked_for};
+use crate::ledger::given::{said_by, said_of, stands};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Content, ExpiresBy, Holder, Life, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals,
+    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, Significance, SupersedeMode,
+    TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows, SpaceId};
@@ -64,39 +66,6 @@ pub(crate) struct Origin {
     pub(crate) vitals: Vitals,
     pub(crate) content: Content,
     pub(crate) vector: Option<UnitVector>,
-}
-
-/// Gives a row what was said of its text in another one, but for the fields that it keeps.
-pub(crate) fn said_of(there: &Vitals, vitals: &mut Vitals, keeps: impl Fn(&str) -> bool) {
-    let Vitals { kind_code, happened_at, created_at, significance, importance, confidence, .. } = vitals;
-    if !keeps("kind") {
-        *kind_code = there.kind_code;
-    }
-    if !keeps("happened_at") {
-        *happened_at = there.happened_at;
-    }
-    if !keeps("created_at") {
-        *created_at = there.created_at;
-    }
-    if !keeps("significance") {
-        *significance = there.significance;
-    }
-    if !keeps("importance") {
-        *importance = there.importance;
-    }
-    if !keeps("confidence") {
-        *confidence = there.confidence;
-    }
-}
-
-impl Origin {
-    /// What a row says when it has its text from here: all that was said of that text, and beside it what other rows have
-    /// brought. What protects the row, and what passes have raised, stays.
-    fn say(&self, vitals: &mut Vitals, present: Content) -> Content {
-        said_of(&self.vitals, vitals, |_| false);
-        let Content { tags, consolidated_from, .. } = present;
-        Content { tags, consolidated_from, ..self.content.clone() }
-    }
 }
 
 impl Ledger<'_, '_> {
@@ -180,11 +149,6 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let retold = matches!(fate, Fate::Retold(_));
         let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
-        if retold || matches!(fate, Fate::Stays(Some(_))) {
-            // It was brought by those who leave.
-            vitals.place.payload = false;
-            truth(self.tx).put_payload(ns, id, None)?;
-        }
         match fate {
             Fate::Retold(teller) => {
                 let from = teller.from;
@@ -196,10 +160,12 @@ impl Ledger<'_, '_> {
                 self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
             }
             Fate::Stays(heir) => {
-                let from = heir.and_then(|heir| heir.from);
-                // A damaged row tells nothing, and keeps nothing from leaving.
-                if let Some(origin) = sound(self.origin(ns, from, &content.text))?.flatten() {
-                    content = origin.say(&mut vitals, content);
+                if let Some(heir) = heir {
+                    // A damaged row tells nothing, and keeps nothing from leaving.
+                    let origin = sound(self.origin(ns, heir.from, &content.text))?.flatten();
+                    if origin.is_some() {
+                        content = self.said(&mut vitals, content, origin.as_ref(), &heir);
+                    }
                 }
                 self.place_row(context, id, &before, &old, vitals, &content)?;
             }
@@ -351,14 +317,7 @@ impl Ledger<'_, '_> {
         let Changing { before, old, mut vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
         let origin = self.origin(ns, teller.from, &text)?;
-        let content = match &origin {
-            Some(origin) => origin.say(&mut vitals, content),
-            None => {
-                vitals.happened_at = None;
-                let Content { custom_kind, series, tags, consolidated_from, .. } = content;
-                Content { custom_kind, series, tags, consolidated_from, ..Content::new(text.as_str()) }
-            }
-        };
+        let content = self.said(&mut vitals, Content { text, ..content }, origin.as_ref(), &teller);
         // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&content.text).prefix();
@@ -371,6 +330,37 @@ impl Ledger<'_, '_> {
         let vector = origin.and_then(|origin| origin.vector);
         self.swap_vector(ns, id, &mut vitals, vector.map(|vector| (space, vector)))?;
         Ok((vitals, content))
+    }
+
+    /// What a row says when it has its text from a teller: all that was said of that text in the row where it was written,
+    /// what has been said to the united row since, and beside it what other rows have brought. What protects the row,
+    /// and what passes have raised, stays.
+    fn said(
+        &self,
+        vitals: &mut Vitals,
+        present: Content,
+        origin: Option<&Origin>,
+        teller: &Holder,
+    ) -> Content {
+        let here = Parts { vitals: vitals.clone(), content: present, access: Access::default() };
+        let stand = said_by(teller, &here, self.secret);
+        let Content { text, custom_kind, series, tags, consolidated_from, .. } = here.content.clone();
+        let there = match origin {
+            Some(origin) => {
+                said_of(&origin.vitals, vitals, &stand);
+                let custom_kind =
+                    if stands(&stand, "kind") { custom_kind } else { origin.content.custom_kind.clone() };
+                Content { custom_kind, ..origin.content.clone() }
+            }
+            None => {
+                vitals.happened_at = vitals.happened_at.filter(|_| stands(&stand, "happened_at"));
+                Content { custom_kind, series, ..Content::new(text.as_str()) }
+            }
+        };
+        let content = Content { text, tags, consolidated_from, ..there };
+        let mut parts = Parts { content, ..here.clone() };
+        parts.take_content(&here, |code| stand.contains(&code));
+        parts.content
     }
 
     /// Makes the remaining holders that wrote this text its writers.

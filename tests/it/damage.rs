@@ -363,7 +363,7 @@ fn damaged_messages_are_counted() {
         }
         world.db.clone().close().unwrap();
         let rows = tables(&world.path());
-        let (key, value) = rows[table].iter().next().unwrap();
+        let (key, value) = rows[table].first().unwrap();
         let mut value = value.clone();
         let middle = value.len() / 2;
         value[middle] ^= 1;

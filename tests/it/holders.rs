@@ -7,7 +7,9 @@ use crate::world::{World, at, axis, near, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Significance, TombstoneReason};
-use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
+use oubliette::{
+    Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State, WriteOptions,
+};
 use serde_json::json;
 
 const WAITING: &str = "status: waiting";
@@ -608,5 +610,36 @@ fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() 
         let off = vector.iter().zip(at(of as f64)).map(|(is, was)| (is - was).abs()).fold(0.0, f32::max);
         assert!(off < 1e-6, "{key}: {vector:?}");
         world.check();
+    }
+}
+
+/// MODEL-8: an update by id is one of every writer, so it outlives the writer into whose row the others had come.
+#[test]
+fn what_was_said_of_united_memories_by_id_stays_with_those_that_are_left() {
+    for texts in [["the cat sat on the mat", "the cat sat on a mat"], ["the cat sat on the mat"; 2]] {
+        for leaves in 0..2 {
+            let world = World::new();
+            for (number, key) in ["a", "b"].into_iter().enumerate() {
+                let mut draft = near(texts[number], number as f64).key(key).importance(0.2);
+                draft = draft.metadata(json!({ "of": key }));
+                draft.fields.channel = Field::from(Some(format!("channel {key}")));
+                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+                world.ns.add_all(vec![draft], &apart).unwrap();
+                world.advance("1m");
+            }
+            world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+            let [united] = world.live()[..] else { panic!("one memory") };
+            let mut patch = Patch::new().importance(0.9).channel("told to both").kind(Kind::Event);
+            patch.payload = Some(Some(vec![7_u8; 9].into()));
+            world.ns.update(united, patch).unwrap();
+            world.forget(&[["a", "b"][leaves]]);
+            let stays = ["b", "a"][leaves];
+            let left = world.row(stays);
+            let case = format!("{texts:?}, {stays} stays");
+            assert_eq!((left.importance, left.kind), (0.9, Kind::Event), "{case}");
+            assert_eq!(left.channel.as_deref(), Some("told to both"), "{case}");
+            assert_eq!((left.metadata, left.has_payload), (json!({ "of": stays }), true), "{case}");
+            world.check();
+        }
     }
 }
