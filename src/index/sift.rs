@@ -21,13 +21,12 @@ use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Row};
 
 /// The number of slots that are written down before the codes of the most promising are read.
 const FOUND_MIN: usize = 4_096;
-/// How many of the most promising slots are read at once, for each neighbour that is wanted. In a model of the scan of 20,000 real
-/// vectors with k = 10,
-/// 20 let 247 codes be read in all, 10 let 252 and 80 let 256, where the final floor alone lets 244.
+/// How many of the most promising slots are read at once, for each neighbour that is wanted. In a model of this scan of 20,000
+/// real vectors with k = 10, 20 let 247 codes be read in all, 10 let 252 and 80 let 256, where the final floor alone lets 244.
 const FIRST_FOR_EACH: usize = 2;
 /// Codes that are on the way from memory while those before them are compared.
 const AHEAD: usize = 8;
-
+/// Slots of a chunk.
 const SLOTS: u32 = BIT_SLOTS as u32;
 
 /// A slot that may be among the best.
@@ -47,7 +46,7 @@ struct Found {
     slots: Vec<Likely>,
     /// The best that one slot promises, for each chunk of which slots were found.
     bests: Vec<f32>,
-    /// Slots whose one-bit codes were read, or would have been without the scan of few.
+    /// Visible slots of the chunks that were scanned.
     scanned: u64,
 }
 
@@ -78,7 +77,7 @@ impl Search<'_> {
     }
 
     /// Offers `candidates` the slots that are likely among the best, from every source in `scope` that is scanned and
-    /// has one-bit codes. Returns the number of slots whose one-bit codes were read.
+    /// has one-bit codes. Returns the number of visible slots that were scanned.
     pub(super) fn sift(&self, scope: Scope<'_>, candidates: &mut Candidates<'_>) -> Result<u64> {
         let sifted = self.sources.iter().enumerate().filter_map(|(number, source)| {
             let recall = self.recall_by_bits(source).filter(|_| !self.is_walked(source, scope))?;
