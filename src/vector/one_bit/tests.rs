@@ -339,3 +339,17 @@ fn signs_that_all_differ_or_agree_are_counted_to_the_bound() {
         assert_eq!(out, [0], "{}", kernel.name());
     }
 }
+
+/// The bound is above the quantile of the normal distribution, and near it where a search asks.
+#[test]
+fn deviations_are_enough_for_the_recall_and_few_more() {
+    for (missed, quantile) in [(0.05, 1.6449), (0.01, 2.3263), (0.001, 3.0902), (1e-6, 4.7534)] {
+        let deviations = f64::from(squared_deviations(1.0 - missed as f32)).sqrt();
+        // The chance is that of an f32 near 1.
+        let near = if missed < 1e-5 { 0.98 } else { 1.0 };
+        assert!(deviations >= quantile * near && deviations <= quantile * 1.08, "{missed}: {deviations}");
+    }
+    assert_eq!(squared_deviations(0.0), 0.0);
+    let all: Vec<f32> = (0..1_000).map(|recall| squared_deviations(recall as f32 / 1_000.0)).collect();
+    assert!(all.is_sorted());
+}
