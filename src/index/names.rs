@@ -1,9 +1,10 @@
-//! The memory that answers to a key.
+//! The memory that answers to a key, and the memories from which a writer came there.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::model::{MemoryId, Time, Vitals};
+use crate::model::{Holder, MemoryId, Time, Vitals};
 use crate::store::{NsId, Rows};
 
 /// A memory that answers to a key.
@@ -111,6 +112,37 @@ pub(crate) fn holder_among(
         (_, Some(why)) => Err(why),
         (best, None) => Ok(best),
     }
+}
+
+/// A row from which a writer came, before that row was united with another one.
+pub(crate) struct Former {
+    /// The row.
+    pub(crate) id: MemoryId,
+    /// Its hot part.
+    pub(crate) vitals: Vitals,
+    /// The writer, as that row has it.
+    pub(crate) holder: Holder,
+}
+
+/// The rows from which a writer came with a text of its own, the nearest first, as far as they are still there and can be read.
+/// In the last of them the text was written. It has the changes that the writer has made since in the other rows.
+///
+/// A key that a supersession led here has written nothing that is said here, so it came from nowhere.
+pub(crate) fn former_rows(rows: &impl Rows, ns: NsId, holder: &Holder) -> Result<Vec<Former>> {
+    let (mut all, mut copy) = (Vec::new(), holder.clone());
+    // Damaged rows could lead in a circle, so no row is visited twice.
+    let mut seen = BTreeSet::new();
+    while let Some(id) = copy.from.filter(|id| seen.insert(*id)) {
+        let Some(vitals) = sound(rows.vitals(ns, id))?.flatten() else { break };
+        if copy.follows && vitals.times.merged_into().is_none() {
+            break;
+        }
+        let there = sound(rows.holders(ns, id))?.unwrap_or_default();
+        let Some(holder) = there.into_iter().find(|one| copy.is_copy_of(one)) else { break };
+        all.push(Former { id, vitals, holder: holder.clone() });
+        copy = holder;
+    }
+    Ok(all)
 }
 
 impl Answering {

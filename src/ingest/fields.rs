@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Origin, given, said_by, said_of, short, tier_ttl};
-use crate::model::{Access, ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, Time, Vitals};
+use crate::ledger::{given, said_by, short, tell, tier_ttl};
+use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::Secret;
 use crate::vector::UnitVector;
@@ -33,16 +33,12 @@ impl NamespaceWriter<'_, '_, '_> {
     /// with what it brought. What it had said in the row in which it was written comes from there, while that row is there; so
     /// does the vector of its text, which is returned where that text is its own.
     pub(super) fn keep_own(&self, parts: &mut Parts, holder: &Holder) -> Result<Option<UnitVector>> {
-        let here = said_by(holder, parts, self.ledger.secret);
-        parts.take_content(Parts::defaults(), |code| !here.contains(&code));
         let text = holder.text.as_ref().unwrap_or(&parts.content.text);
-        let written = sound(self.ledger.origin(self.ns(), holder.from, text))?.flatten();
-        let Some(Origin { vitals, content, vector, .. }) = written else { return Ok(None) };
-        let written = Parts { vitals, content, access: Access::default() };
-        let there = said_by(holder, &written, self.ledger.secret);
-        parts.take_content(&written, |code| !here.contains(&code) && there.contains(&code));
-        said_of(&written.vitals, &mut parts.vitals, &here);
-        Ok(vector.filter(|_| holder.text.is_some()))
+        let origin = sound(self.ledger.origin(self.ns(), holder, text))?.flatten();
+        let written = origin.as_ref().map(|origin| &origin.parts);
+        let own = said_by(holder, written.unwrap_or(parts), self.ledger.secret);
+        tell(parts, written, |code| own.contains(&code));
+        Ok(origin.and_then(|origin| origin.vector).filter(|_| holder.text.is_some()))
     }
 }
 

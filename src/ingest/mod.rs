@@ -16,6 +16,7 @@ mod ahead;
 mod change;
 mod confidence;
 mod context;
+mod edit;
 mod fields;
 mod forget;
 mod goal;

@@ -49,33 +49,23 @@ pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeS
     there.into_iter().map(|(code, _)| code).collect()
 }
 
-/// Gives a row what was said of its text in another one, but for the fields with the codes that stand.
-pub(crate) fn said_of(there: &Vitals, vitals: &mut Vitals, stand: &BTreeSet<u8>) {
-    let stands = |name| stands(stand, name);
-    let Vitals { kind_code, happened_at, created_at, significance, importance, confidence, .. } = vitals;
-    if !stands("kind") {
-        *kind_code = there.kind_code;
-    }
-    if !stands("happened_at") {
-        *happened_at = there.happened_at;
-    }
-    if !stands("created_at") {
-        *created_at = there.created_at;
-    }
-    if !stands("significance") {
-        *significance = there.significance;
-    }
-    if !stands("importance") {
-        *importance = there.importance;
-    }
-    if !stands("confidence") {
-        *confidence = there.confidence;
-    }
-}
-
-/// Whether the field with a name is one of these.
-pub(super) fn stands(codes: &BTreeSet<u8>, name: &str) -> bool {
-    Fields::NAMES.iter().any(|(code, named)| *named == name && codes.contains(code))
+/// Lets a row say of its text what was said where the text was written: kind, figures, instants, and of the content each field
+/// with a code that is told. Where the text was written no row is left, the row keeps these fields. Nothing else of the
+/// content stays.
+pub(crate) fn tell(row: &mut Parts, written: Option<&Parts>, is_told: impl Fn(u8) -> bool) {
+    row.take_content(Parts::defaults(), |code| !is_told(code));
+    let Some(written) = written else {
+        let is_own = Fields::NAMES.iter().any(|(code, name)| *name == "happened_at" && is_told(*code));
+        row.vitals.happened_at = row.vitals.happened_at.filter(|_| is_own);
+        return;
+    };
+    row.take_content(written, is_told);
+    row.content.custom_kind.clone_from(&written.content.custom_kind);
+    let Vitals { kind_code, happened_at, created_at, significance, importance, confidence, .. } =
+        &mut row.vitals;
+    let there = &written.vitals;
+    (*kind_code, *happened_at, *created_at) = (there.kind_code, there.happened_at, there.created_at);
+    (*significance, *importance, *confidence) = (there.significance, there.importance, there.confidence);
 }
 
 /// The short HMAC of a value of the field with this code.

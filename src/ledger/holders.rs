@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
 use crate::ledger::writer::{Brought, Ledger, truth};
-use crate::model::{Holder, MemoryId};
+use crate::model::{Holder, MemoryId, Vitals};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
 impl Ledger<'_, '_> {
@@ -24,6 +24,24 @@ impl Ledger<'_, '_> {
             self.take_holder(ns, id, &old)?;
         }
         self.put_holder(ns, id, holder)
+    }
+
+    /// Writes a holder of this row in place of its earlier form. The links of a row in limbo are written when the row comes back.
+    pub(super) fn rewrite_holder(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        row: &Vitals,
+        holder: &Holder,
+    ) -> Result<()> {
+        if row.times.removed_at.is_none() {
+            return self.replace_holder(ns, id, holder);
+        }
+        // The rows by tag follow from the old form, so that form is deleted and not overwritten.
+        if let Some(old) = self.tx.holder(ns, id, holder.number)? {
+            truth(self.tx).delete_holder(ns, id, &old)?;
+        }
+        truth(self.tx).put_holder(ns, id, holder)
     }
 
     /// Removes a holder, and the junction rows that no other holder brings.

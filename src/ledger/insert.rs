@@ -163,7 +163,7 @@ impl Ledger<'_, '_> {
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
         for holder in holders {
-            self.replace_holder(ns, id, &holder)?;
+            self.rewrite_holder(ns, id, &before, &holder)?;
         }
         // The tags of a row are the union of those of its holders, so they are read after the last holder is
         // written.

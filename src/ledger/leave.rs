@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::index::slots;
+use crate::index::{Former, former_rows, slots};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::{Going, is_asked_for};
-use crate::ledger::given::{said_by, said_of, stands};
+use crate::ledger::given::{said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
@@ -63,8 +63,7 @@ struct Forgetting<'h> {
 /// The row from which a holder came, and whose text the holder carries.
 pub(crate) struct Origin {
     id: MemoryId,
-    pub(crate) vitals: Vitals,
-    pub(crate) content: Content,
+    pub(crate) parts: Parts,
     pub(crate) vector: Option<UnitVector>,
 }
 
@@ -162,9 +161,8 @@ impl Ledger<'_, '_> {
             Fate::Stays(heir) => {
                 if let Some(heir) = heir {
                     // A damaged row tells nothing, and keeps nothing from leaving.
-                    let origin = sound(self.origin(ns, heir.from, &content.text))?.flatten();
-                    if origin.is_some() {
-                        content = self.said(&mut vitals, content, origin.as_ref(), &heir);
+                    if let Some(origin) = sound(self.origin(ns, &heir, &content.text))?.flatten() {
+                        (vitals, content) = self.said(vitals, content, Some(&origin), &heir);
                     }
                 }
                 self.place_row(context, id, &before, &old, vitals, &content)?;
@@ -314,10 +312,10 @@ impl Ledger<'_, '_> {
         changing: Changing<'_>,
         mut teller: Holder,
     ) -> Result<(Vitals, Content)> {
-        let Changing { before, old, mut vitals, content } = changing;
+        let Changing { before, old, vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
-        let origin = self.origin(ns, teller.from, &text)?;
-        let content = self.said(&mut vitals, Content { text, ..content }, origin.as_ref(), &teller);
+        let origin = self.origin(ns, &teller, &text)?;
+        let (mut vitals, content) = self.said(vitals, Content { text, ..content }, origin.as_ref(), &teller);
         // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&content.text).prefix();
@@ -326,41 +324,30 @@ impl Ledger<'_, '_> {
         if let Some(doc) = vitals.place.doc.take() {
             self.forget_text(Self::text_of(ns, before), doc, id, before, old)?;
         }
-        let space = origin.as_ref().map_or(SpaceId::NONE.0, |origin| origin.vitals.place.space);
+        let space = origin.as_ref().map_or(SpaceId::NONE.0, |origin| origin.parts.vitals.place.space);
         let vector = origin.and_then(|origin| origin.vector);
         self.swap_vector(ns, id, &mut vitals, vector.map(|vector| (space, vector)))?;
         Ok((vitals, content))
     }
 
-    /// What a row says when it has its text from a teller: all that was said of that text in the row where it was written,
-    /// what has been said to the united row since, and beside it what other rows have brought. What protects the row,
-    /// and what passes have raised, stays.
+    /// What a row says when it has its text from a teller: all that was said of that text in the row where it was written, and
+    /// beside it what other rows have brought. What protects the row, and what passes have raised, stays.
     fn said(
         &self,
-        vitals: &mut Vitals,
-        present: Content,
+        vitals: Vitals,
+        content: Content,
         origin: Option<&Origin>,
         teller: &Holder,
-    ) -> Content {
-        let here = Parts { vitals: vitals.clone(), content: present, access: Access::default() };
-        let stand = said_by(teller, &here, self.secret);
-        let Content { text, custom_kind, series, tags, consolidated_from, .. } = here.content.clone();
-        let there = match origin {
-            Some(origin) => {
-                said_of(&origin.vitals, vitals, &stand);
-                let custom_kind =
-                    if stands(&stand, "kind") { custom_kind } else { origin.content.custom_kind.clone() };
-                Content { custom_kind, ..origin.content.clone() }
-            }
-            None => {
-                vitals.happened_at = vitals.happened_at.filter(|_| stands(&stand, "happened_at"));
-                Content { custom_kind, series, ..Content::new(text.as_str()) }
-            }
-        };
-        let content = Content { text, tags, consolidated_from, ..there };
-        let mut parts = Parts { content, ..here.clone() };
-        parts.take_content(&here, |code| stand.contains(&code));
-        parts.content
+    ) -> (Vitals, Content) {
+        let (series, merged) = (content.series.clone(), content.consolidated_from.clone());
+        let mut parts = Parts { vitals, content, access: Access::default() };
+        let own = said_by(teller, &parts, self.secret);
+        tell(&mut parts, origin.map(|origin| &origin.parts), |code| origin.is_some() || own.contains(&code));
+        parts.content.consolidated_from = merged;
+        if origin.is_none() {
+            parts.content.series = series;
+        }
+        (parts.vitals, parts.content)
     }
 
     /// Makes the remaining holders that wrote this text its writers.
@@ -384,26 +371,27 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The row in which a text that came through `from` was written, if that row still exists.
-    pub(crate) fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
-        // Damaged rows could lead in a circle, so no row is followed twice.
-        let mut seen = BTreeSet::new();
-        while let Some(id) = from.filter(|id| seen.insert(*id)) {
-            let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+    /// The row in which the text of a holder was written, if that row still exists. Where all writers were given another text by
+    /// id since, that row has the text from before, and its vector is none of the present text.
+    pub(crate) fn origin(&self, ns: NsId, holder: &Holder, text: &str) -> Result<Option<Origin>> {
+        for Former { id, vitals, holder } in former_rows(self.tx, ns, holder)?.into_iter().rev() {
             let content = self.content_of(ns, id)?;
-            if content.text == text {
-                let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
-                    (Some(slot), _) => {
-                        let (index, dim) = (Self::index_of(ns, &vitals), self.dim_of(&vitals)?);
-                        slots::vector_at(self.tx, index, dim, slot)?
-                    }
-                    (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
-                    (None, None) => None,
-                };
-                return Ok(Some(Origin { id, vitals, content, vector }));
+            let says_it = content.text == text;
+            let wrote_another = holder.wrote_row_text() && holder.from.is_none();
+            if !says_it && !wrote_another {
+                continue;
             }
-            let holders = self.tx.holders(ns, id)?;
-            from = holders.iter().find(|h| h.text.as_deref() == Some(text)).and_then(|holder| holder.from);
+            let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
+                _ if !says_it => None,
+                (Some(slot), _) => {
+                    let (index, dim) = (Self::index_of(ns, &vitals), self.dim_of(&vitals)?);
+                    slots::vector_at(self.tx, index, dim, slot)?
+                }
+                (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
+                (None, None) => None,
+            };
+            let parts = Parts { vitals, content, access: Access::default() };
+            return Ok(Some(Origin { id, parts, vector }));
         }
         Ok(None)
     }

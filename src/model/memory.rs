@@ -136,9 +136,16 @@ impl Holder {
         !self.follows
     }
 
-    /// Whether this holder is the copy of `other` that was taken along to another row.
+    /// Whether this holder is the copy of `other` that was taken along to another row. A key is on a row once; writes without a
+    /// key are told apart by what they brought.
     pub(crate) fn is_copy_of(&self, other: &Holder) -> bool {
-        (&self.key, &self.tags, self.run, self.count) == (&other.key, &other.tags, other.run, other.count)
+        match &self.key {
+            Some(_) => self.key == other.key,
+            None => {
+                other.key.is_none()
+                    && (&self.tags, self.run, self.count) == (&other.tags, other.run, other.count)
+            }
+        }
     }
 
     /// The holder after its row, with the text `old`, was merged into a row with the text `new`. A key keeps the text

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
-use crate::index::Published;
+use crate::index::{Former, Published, former_rows};
 use crate::model::{
     Access, Content, Filter, Holder, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView,
     Time, Vitals, VitalsView,
@@ -147,8 +147,9 @@ impl<'r, S: Source> Matcher<'r, S> {
         let holders = self.reader.rows().holders(self.ns, id)?;
         let (mut all, mut is_whole) = (Vec::new(), true);
         for holder in &holders {
-            let matches = match self.own_row(holder)? {
-                Some((from, mut own)) => {
+            // What the writer brought is judged by the row in which it was written, while that row is there.
+            let matches = match former_rows(self.reader.rows(), self.ns, holder)?.pop() {
+                Some(Former { id: from, vitals: mut own, .. }) => {
                     // Which memory that is, and what became of it, the row itself says.
                     (own.times.superseded, own.times.removed_at) =
                         (vitals.times.superseded, vitals.times.removed_at);
@@ -163,20 +164,6 @@ impl<'r, S: Source> Matcher<'r, S> {
             }
         }
         Ok(Some(all).filter(|all| !all.is_empty() && !is_whole))
-    }
-
-    /// The row from which a writer has come, through all rows that were united, as far as they are still there: what the writer
-    /// brought is judged by it.
-    fn own_row(&self, holder: &Holder) -> Result<Option<(MemoryId, Vitals)>> {
-        let rows = self.reader.rows();
-        let (mut own, mut from, mut seen) = (None, holder.from, BTreeSet::new());
-        while let Some(id) = from.filter(|id| seen.insert(*id)) {
-            let Some(vitals) = rows.vitals(self.ns, id)? else { break };
-            own = Some((id, vitals));
-            from =
-                rows.holders(self.ns, id)?.iter().find(|one| holder.is_copy_of(one)).and_then(|one| one.from);
-        }
-        Ok(own)
     }
 
     /// Whether a row matches, or would with this writer alone. Of two ids the first names the memory, and the second says where

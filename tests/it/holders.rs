@@ -3,14 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{World, at, axis, near, text};
-use oubliette::maintain::{MaintainOptions, Pass};
+use crate::world::{World, axis, text};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Significance, TombstoneReason};
-use oubliette::{
-    Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State, WriteOptions,
-};
-use serde_json::json;
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
+use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
 
 const WAITING: &str = "status: waiting";
 
@@ -569,76 +565,6 @@ fn life_6_a_write_between_the_end_of_one_and_the_beginning_of_the_next_is_seen()
             world.set(begins.as_millis());
             assert_eq!(world.live(), [bruges], "{gone}");
             assert_eq!(world.row("k").id, bruges, "{gone}");
-            world.check();
-        }
-    }
-}
-
-/// MODEL-8: what a pass has united parts again with what each writer had said, also where the other stands for the text.
-#[test]
-fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() {
-    let patch = || Patch::new().importance(0.9);
-    for (key, of) in [("a", 0), ("b", 1)] {
-        let world = World::new();
-        let words = ["the cat sat on the mat", "the cat sat on a mat"];
-        for (number, key) in ["a", "b"].into_iter().enumerate() {
-            let mut draft = near(words[number], number as f64).key(key);
-            draft = draft.metadata(json!({ "of": key, key: number }));
-            draft.fields.channel = Field::from(Some(format!("channel {key}")));
-            draft.fields.thread = Field::from(Some(format!("thread {key}")));
-            draft.fields.happened_at = Field::from(Some(world.ahead(["1h", "2h"][number])));
-            draft.fields.significance = Some([Significance::Routine, Significance::Important][number]);
-            draft.fields.confidence = Field::from(Some([0.3, 0.8][number]));
-            world.add(draft);
-            world.advance("1m");
-        }
-        let said = world.row(key);
-        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
-        let [united] = world.live()[..] else { panic!("one memory") };
-        // What both are told since is theirs as well.
-        world.ns.update(united, Patch::new().kind(Kind::Event)).unwrap();
-        world.ns.update(key, patch()).unwrap();
-        let own = world.row(key);
-        assert_eq!((own.keys, own.text.as_str(), own.kind), (vec![key.to_owned()], words[of], Kind::Event));
-        assert_eq!((own.metadata, own.channel, own.thread), (said.metadata, said.channel, said.thread));
-        assert_eq!((own.happened_at, own.importance), (said.happened_at, 0.9));
-        assert_eq!(
-            (own.significance, own.confidence, own.created_at),
-            (said.significance, said.confidence, said.created_at)
-        );
-        let vector = world.ns.look_up(own.id, true).unwrap().into_memory().unwrap().vector.unwrap();
-        let off = vector.iter().zip(at(of as f64)).map(|(is, was)| (is - was).abs()).fold(0.0, f32::max);
-        assert!(off < 1e-6, "{key}: {vector:?}");
-        world.check();
-    }
-}
-
-/// MODEL-8: an update by id is one of every writer, so it outlives the writer into whose row the others had come.
-#[test]
-fn what_was_said_of_united_memories_by_id_stays_with_those_that_are_left() {
-    for texts in [["the cat sat on the mat", "the cat sat on a mat"], ["the cat sat on the mat"; 2]] {
-        for leaves in 0..2 {
-            let world = World::new();
-            for (number, key) in ["a", "b"].into_iter().enumerate() {
-                let mut draft = near(texts[number], number as f64).key(key).importance(0.2);
-                draft = draft.metadata(json!({ "of": key }));
-                draft.fields.channel = Field::from(Some(format!("channel {key}")));
-                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-                world.ns.add_all(vec![draft], &apart).unwrap();
-                world.advance("1m");
-            }
-            world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
-            let [united] = world.live()[..] else { panic!("one memory") };
-            let mut patch = Patch::new().importance(0.9).channel("told to both").kind(Kind::Event);
-            patch.payload = Some(Some(vec![7_u8; 9].into()));
-            world.ns.update(united, patch).unwrap();
-            world.forget(&[["a", "b"][leaves]]);
-            let stays = ["b", "a"][leaves];
-            let left = world.row(stays);
-            let case = format!("{texts:?}, {stays} stays");
-            assert_eq!((left.importance, left.kind), (0.9, Kind::Event), "{case}");
-            assert_eq!(left.channel.as_deref(), Some("told to both"), "{case}");
-            assert_eq!((left.metadata, left.has_payload), (json!({ "of": stays }), true), "{case}");
             world.check();
         }
     }

@@ -103,6 +103,7 @@ mod tiers;
 mod tokio;
 mod travel;
 mod undo_random;
+mod united;
 mod verbatim;
 mod verbs;
 mod visible;

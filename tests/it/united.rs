@@ -1,0 +1,280 @@
+//! Memories that a pass has united: what their writers said before, say since, and say apart again (MODEL-8, MODEL-59).
+
+use crate::world::{World, at, near, text};
+use oubliette::maintain::{MaintainOptions, Pass, RunSort};
+use oubliette::memory::{Field, Significance};
+use oubliette::{Draft, Filter, Forget, Kind, Memory, MemoryId, Patch, Scope, WriteOptions};
+use serde_json::json;
+
+/// The words of `a` and of `b`, which a pass unites.
+const WORDS: [&str; 2] = ["the cat sat on the mat", "the cat sat on a mat"];
+
+/// What `a` and `b` wrote, each with its own channel, metadata and importance, united by a pass.
+fn united() -> (World, MemoryId) {
+    let world = World::new();
+    for (number, key) in ["a", "b"].into_iter().enumerate() {
+        world.add(told(WORDS[number], number as f64, key));
+        world.advance("1m");
+    }
+    let id = unite(&world);
+    (world, id)
+}
+
+fn told(words: &str, degrees: f64, key: &str) -> Draft {
+    let mut draft = near(words, degrees).key(key).importance(0.2 + degrees as f32 / 10.0);
+    draft = draft.metadata(json!({ "of": key }));
+    draft.fields.channel = Field::from(Some(format!("channel {key}")));
+    draft
+}
+
+/// Unites near vectors, and gives the one memory that is left.
+fn unite(world: &World) -> MemoryId {
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+    let [united] = world.live()[..] else { panic!("one memory") };
+    united
+}
+
+/// Takes the last pass back, of which nothing is lost.
+fn undo(world: &World) {
+    let runs = world.ns.runs(10, None).unwrap().items;
+    let run = runs.iter().find(|run| run.sort == RunSort::Maintain).unwrap();
+    let undone = world.ns.undo(run.id).unwrap();
+    assert_eq!((undone.restored, undone.lost), (1, Vec::new()));
+}
+
+/// Everything that an update in these tests changes.
+fn says(memory: &Memory) -> (Option<&str>, &serde_json::Value, f32, Kind, Option<oubliette::Time>) {
+    let Memory { channel, metadata, importance, kind, expires_at, .. } = memory;
+    (channel.as_deref(), metadata, *importance, kind.clone(), *expires_at)
+}
+
+/// A change of everything that [`says`] shows.
+fn change(world: &World) -> Patch {
+    let patch = Patch::new().channel("since").metadata(json!({ "since": 1 })).importance(0.9);
+    let mut patch = patch.kind(Kind::Event);
+    patch.expiry = Some(oubliette::memory::Expiry::At(world.ahead("90d")));
+    patch
+}
+
+/// MODEL-8, MODEL-33: what was said of united memories by id is said by both after an undo.
+#[test]
+fn an_undo_leaves_what_was_said_of_united_memories_by_id() {
+    let (world, id) = united();
+    world.ns.update(id, change(&world)).unwrap();
+    let since = world.row(id);
+    undo(&world);
+    for key in ["a", "b"] {
+        let back = world.row(key);
+        assert_eq!((says(&back), back.keys.as_slice()), (says(&since), [key.to_owned()].as_slice()));
+        assert_eq!(back.text, WORDS[usize::from(key == "b")]);
+    }
+    world.check();
+}
+
+/// MODEL-8, MODEL-33: so does what the one writer that is left has said through its key.
+#[test]
+fn an_undo_leaves_what_the_writer_that_is_left_has_said_since() {
+    for leaves in 0..2 {
+        let (world, _) = united();
+        let (gone, stays) = (["a", "b"][leaves], ["b", "a"][leaves]);
+        world.forget(&[gone]);
+        world.ns.update(stays, change(&world)).unwrap();
+        let since = world.row(stays);
+        let runs = world.ns.runs(10, None).unwrap().items;
+        let run = runs.iter().find(|run| run.sort == RunSort::Maintain).unwrap();
+        world.ns.undo(run.id).unwrap();
+        let back = world.row(stays);
+        assert_eq!((says(&back), &back.text), (says(&since), &since.text), "{stays} stays");
+        world.check();
+    }
+}
+
+/// MODEL-8, MODEL-33: memories that a pass has removed say it when they come back.
+#[test]
+fn an_undo_of_a_collapse_leaves_what_was_said_by_id() {
+    let world = World::new();
+    for (number, key) in ["a", "b"].into_iter().enumerate() {
+        let words = format!("Gateway status: {} apps pending", 4 + number);
+        let mut draft = text(&words).key(key).tag(key).kind(Kind::Profile);
+        draft.fields.channel = Field::from(Some(format!("channel {key}")));
+        world.add(draft);
+        world.advance("1m");
+    }
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    let [id] = world.live()[..] else { panic!("one memory") };
+    let mut patch = change(&world);
+    patch.tags = Some(vec!["since".to_owned()]);
+    world.ns.update(id, patch).unwrap();
+    world.check();
+    let since = world.row(id);
+    undo(&world);
+    for key in ["a", "b"] {
+        let back = world.row(key);
+        assert_eq!((says(&back), &back.tags), (says(&since), &since.tags), "{key}");
+    }
+    assert_eq!(world.forget_tag("since").forgotten, 2);
+    world.check();
+}
+
+/// MODEL-8, MODEL-59: it outlives further passes, whoever leaves then and however.
+#[test]
+fn what_was_said_by_id_outlives_a_second_pass() {
+    let ways: [fn(&World, &str); 3] = [
+        |world, key| drop(world.forget(&[key])),
+        |world, key| drop(world.ns.update(key, Patch::new().text("other words altogether")).unwrap()),
+        |world, key| drop(world.ns.pin(key, true).unwrap()),
+    ];
+    for first in [0.1, 0.9] {
+        for leaves in ["a", "b", "c"] {
+            for way in ways {
+                let (world, id) = united();
+                let patch = Patch::new().channel("since").metadata(json!({ "since": 1 }));
+                world.ns.update(id, patch).unwrap();
+                world.add(told("the cat sat on one mat", 2.0, "c").importance(first));
+                unite(&world);
+                way(&world, leaves);
+                for key in ["a", "b"].into_iter().filter(|key| *key != leaves) {
+                    let row = world.row(key);
+                    if !row.keys.contains(&"c".to_owned()) {
+                        let left = (row.channel.as_deref(), row.metadata);
+                        assert_eq!(left, (Some("since"), json!({ "since": 1 })), "{key}, {leaves}, {first}");
+                    }
+                }
+                world.check();
+            }
+        }
+    }
+}
+
+/// MODEL-30: a filter judges the writers of united memories by what was said last.
+#[test]
+fn a_filter_finds_what_was_said_of_united_memories_since() {
+    let cases = [
+        (json!({ "channel": "channel a" }), 0),
+        (json!({ "channel": "channel b" }), 0),
+        (json!({ "channel": "since" }), 2),
+        (json!({ "metadata.since": 1 }), 2),
+        (json!({ "importance": { "$lt": 0.3 } }), 0),
+        (json!({ "importance": { "$gt": 0.8 } }), 2),
+        (json!({ "kind": "event" }), 2),
+    ];
+    for (filter, gone) in cases {
+        let (world, id) = united();
+        world.ns.update(id, change(&world)).unwrap();
+        let asked = Filter::parse(&filter.to_string()).unwrap();
+        world.ns.forget(Forget::filter(asked, Scope::Shared)).unwrap();
+        let left =
+            ["a", "b"].into_iter().filter(|key| world.get(key).is_ok_and(|got| got.into_memory().is_some()));
+        assert_eq!(left.count(), 2 - gone, "{filter}");
+        world.check();
+    }
+}
+
+/// MODEL-8: a text that all writers were given by id leaves each of them the fields that it brought.
+#[test]
+fn a_text_given_by_id_leaves_each_writer_its_own_fields() {
+    for (leaves, how) in [("a", "pin"), ("b", "pin"), ("a", "forget"), ("b", "forget")] {
+        let (world, id) = united();
+        world.ns.update(id, Patch::new().text("quite new words")).unwrap();
+        match how {
+            "pin" => drop(world.ns.pin(leaves, true).unwrap()),
+            _ => drop(world.forget(&[leaves])),
+        }
+        for key in ["a", "b"].into_iter().filter(|key| how == "pin" || *key != leaves) {
+            let row = world.row(key);
+            assert_eq!(row.text, "quite new words", "{key}: {leaves}, {how}");
+            assert_eq!(row.keys, [key], "{leaves}, {how}");
+            assert_eq!(row.metadata, json!({ "of": key }), "{leaves}, {how}");
+            assert_eq!(row.channel.as_deref(), Some(&*format!("channel {key}")), "{leaves}, {how}");
+        }
+        world.check();
+    }
+}
+
+/// MODEL-8: of the instant at which something happened a key takes along what it gave, not what the other writer of its text did.
+#[test]
+fn a_key_that_parts_leaves_the_instant_of_the_other_writer() {
+    for given in [None, Some("2h")] {
+        let world = World::new();
+        let mut draft = text(WORDS[0]).key("a");
+        draft.fields.happened_at = Field::from(Some(world.ahead("1h")));
+        world.add(draft);
+        let mut draft = text(WORDS[0]).key("b");
+        draft.fields.happened_at = Field::from(given.map(|span| world.ahead(span)));
+        world.add(draft);
+        world.ns.update("b", Patch::new().channel("new")).unwrap();
+        assert_eq!(world.row("b").happened_at, None, "{given:?}");
+        assert_eq!(world.row("a").happened_at, Some(world.ahead("1h")));
+        world.check();
+    }
+}
+
+/// MODEL-8: what a pass has united parts again with what each writer had said, also where the other stands for the text.
+#[test]
+fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() {
+    let patch = || Patch::new().importance(0.9);
+    for (key, of) in [("a", 0), ("b", 1)] {
+        let world = World::new();
+        let words = ["the cat sat on the mat", "the cat sat on a mat"];
+        for (number, key) in ["a", "b"].into_iter().enumerate() {
+            let mut draft = near(words[number], number as f64).key(key);
+            draft = draft.metadata(json!({ "of": key, key: number }));
+            draft.fields.channel = Field::from(Some(format!("channel {key}")));
+            draft.fields.thread = Field::from(Some(format!("thread {key}")));
+            draft.fields.happened_at = Field::from(Some(world.ahead(["1h", "2h"][number])));
+            draft.fields.significance = Some([Significance::Routine, Significance::Important][number]);
+            draft.fields.confidence = Field::from(Some([0.3, 0.8][number]));
+            world.add(draft);
+            world.advance("1m");
+        }
+        let said = world.row(key);
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+        let [united] = world.live()[..] else { panic!("one memory") };
+        // What both are told since is theirs as well.
+        world.ns.update(united, Patch::new().kind(Kind::Event)).unwrap();
+        world.ns.update(key, patch()).unwrap();
+        let own = world.row(key);
+        assert_eq!((own.keys, own.text.as_str(), own.kind), (vec![key.to_owned()], words[of], Kind::Event));
+        assert_eq!((own.metadata, own.channel, own.thread), (said.metadata, said.channel, said.thread));
+        assert_eq!((own.happened_at, own.importance), (said.happened_at, 0.9));
+        assert_eq!(
+            (own.significance, own.confidence, own.created_at),
+            (said.significance, said.confidence, said.created_at)
+        );
+        let vector = world.ns.look_up(own.id, true).unwrap().into_memory().unwrap().vector.unwrap();
+        let off = vector.iter().zip(at(of as f64)).map(|(is, was)| (is - was).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-6, "{key}: {vector:?}");
+        world.check();
+    }
+}
+
+/// MODEL-8: an update by id is one of every writer, so it outlives the writer into whose row the others had come.
+#[test]
+fn what_was_said_of_united_memories_by_id_stays_with_those_that_are_left() {
+    for texts in [["the cat sat on the mat", "the cat sat on a mat"], ["the cat sat on the mat"; 2]] {
+        for leaves in 0..2 {
+            let world = World::new();
+            for (number, key) in ["a", "b"].into_iter().enumerate() {
+                let mut draft = near(texts[number], number as f64).key(key).importance(0.2);
+                draft = draft.metadata(json!({ "of": key }));
+                draft.fields.channel = Field::from(Some(format!("channel {key}")));
+                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+                world.ns.add_all(vec![draft], &apart).unwrap();
+                world.advance("1m");
+            }
+            world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+            let [united] = world.live()[..] else { panic!("one memory") };
+            let mut patch = Patch::new().importance(0.9).channel("told to both").kind(Kind::Event);
+            patch.payload = Some(Some(vec![7_u8; 9].into()));
+            world.ns.update(united, patch).unwrap();
+            world.forget(&[["a", "b"][leaves]]);
+            let stays = ["b", "a"][leaves];
+            let left = world.row(stays);
+            let case = format!("{texts:?}, {stays} stays");
+            assert_eq!((left.importance, left.kind), (0.9, Kind::Event), "{case}");
+            assert_eq!(left.channel.as_deref(), Some("told to both"), "{case}");
+            assert_eq!((left.metadata, left.has_payload), (json!({ "of": stays }), true), "{case}");
+            world.check();
+        }
+    }
+}
