@@ -67,8 +67,8 @@ impl Onward {
 pub(crate) struct Left {
     /// Whether the holders wrote the text of the row, and other holders of the row wrote it too.
     pub(crate) text_held: bool,
-    /// Whether another text has taken the place of the text.
-    pub(crate) retold: bool,
+    /// Whether another writer says now what the row says: its text, or what else is known of the text.
+    pub(crate) said_anew: bool,
 }
 
 /// What else restoring a memory did.

@@ -176,7 +176,7 @@ impl Ledger<'_, '_> {
             }
             self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
         }
-        Ok(Applied { left: Some(Left { text_held: true, retold: false }), ..Applied::default() })
+        Ok(Applied { left: Some(Left { text_held: true, said_anew: false }), ..Applied::default() })
     }
 
     /// Erases a damaged row, and every row that leads to it.

@@ -66,13 +66,13 @@ impl Ledger<'_, '_> {
     }
 
     /// The same for holders that leave a row to others. Tags that no single holder brought are replaced if no holder
-    /// brings them now. If the text goes too, all such values are replaced.
+    /// brings them now. If another writer says now what the row says, all such values are replaced.
     pub(super) fn redact_holders(
         &mut self,
         ns: NsId,
         id: MemoryId,
         leaving: &[Holder],
-        retold: bool,
+        said_anew: bool,
     ) -> Result<()> {
         for holder in leaving {
             self.redact_under(ns, &keys::journal_holder(ns, id, Some(holder.number)), |_| true)?;
@@ -83,13 +83,13 @@ impl Ledger<'_, '_> {
                 gone.push(tag.as_str());
             }
         }
-        if !retold && gone.is_empty() {
+        if !said_anew && gone.is_empty() {
             return Ok(());
         }
         let names = |value: &Value| {
             value.as_array().is_some_and(|tags| tags.iter().any(|tag| gone.iter().any(|gone| tag == gone)))
         };
-        self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| retold || names(value))
+        self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| said_anew || names(value))
     }
 
     /// Replaces values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with

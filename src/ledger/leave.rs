@@ -82,8 +82,8 @@ impl Ledger<'_, '_> {
             return self.detach_damaged(context, id, numbers, departure, why);
         };
         let applied = self.leave(context, id, &leaving, departure, &why)?;
-        if let Some(Left { retold, .. }) = applied.left {
-            self.redact_holders(ns, id, &leaving, retold)?;
+        if let Some(Left { said_anew, .. }) = applied.left {
+            self.redact_holders(ns, id, &leaving, said_anew)?;
             for number in numbers {
                 self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
             }
@@ -148,6 +148,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let retold = matches!(fate, Fate::Retold(_));
         let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
+        let said_anew = retold || matches!(fate, Fate::Stays(Some(_)));
         match fate {
             Fate::Retold(teller) => {
                 let from = teller.from;
@@ -183,7 +184,7 @@ impl Ledger<'_, '_> {
             }
             Departure::Apart | Departure::Back(_) => None,
         };
-        let left = Some(Left { text_held, retold });
+        let left = Some(Left { text_held, said_anew });
         Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
     }
 
@@ -219,11 +220,16 @@ impl Ledger<'_, '_> {
         if !leaving.iter().any(Holder::wrote_row_text) || remains(&wrote_here)? {
             return Ok(Some(Fate::Stays(None)));
         }
-        let holders: Vec<Holder> = self.tx.holders(ns, id)?.into_iter().filter(stays).collect();
+        let all = self.tx.holders(ns, id)?;
+        let holders: Vec<Holder> = all.iter().filter(|holder| stays(holder)).cloned().collect();
         if holders.iter().any(Holder::wrote_row_text) {
-            let is_asked = leaving.iter().any(wrote_here);
-            let heir =
-                if is_asked { self.first_of(ns, id, row, holders, Holder::wrote_row_text)? } else { None };
+            // Whoever wrote the text into the row itself says what is known of it, and after them the first of the others.
+            let said = match all.iter().find(|holder| wrote_here(holder)) {
+                Some(writer) => Some(writer.number),
+                None => self.first_of(ns, id, row, all, Holder::wrote_row_text)?.map(|first| first.number),
+            };
+            let goes = said.is_some_and(|number| leaving_numbers.contains(&number));
+            let heir = if goes { self.first_of(ns, id, row, holders, Holder::wrote_row_text)? } else { None };
             return Ok(Some(Fate::Stays(heir.map(Box::new))));
         }
         let teller = self.first_of(ns, id, row, holders, |holder| holder.text.is_some())?;

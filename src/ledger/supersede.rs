@@ -299,7 +299,7 @@ impl Ledger<'_, '_> {
             let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
             erased.append(&mut applied.erased);
             if let Some(left) = applied.left {
-                self.redact_holders(ns, at, &copies, left.retold)?;
+                self.redact_holders(ns, at, &copies, left.said_anew)?;
             }
             if from == old {
                 self.bring_back(ns, old, &copies)?;

@@ -146,6 +146,45 @@ fn what_was_said_by_id_outlives_a_second_pass() {
     }
 }
 
+/// MODEL-59, MODEL-30: of equal texts the memory says what the first of those says that are left, again and again; the journal tells
+/// nothing of those that were forgotten.
+#[test]
+fn of_equal_texts_the_memory_says_what_those_say_that_are_left() {
+    for by_filter in [false, true] {
+        for order in [["a", "b"], ["b", "a"]] {
+            let world = World::new();
+            for (number, key) in ["a", "b", "c"].into_iter().enumerate() {
+                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+                world.ns.add_all(vec![told(WORDS[0], number as f64, key)], &apart).unwrap();
+                world.advance("1m");
+            }
+            let own = world.row("c");
+            let id = unite(&world);
+            world.ns.update(id, Patch::new().channel("since")).unwrap();
+            for key in order {
+                let filter = Filter::parse(&json!({ "metadata.of": key }).to_string()).unwrap();
+                match by_filter {
+                    true => drop(world.ns.forget(Forget::filter(filter, Scope::Shared)).unwrap()),
+                    false => drop(world.forget(&[key])),
+                }
+                assert!(!world.has_bytes_of(&format!("channel {key}")), "{order:?}, {by_filter}");
+            }
+            let left = world.row("c");
+            assert_eq!(
+                (left.keys.as_slice(), left.channel.as_deref()),
+                (["c".to_owned()].as_slice(), Some("since"))
+            );
+            let says = |memory: &Memory| (memory.metadata.clone(), memory.importance);
+            assert_eq!(
+                (says(&left), left.created_at),
+                (says(&own), own.created_at),
+                "{order:?}, {by_filter}"
+            );
+            world.check();
+        }
+    }
+}
+
 /// MODEL-30: a filter judges the writers of united memories by what was said last.
 #[test]
 fn a_filter_finds_what_was_said_of_united_memories_since() {
