@@ -375,11 +375,20 @@ impl NamespaceWriter<'_, '_, '_> {
         let began = edit.patch.fields.valid_from.value().copied().filter(|at| *at < now);
         let at = began.filter(|_| mode == SupersedeMode::Replaced).unwrap_or(now);
         parts.vitals.created_at = now;
+        let beside = edit.beside_the_text();
         let mut row = self.row_like(parts, edit, first)?;
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
         self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves, since: None })?;
+        if let (Through::All, Some(edit)) = (through, beside) {
+            // The change is one of every holder, and these have come as they were.
+            let mut others = self.ledger.tx.holders(self.ns(), new)?;
+            others.retain(|other| other.from == Some(old));
+            if !others.is_empty() {
+                self.edit_in_place(new, self.parts_of_row(new)?, edit, others)?;
+            }
+        }
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
 
@@ -500,17 +509,8 @@ impl NamespaceWriter<'_, '_, '_> {
         if has_ended || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        let (patch, given) = (Patch::default(), Vec::new());
         // The write stays one of the import that brought it.
-        let edit = Edit {
-            patch,
-            vector: None,
-            embedder: None,
-            given,
-            says_text: false,
-            run: holder.run,
-            begins: None,
-        };
+        let edit = Edit { run: holder.run, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, number, edit)?;
         Ok(alone)
     }

@@ -70,15 +70,32 @@ impl Edit {
         patch.entities.take_if(|_| next.entities != had.entities);
         patch.links.take_if(|_| next.links != had.links);
         let given = given(&patch.fields, patch.expiry, None, secret);
+        let begins = Some(at);
         Some(patch).filter(|patch| *patch != Patch::default()).map(|patch| Edit {
+            given,
+            begins,
+            ..Edit::of(patch)
+        })
+    }
+
+    /// The same change without its text, and what belongs to the text; none if it gives nothing else.
+    pub(super) fn beside_the_text(&self) -> Option<Edit> {
+        let patch = Patch { text: None, vector: None, payload: None, ..self.patch.clone() };
+        let given = self.given.clone();
+        Some(patch).filter(|patch| *patch != Patch::default()).map(|patch| Edit { given, ..Edit::of(patch) })
+    }
+
+    /// A change that nothing else is known of.
+    pub(super) fn of(patch: Patch) -> Edit {
+        Edit {
             patch,
             vector: None,
             embedder: None,
-            given,
+            given: Vec::new(),
             says_text: false,
             run: None,
-            begins: Some(at),
-        })
+            begins: None,
+        }
     }
 
     /// Whether the change touches only what a single holder carries: tags and links.

@@ -171,7 +171,7 @@ impl Ledger<'_, '_> {
             self.take_transfer(context, id, by, limbo.transferred)?;
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
-            applied.erased = self.give_back(context, by, id, Beyond::All, &why)?;
+            applied.erased = self.give_back(context, by, id, Beyond::Merges, &why)?;
             vitals.times.superseded = None;
         }
         if vitals.times.superseded.is_none() {

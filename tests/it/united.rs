@@ -2,7 +2,7 @@
 
 use crate::world::{World, at, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort};
-use oubliette::memory::{Field, Significance};
+use oubliette::memory::{Field, Significance, SupersedeMode};
 use oubliette::{Draft, Filter, Forget, Kind, Memory, MemoryId, Patch, Scope, WriteOptions};
 use serde_json::json;
 
@@ -227,6 +227,65 @@ fn a_text_given_by_id_leaves_each_writer_its_own_fields() {
             assert_eq!(row.channel.as_deref(), Some(&*format!("channel {key}")), "{leaves}, {how}");
         }
         world.check();
+    }
+}
+
+/// MODEL-8: what an update by id gives beside a text is given to every writer.
+#[test]
+fn what_is_given_by_id_beside_a_text_is_every_writers() {
+    for (leaves, how) in [("a", "pin"), ("b", "pin"), ("a", "forget"), ("b", "forget")] {
+        let (world, id) = united();
+        let mut patch = change(&world).text("quite new words");
+        patch.tags = Some(vec!["since".to_owned()]);
+        let id = world.ns.update(id, patch).unwrap().id;
+        let since = world.row(id);
+        assert_eq!(since.tags, ["since"]);
+        match how {
+            "pin" => drop(world.ns.pin(leaves, true).unwrap()),
+            _ => drop(world.forget(&[leaves])),
+        }
+        for key in ["a", "b"].into_iter().filter(|key| how == "pin" || *key != leaves) {
+            let row = world.row(key);
+            assert_eq!((says(&row), &row.text), (says(&since), &since.text), "{key}: {leaves}, {how}");
+        }
+        world.check();
+    }
+}
+
+/// MODEL-67: an undo of a pass does not bring back a text that its writers were given another for, by id or by a memory that took
+/// its place, whichever way the pass had taken.
+#[test]
+fn an_undo_brings_no_text_back_that_was_replaced_by_id() {
+    for pass in [Pass::Collapse, Pass::NearDuplicates] {
+        let ways: [fn(&World, MemoryId); 2] = [
+            |world, id| drop(world.ns.update(id, Patch::new().text("quite new words")).unwrap()),
+            |world, id| {
+                let draft = text("quite new words");
+                drop(world.ns.replace([id], draft, SupersedeMode::Correction, None).unwrap());
+            },
+        ];
+        for way in ways {
+            let world = World::new();
+            for (number, key) in ["a", "b", "c"].into_iter().enumerate() {
+                let words = format!("Gateway status: {} apps pending", 4 + number);
+                let words = if pass == Pass::Collapse { words } else { WORDS[0].to_owned() };
+                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+                world.ns.add_all(vec![text(&words).key(key).kind(Kind::Profile)], &apart).unwrap();
+                world.advance("1m");
+            }
+            world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+            let [id] = world.live()[..] else { panic!("one memory") };
+            way(&world, id);
+            let runs = world.ns.runs(10, None).unwrap().items;
+            let run = runs.iter().find(|run| run.sort == RunSort::Maintain).unwrap();
+            let undone = world.ns.undo(run.id).unwrap();
+            assert_eq!((undone.restored, undone.lost.len()), (0, 2), "{pass:?}: {:?}", undone.lost);
+            let [id] = world.live()[..] else { panic!("one memory: {:?}", world.live()) };
+            for key in ["a", "b", "c"] {
+                assert_eq!((world.row(key).id, world.row(key).text.as_str()), (id, "quite new words"));
+            }
+            world.check();
+        }
     }
 }
 
