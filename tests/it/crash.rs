@@ -27,13 +27,30 @@ fn seeds() -> Option<u64> {
     std::env::var("OUBLIETTE_CRASH_SEEDS").ok().map(|seeds| seeds.parse().unwrap())
 }
 
-/// Tells every story in one mode and counts what `each` tries.
-fn every_story(what: &str, durability: Durability, mut each: impl FnMut(&Recording<'_>) -> u64) {
+/// Tells every `one_of`-th story in one mode and counts what `each` tries. Every story is told if the environment names one or
+/// asks for a campaign.
+fn every_story(
+    what: &str,
+    durability: Durability,
+    one_of: usize,
+    mut each: impl FnMut(&Recording<'_>) -> u64,
+) {
     quiet();
     let only = std::env::var("OUBLIETTE_CRASH_ONLY").ok();
+    let first = match durability {
+        Durability::Safe => 0,
+        Durability::Fast => 1,
+        Durability::Batch => 2,
+    };
     let mut tried = 0;
-    for scenario in SCENARIOS.iter().filter(|scenario| only.as_ref().is_none_or(|name| scenario.name == name))
-    {
+    for (number, scenario) in SCENARIOS.iter().enumerate() {
+        let is_told = match &only {
+            Some(name) => scenario.name == name,
+            None => seeds().is_some() || number % one_of == first % one_of,
+        };
+        if !is_told {
+            continue;
+        }
         let begun = Instant::now();
         let recording = Recording::of(scenario, durability);
         let here = each(&recording);
@@ -62,7 +79,7 @@ fn quiet() {
 }
 
 fn cut(durability: Durability) {
-    every_story("cut", durability, |recording| match seeds() {
+    every_story("cut", durability, 1, |recording| match seeds() {
         Some(seeds) => recording.cut_everywhere(seeds, 1),
         // Neighbours among the like writes of a long story are left to the campaign.
         None => recording.cut_everywhere(1, 1 + recording.tape.len() / 25),
@@ -92,8 +109,9 @@ const FAULTS: [Plan; 4] = [
     Plan { site: Site::Change, at: 0, lasting: true, error: broken },
 ];
 
+/// Each story fails in one of the three modes, since what must hold after a refusal is the same in all of them.
 fn fail(durability: Durability) {
-    every_story("fault", durability, |recording| match seeds() {
+    every_story("fault", durability, 3, |recording| match seeds() {
         Some(_) => {
             recording.fail_everywhere(Site::Change, 0, 1, &FAULTS)
                 + recording.fail_everywhere(Site::Read, 0, 1, &FAULTS)
