@@ -56,7 +56,7 @@ pub enum Error {
         name: String,
     },
     /// The key is held by a current memory of another partition of the namespace.
-    #[error("key {key:?} is held in partition {partition}")]
+    #[error("key {key:?} is held in {}", part(partition))]
     KeyInOtherPartition {
         /// The key.
         key: String,
@@ -388,6 +388,11 @@ impl Error {
                 _ => "check the id or key and the namespace",
             };
         }
+        if let Error::Conflict { what, .. } = self.source_of_line()
+            && what.starts_with("backup to ")
+        {
+            return "name a file that is not there yet: a backup takes no place";
+        }
         match self.kind() {
             ErrorKind::Invalid => "correct the named field and call again; nothing was written",
             ErrorKind::NotFound => "check the id or key and the namespace",
@@ -409,7 +414,7 @@ impl Error {
                 "the message says what is in the way; of a memory, `explain` tells what happened to it"
             }
             ErrorKind::Refused => "`gc show` tells how the plan stands; correct the summary, or plan again",
-            ErrorKind::Locked => "wait for the other process, or open with a waiting time",
+            ErrorKind::Locked => "wait for the other process, or open with a waiting time (`--wait`)",
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",
             ErrorKind::Corrupted if !self.is_damage() => {
@@ -446,6 +451,14 @@ pub(crate) fn sound<T>(read: Result<T>) -> Result<Option<T>> {
             Ok(None)
         }
         Err(other) => Err(other),
+    }
+}
+
+/// A partition in words.
+fn part(partition: &str) -> String {
+    match partition {
+        "shared" => "the shared part".to_owned(),
+        agent => format!("the part of {agent}"),
     }
 }
 

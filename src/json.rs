@@ -87,9 +87,23 @@ pub(crate) fn step(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The message of an error without line and column: the document is often one value of a line.
+/// The message of an error without line and column, because the document is often one value of a line, and without the words of the
+/// reader.
 pub(crate) fn clean(why: &serde_json::Error) -> String {
-    why.to_string().split(" at line ").next().unwrap_or_default().to_owned()
+    const WORDS: [(&str, &str); 10] = [
+        ("expected ident", "a value is no JSON"),
+        ("expected value", "a value is no JSON"),
+        ("EOF while parsing a value", "the JSON ends too early"),
+        ("EOF while parsing", "the JSON ends too early, in"),
+        ("trailing characters", "more follows behind the JSON"),
+        ("expected f64", "expected a number"),
+        ("expected u8", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+    ];
+    let told = why.to_string().split(" at line ").next().unwrap_or_default().to_owned();
+    WORDS.iter().fold(told, |told, (from, to)| told.replace(from, to))
 }
 
 /// Any value whose objects hold no name twice, and whose numbers are finite.

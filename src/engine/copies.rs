@@ -43,7 +43,7 @@ pub struct CompactReport {
     /// What is damaged in the file, as `check` names it, and what the copy met beside it; the check runs before the copy. What
     /// can't be read is left out: a memory where its text or its state is lost, and of one with several writers only
     /// the writer that is lost. Of rows that follow from others nothing is lost, and a row whose key has one damaged byte gets
-    /// its key back.
+    /// its key back, as the row of an embedding space its value.
     pub damaged: Vec<Finding>,
     /// How many more findings there are: of a check at most 1,000 are named.
     pub more: u64,

@@ -244,8 +244,11 @@ impl Namespace {
             }
             Forget::Filter { filter, scope, visible_only, all } => {
                 if filter.holds_always() && !all {
-                    let why = "matches everything: it needs a condition; all memories go by the option `all` of a program, or --all";
-                    return Err(Error::invalid("filter", why, &filter));
+                    return Err(Error::invalid(
+                        "filter",
+                        "must have a condition: it matches everything",
+                        &filter,
+                    ));
                 }
                 let (found, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
                 let weight = weight_of(found.len());

@@ -348,7 +348,14 @@ impl Namespace {
     /// # Errors
     /// `Invalid` for a reason that is not 1 to 500 characters; `NotFound`, and `Refused` for a group that there is not.
     pub fn gc_abort(&self, plan: RunId, group: Option<&str>, reason: &str) -> Result<GcPlan> {
-        within("reason", reason.chars().count(), 1..=500)?;
+        let chars = reason.chars().count();
+        if !(1..=500).contains(&chars) {
+            return Err(Error::invalid(
+                "reason",
+                "must have 1 to 500 characters",
+                format!("{chars} characters"),
+            ));
+        }
         let only = group.map(number).transpose()?;
         self.db.inner.run_alone(|session| {
             let writer = session.known_writer(&self.name)?;

@@ -140,6 +140,23 @@ impl Database {
         self.maintain_in(None, options)
     }
 
+    /// The passes that a call runs which names none: those that the policy enables as stages of the sweep, and those that are due.
+    ///
+    /// ```
+    /// use oubliette::maintain::Pass;
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let due = db.due_passes()?;
+    /// assert!(due.contains(&Pass::Expire) && !due.contains(&Pass::Prune));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn due_passes(&self) -> Result<Vec<Pass>> {
+        self.enabled(None, None)
+    }
+
     /// Runs passes over one namespace, or over all; the first pass that fails ends the call.
     pub(super) fn maintain_in(
         &self,
@@ -299,6 +316,22 @@ impl Namespace {
     /// As [`Namespace::maintain_with`].
     pub fn maintain(&self) -> Result<MaintainReport> {
         self.maintain_with(&MaintainOptions::live())
+    }
+
+    /// The passes that a call runs which names none, as [`Database::due_passes`] says them of all namespaces.
+    ///
+    /// ```
+    /// use oubliette::maintain::Pass;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(team.due_passes()?.ends_with(&[Pass::Index, Pass::Repair]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn due_passes(&self) -> Result<Vec<Pass>> {
+        self.db.enabled(Some(&self.name), None)
     }
 
     /// Maintains the namespace with options: which passes, how much of them, or as a dry run, which says what there is

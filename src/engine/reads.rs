@@ -93,7 +93,11 @@ impl Snapshot {
         let is_in_time = !self.held.is_over(self.inner.clock.now());
         let published = published.filter(|held| is_in_time && is_of_this_file(held));
         let published = published.ok_or_else(|| self.expired())?;
-        read(&published, self.now)
+        match read(&published, self.now) {
+            // The file was replaced under the read, which is no failure of the storage.
+            Err(Error::Retry { .. }) if !is_of_this_file(&published) => Err(self.expired()),
+            done => done,
+        }
     }
 }
 

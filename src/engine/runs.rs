@@ -8,10 +8,13 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, MemoryId, NamespaceName, RunId, RunPage, RunReport, RunSort, Time};
+use crate::model::{Actor, MemoryId, NamespaceName, Pass, RunId, RunPage, RunReport, RunSort, Time};
 use crate::recall::{Reader, RunContext};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
+
+/// Passes that erase what no run has taken out of use before, so that nothing tells of it any more.
+const ERASING: [Pass; 2] = [Pass::Superseded, Pass::Retention];
 
 /// How often a slice is tried again that the storage refuses.
 const DROP_TRIES: u32 = 3;
@@ -260,7 +263,10 @@ impl Namespace {
                             .to_owned(),
                     });
                 }
-                let step = undo_slice(writer.ledger, &context, run)?;
+                let mut step = undo_slice(writer.ledger, &context, run)?;
+                if row.state != RunState::Undoing {
+                    step.lost.extend(erased_by(&row));
+                }
                 let state = match row.state {
                     // Where nothing can be taken back, nothing was.
                     RunState::Open | RunState::Done if did_nothing => row.state,
@@ -288,6 +294,15 @@ impl Namespace {
             }
         }
     }
+}
+
+/// What a run has erased for good, by the pass that did it.
+fn erased_by(row: &RunRow) -> impl Iterator<Item = String> {
+    let erased = |pass: &Pass| Some((*pass, *row.counts.get(pass.as_str())?));
+    ERASING.iter().filter_map(erased).map(|(pass, count)| {
+        let what = if pass == Pass::Retention { "rows that were too old" } else { "memories" };
+        format!("what {pass} erased does not come back: {count} {what}")
+    })
 }
 
 /// The error for a run that was never started.

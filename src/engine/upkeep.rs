@@ -67,6 +67,7 @@ impl Database {
                 "it stands out of order: `compact` makes the table anew, and nothing is changed until then";
             return Err(Error::corrupted(table.name(), &key, why));
         }
+        self.inner.run_alone(|session| session.ledger.mend_spaces())?;
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Reindex, only.cloned(), &options);

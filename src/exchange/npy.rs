@@ -250,7 +250,10 @@ fn read_header(reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
     fill(reader, &mut start, path, place)?;
     let [magic @ .., major, minor] = &start;
     if magic != MAGIC {
-        return Err(invalid("must be a NumPy file", format!("it starts with {}", magic.escape_ascii())));
+        return Err(invalid(
+            "must be a NumPy file",
+            format!("a file that starts with {}", magic.escape_ascii()),
+        ));
     }
     let bytes = match (major, minor) {
         (1, 0) => {

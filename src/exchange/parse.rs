@@ -299,7 +299,13 @@ impl<'a> Reader<'a> {
         for (member, name) in [("kind", "author_kind"), ("id", "author_id")] {
             if let Some(value) = members.shift_remove(member) {
                 self.once(name, "author")?;
-                self.line.draft.fields.set_json(name, value)?;
+                let set = self.line.draft.fields.set_json(name, value.clone());
+                set.map_err(|error| match error {
+                    Error::Invalid { why, .. } => {
+                        mistyped(&format!("author.{member}"), Refusal::whole(why), &value.to_string())
+                    }
+                    error => error,
+                })?;
             }
         }
         match members.keys().next() {

@@ -89,6 +89,18 @@ impl Target {
         &self.path
     }
 
+    /// Whether nobody sees the file before it is finished: then it can be given up and begun anew.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// # let folder = tempfile::tempdir()?;
+    /// assert!(Target::create(folder.path().join("m.jsonl"))?.is_aside());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_aside(&self) -> bool {
+        self.names.is_some()
+    }
+
     /// Whether a file with something in it would lose its name to this one.
     ///
     /// ```

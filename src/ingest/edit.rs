@@ -132,7 +132,7 @@ impl NamespaceWriter<'_, '_, '_> {
             patch_holder(holder, &edit);
         }
         let deltas = deltas(&before, &parts, &edit, tags);
-        let times = parts.vitals.times.clone();
+        let times = parts.vitals.times;
         let change = Change::Update {
             id,
             version: before.vitals.version,

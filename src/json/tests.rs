@@ -42,6 +42,20 @@ fn a_value_of_another_type_or_an_unknown_name_is_refused_where_it_stands() {
 }
 
 #[test]
+fn a_refusal_has_no_words_of_the_reader() {
+    for (text, told) in [
+        ("nix", "a value is no JSON"),
+        ("hello", "a value is no JSON"),
+        ("", "the JSON ends too early"),
+        ("[1", "the JSON ends too early, in a list"),
+        ("1 x", "more follows behind the JSON"),
+    ] {
+        assert_eq!(refused::<Strict>(text).1, told, "{text}");
+    }
+    assert_eq!(refused::<u32>("\"x\"").1, "invalid type: string \"x\", expected a whole number");
+}
+
+#[test]
 fn what_is_no_json_is_refused_without_a_place() {
     let deep = "[".repeat(100_000);
     for text in ["", "[1,]", "[1] x", "{'a':1}", r#"{"a":1e999}"#, r#"["\ud800"]"#, &deep] {

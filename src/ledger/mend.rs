@@ -9,7 +9,7 @@ use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::DROPPED;
 use crate::store::{
-    AggregateRow, FamilyRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id,
+    AggregateRow, FamilyRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id, space_of,
 };
 
 /// Tables whose rows are given up where they can't be read: nothing in them is a part of what a memory says.
@@ -123,6 +123,18 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes the rows of embedding spaces again of which one byte is damaged.
+    pub(crate) fn mend_spaces(&mut self) -> Result<()> {
+        let mut mended = Vec::new();
+        self.tx.walk(Table::Space, &Walk::all(), &mut |key, value| {
+            if Table::Space.check_value(key, value).is_err() {
+                mended.extend(keys::Space::parse(key).zip(space_of(key, value).ok()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        mended.into_iter().try_for_each(|(key, row)| self.tx.put_space(key.space, &row))
     }
 
     /// Removes the rows of tables that can't be read.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::json;
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, Tier};
 use crate::model::time::Time;
@@ -240,14 +241,7 @@ memory_fields!(fields);
 
 fn read<T: DraftField>(name: &str, value: Value) -> Result<T> {
     let shown = value.to_string();
-    T::read(value).map_err(|why| Error::invalid(name, clean(&why), shown))
-}
-
-/// The message of a JSON error without its position, which means nothing for a single value. An error of our
-/// own inside it already says what the value must be.
-fn clean(why: &serde_json::Error) -> String {
-    let text = why.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
+    T::read(value).map_err(|why| Error::invalid(name, json::clean(&why), shown))
 }
 
 impl Fields {

@@ -66,7 +66,7 @@ pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};
 pub(crate) use size::OWN_BYTES;
 pub use size::TableStats;
 pub(crate) use sorted::SortedRows;
-pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
+pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of, space_of};
 pub(crate) use text::{TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
 pub(crate) use transact::Written;

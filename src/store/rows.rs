@@ -19,7 +19,7 @@ use crate::store::counterparts;
 use crate::store::keys;
 use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::raw::Walk;
-use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
+use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of, space_of};
 use crate::store::tx::Read;
 
 /// One junction row: what the memory is joined to, and in which role.
@@ -157,7 +157,7 @@ pub(crate) trait Rows: Read {
     }
 
     fn space(&self, space: SpaceId) -> Result<Option<SpaceRow>> {
-        self.meta(Table::Space, &keys::space(space))
+        self.row(Table::Space, &keys::space(space), |at, bytes| space_of(at.key, bytes))
     }
 
     fn run(&self, ns: NsId, run: RunId) -> Result<Option<RunRow>> {

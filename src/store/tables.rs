@@ -57,6 +57,11 @@ pub(crate) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8
     record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
 }
 
+/// The row of an embedding space, also where one byte of it is damaged: no vector of the file can be read without the row.
+pub(crate) fn space_of(key: &[u8], bytes: &[u8]) -> Result<SpaceRow> {
+    record::decode_mended_meta(Table::Space.tag(), At::new(Table::Space.name(), key), bytes)
+}
+
 /// Small metadata rows with a tag.
 macro_rules! row {
     ($tag:literal, $row:ty) => {

@@ -61,7 +61,12 @@ impl ToolError {
 
     /// Of values that have another shape.
     pub(super) fn of_faults(name: Option<&str>, code: &str, faults: &[Fault]) -> Self {
-        let told = faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.what));
+        // The pointer to the whole call is empty.
+        let place = |fault: &Fault| match fault.pointer.as_str() {
+            "" => "the call".to_owned(),
+            pointer => pointer.to_owned(),
+        };
+        let told = faults.iter().map(|fault| format!("{} {}", place(fault), fault.what));
         let message = told.collect::<Vec<_>>().join("; ");
         let pointers = faults.iter().map(|fault| fault.pointer.clone()).collect();
         ToolError { pointers, ..ToolError::new(name, code, message) }

@@ -57,7 +57,14 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     if let Some(at) = &args.as_of {
         query = query.as_of(time("as_of", at)?);
     }
-    let found = host.namespace.search(query)?.hits;
+    // The tool has one instant for what was true and what was known.
+    let found = host.namespace.search(query).map_err(|error| match error {
+        Error::Invalid { field, value, .. } if field == "known_at" => {
+            Error::invalid("as_of", "must not lie ahead", value)
+        }
+        error => error,
+    })?;
+    let found = found.hits;
     let fits = found.first().is_none_or(Hit::is_relevant) || offset > 0;
     let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
     let mut hits = Vec::new();

@@ -250,7 +250,11 @@ impl Shape {
             (Shape::OneOf(members, names), Value::Object(given)) => {
                 inside(members, given, true, pointer, faults);
                 if names.iter().filter(|name| given.contains_key(**name)).count() != 1 {
-                    let what = format!("must have exactly one of {}", names.join(" and "));
+                    let names = match names.split_last() {
+                        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+                        _ => names.concat(),
+                    };
+                    let what = format!("must have exactly one of {names}");
                     faults.push(fault(pointer, what));
                 }
             }

@@ -42,7 +42,9 @@ fn end(ttl: Option<&str>) -> Result<Option<Expiry>> {
     let refused = |why: &str| Error::invalid("ttl", why, ttl);
     match ttl.parse::<Span>() {
         Ok(span) if span > Span::ZERO => Ok(Some(Expiry::After(span))),
-        Ok(_) => Err(refused("must be longer than 0: never keeps a memory, and forget_memory forgets it")),
+        Ok(_) => Err(refused(
+            "must be longer than 0; `never` keeps a memory, and the tool forget_memory forgets one",
+        )),
         Err(_) => Err(refused("must be a whole number with s, m, h, d or w, such as 30d, or never")),
     }
 }

@@ -13,6 +13,7 @@ mod guests;
 mod http;
 mod index;
 mod past;
+mod person;
 mod prune;
 mod recall;
 mod sandbox;

@@ -31,6 +31,40 @@ fn export(snapshot: &Snapshot, namespaces: Vec<NamespaceName>, all_states: bool)
     String::from_utf8(out).unwrap()
 }
 
+/// A reader of lines behind which the file is compacted as soon as it has the first.
+struct Compacting(Database, bool);
+
+impl std::io::Write for Compacting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if !std::mem::replace(&mut self.1, true) {
+            self.0.compact().map_err(std::io::Error::other)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whoever exports can begin anew, because the error says that the file was replaced and not that the disk has failed.
+#[test]
+fn an_export_that_a_compact_overtakes_is_told_apart_from_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "m.oub");
+    let team = db.namespace("team").unwrap();
+    for number in 0..2_000 {
+        team.add(format!("text {number}")).unwrap();
+    }
+    let export = Export::new([team.name().clone()]);
+    let begun = |out: &mut dyn std::io::Write| {
+        export.write(&db.snapshot().unwrap(), out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines)
+    };
+    let why = begun(&mut Compacting(db.clone(), false)).unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::SnapshotExpired, "{why}");
+    assert_eq!(begun(&mut Vec::new()).unwrap().memories, 2_000);
+}
+
 /// What an observer saw, a line each.
 #[derive(Default)]
 struct Seen(Vec<String>);

@@ -192,6 +192,9 @@ fn what_removes_looks_first() {
         assert_eq!(world.ns.state(tea).unwrap(), Some(State::Tombstoned));
         let everything = refused(&client, "forget_memories", json!({ "filter": {}, "dry_run": false })).await;
         assert_eq!(everything, ("invalid_args".to_owned(), vec!["/filter".to_owned()]));
+        let later = json!({ "query": "tea", "as_of": "2999-01-01T00:00:00Z" });
+        let later = refused(&client, "search_memories", later).await;
+        assert_eq!(later, ("invalid_args".to_owned(), vec!["/as_of".to_owned()]));
 
         world.advance("2h");
         let told = done(&client, "run_maintenance", json!({ "passes": ["expire"] })).await;

@@ -44,9 +44,16 @@ pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output<'_>
 }
 
 fn item(text: &[u8]) -> oubliette::Result<Inclusion> {
-    let line: ItemLine = serde_json::from_slice(text).map_err(|why| {
-        let shown = String::from_utf8_lossy(text).into_owned();
-        Error::invalid("line", format!("must be {{\"memory\", \"tokens\", \"bucket\"?}}: {why}"), shown)
+    let read = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text));
+    let line: ItemLine = read.map_err(|why| {
+        let place = why.path().to_string();
+        let (field, bound) = match place.as_str() {
+            "memory" | "memory_id" => (place.as_str(), "must be a text: an id or a key"),
+            "tokens" => ("tokens", "must be a whole number, 0 to 4294967295"),
+            "bucket" => ("bucket", "must be persistent, related or recent"),
+            _ => ("line", "must be an object {\"memory\": ID|KEY, \"tokens\": N, \"bucket\"?: BUCKET}"),
+        };
+        Error::invalid(field, bound, String::from_utf8_lossy(text))
     })?;
     let item = Inclusion::new(line.memory_id, line.tokens);
     Ok(match line.bucket {

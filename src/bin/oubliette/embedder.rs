@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oubliette::embed::{Embedder, HashEmbedder, StaticMini};
-use oubliette::{Database, Error, Result};
+use oubliette::{Database, Error, ErrorKind, Result};
 
 use crate::caller::Caller;
 
@@ -121,9 +121,12 @@ pub(crate) fn attach(database: &Database, name: Option<&str>, caller: &Caller) -
         database.detach_embedder();
         return named(name, caller)?.map_or(Ok(()), |embedder| database.use_embedder(embedder));
     }
-    let Some(space) = database.embedding_space()? else {
-        return database.suggest_embedder(StaticMini::new());
+    let space = match database.embedding_space() {
+        // Whoever needs a vector is told; texts can be read without.
+        Err(why) if why.kind() == ErrorKind::Corrupted => return Ok(()),
+        space => space?,
     };
+    let Some(space) = space else { return database.suggest_embedder(StaticMini::new()) };
     // The library attaches its own embedder again.
     let hash = HashEmbedder::new();
     if hash.id() == space.name { database.use_embedder(hash) } else { Ok(()) }

@@ -24,7 +24,7 @@ struct Members(BTreeMap<String, Box<RawValue>>);
 
 impl Members {
     fn set(&mut self, name: &str, value: impl Serialize) -> Result<()> {
-        let value = to_raw_value(&value).map_err(|why| no_json(name, &why, "a value"))?;
+        let value = to_raw_value(&value).map_err(|_| no_json(name, "a value"))?;
         let text = value.get().to_owned();
         self.set_json(name, &text)
     }
@@ -43,7 +43,7 @@ impl Members {
 
     fn set_json(&mut self, name: &str, text: &str) -> Result<()> {
         let value = RawValue::from_string(text.to_owned());
-        let value = value.map_err(|why| no_json(name, &why, text))?;
+        let value = value.map_err(|_| no_json(name, text))?;
         match self.0.insert(name.to_owned(), value) {
             None => Ok(()),
             Some(_) => Err(Error::invalid(name, "must not be given twice", text)),
@@ -51,8 +51,8 @@ impl Members {
     }
 }
 
-fn no_json(name: &str, why: &serde_json::Error, text: &str) -> Error {
-    Error::invalid(name, format!("must be JSON: {why}"), text)
+fn no_json(name: &str, text: &str) -> Error {
+    Error::invalid(name, "must be JSON", text)
 }
 
 impl FieldOptions {
@@ -188,7 +188,7 @@ pub(crate) fn first_row(path: &std::path::Path) -> Result<Vec<f32>> {
 
 /// The line that flags stand for.
 fn line(members: &Members) -> Result<DraftLine> {
-    let text = serde_json::to_string(members).map_err(|why| no_json("line", &why, "members"))?;
+    let text = serde_json::to_string(members).map_err(|_| no_json("line", "members"))?;
     match parse_line(text.as_bytes(), false)? {
         ParsedLine::Draft(line) => Ok(*line),
         ParsedLine::Memory(_) | ParsedLine::Kept(_) => {

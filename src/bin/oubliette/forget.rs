@@ -51,7 +51,8 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     let nothing = elsewhere > 0 && matches!(&what, Forget::Names { names, .. } if names.is_empty());
     if options.dry_run {
         let team = database.namespace(&namespace)?;
-        let mut plan = if nothing { ForgetPlan::default() } else { team.forget_plan(what)? };
+        let mut plan =
+            if nothing { ForgetPlan::default() } else { team.forget_plan(what).map_err(with_all)? };
         plan.answer.missing += elsewhere;
         let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
         place.close(database)?;
@@ -65,8 +66,8 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
             false => output.list(&["memory", "state", "text"], sample, ""),
         };
     }
-    let mut done =
-        if nothing { Forgotten::default() } else { database.namespace(&namespace)?.forget(what)? };
+    let team = database.namespace(&namespace)?;
+    let mut done = if nothing { Forgotten::default() } else { team.forget(what).map_err(with_all)? };
     done.missing += elsewhere;
     let mut document = answers::forgotten(&done);
     let mut copied = None;
@@ -85,6 +86,16 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     let Some(report) = copied else { return Ok(()) };
     maintain::tell_ended(&report, output);
     maintain::tell_lost(&report, output)
+}
+
+/// The error of a filter that matches everything, with the option that allows it.
+fn with_all(error: Error) -> Error {
+    match error {
+        Error::Invalid { field, why, value } if field == "filter" && why.contains("matches everything") => {
+            Error::Invalid { field, why: format!("{why}, which --all allows"), value }
+        }
+        error => error,
+    }
 }
 
 /// A memory that would go, with what it says; what is in limbo or damaged has nothing to show.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oubliette::gc::{GcOptions, GcPlan, GcProbe, GcRunOptions, GcRunReport, RecallGuard, Summarizer};
+use oubliette::gc::{
+    GcOptions, GcPlan, GcProbe, GcReport, GcRunOptions, GcRunReport, PlanState, RecallGuard, Summarizer,
+};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
 use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span};
@@ -32,12 +34,13 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
     let namespace = database.namespace(place.namespace()?)?;
     match command {
         GcCommand::Plan(options) => {
-            let plan = namespace.gc_plan(&options.options()?).map_err(refused)?;
-            output.done(&json!(plan), |_| plan_told(&plan))
+            let plan = namespace.gc_plan(&named("--age-min", options.options())?).map_err(refused)?;
+            let nothing = if plan.groups.is_empty() { nothing(&namespace)? } else { String::new() };
+            output.done(&json!(plan), |_| plan_told(&plan, nothing))
         }
         GcCommand::Show { plan: Some(plan) } => {
             let plan = namespace.gc_show(id(plan)?)?;
-            if output.json { output.document(&json!(plan)) } else { groups(&plan, output) }
+            if output.json { output.document(&json!(plan)) } else { groups(&plan, &place.present(), output) }
         }
         GcCommand::Show { plan: None } => plans(&namespace, &place.present(), output),
         GcCommand::Pack { plan, group } => {
@@ -47,12 +50,16 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
         GcCommand::Commit(options) => commit(&namespace, options, output),
         GcCommand::Abort { plan, group, reason } => {
             let plan = namespace.gc_abort(id(plan)?, group.as_deref(), reason).map_err(refused)?;
-            output.done(&json!(plan), |_| format!("Gave up; the plan is {}", plan.state))
+            output.done(&json!(plan), |_| given_up(&plan, group.as_deref()))
         }
         GcCommand::Report { since } => {
-            let since = since.as_deref().map(str::parse).transpose()?;
+            let since = since.as_deref().map(|since| named("--since", since.parse())).transpose()?;
             let report = namespace.gc_report(since)?;
-            if output.json { output.document(&json!(report)) } else { output.line(&report.to_string()) }
+            if output.json {
+                output.document(&json!(report))
+            } else {
+                output.line(&report_told(&report, &place.present()))
+            }
         }
         GcCommand::Run(options) => {
             place.check_namespace(&database.namespaces()?)?;
@@ -73,14 +80,28 @@ fn refused(error: Error) -> Failure {
 }
 
 /// Why there is no group.
-const NOTHING: &str = "Nothing to summarize: no gc.min_group memories of one thread, or of one channel and day, are old and unused enough (a \
-    lower --age-min takes younger ones) and of the kinds in gc.kinds, or an open plan has them (`gc show` lists plans, `gc abort` frees \
-    them), or their summary was taken back within gc.resummarize_after";
+const NOTHING: &str = "Nothing to summarize: no thread, and no channel of a day, has as many memories (gc.min_group) that are old and unused enough \
+    (a lower --age-min takes younger ones) and of the kinds in gc.kinds, or their summary was taken back within gc.resummarize_after";
 
-fn plan_told(plan: &GcPlan) -> String {
+/// The same, where an open plan may have the memories that would be summarized.
+fn nothing(namespace: &Namespace) -> Result<String> {
+    let is_open = |plan: &&GcPlan| plan.state == PlanState::Open && !plan.groups.is_empty();
+    let plans = namespace.gc_plans()?;
+    Ok(match plans.iter().find(is_open) {
+        Some(plan) => {
+            let id = plan.plan_id;
+            format!(
+                "Nothing to summarize but what the open plan {id} has: `gc show {id}` lists it, `gc abort {id}` frees it"
+            )
+        }
+        None => NOTHING.to_owned(),
+    })
+}
+
+fn plan_told(plan: &GcPlan, nothing: String) -> String {
     let sources: usize = plan.groups.iter().map(|group| group.source_ids.len()).sum();
     if plan.groups.is_empty() {
-        return NOTHING.to_owned();
+        return nothing;
     }
     let (groups, sources) = (plan.groups.len() as u64, sources as u64);
     let groups = of(groups, "group", "groups");
@@ -89,6 +110,23 @@ fn plan_told(plan: &GcPlan) -> String {
         of(sources, "memory", "memories"),
         plan.plan_id
     )
+}
+
+/// What giving up a plan, or a group of it, came to.
+fn given_up(plan: &GcPlan, group: Option<&str>) -> String {
+    match (plan.state, group) {
+        (PlanState::Open, Some(group)) => format!("Gave up group {group}; the plan is open"),
+        (PlanState::Aborted, _) => "Gave up the plan".to_owned(),
+        (state, _) => format!("There was nothing to give up: the plan is {state}"),
+    }
+}
+
+/// A report with its period in local dates.
+fn report_told(report: &GcReport, now: &story::Present) -> String {
+    let (since, until) = (report.since, report.until);
+    let told = report.to_string();
+    let rest = told.strip_prefix(&format!("{since} to {until}")).unwrap_or(&told);
+    format!("{} to {}{rest}", story::when(since, now), story::when(until, now))
 }
 
 fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Done {
@@ -103,8 +141,12 @@ fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Don
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
 
-fn groups(plan: &GcPlan, output: Output<'_>) -> Done {
-    output.line(&format!("The plan is {}; it ends {}", plan.state, plan.expires_at))?;
+fn groups(plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
+    let ends = match plan.state {
+        PlanState::Open => format!("; it ends {}", story::when(plan.expires_at, now)),
+        _ => String::new(),
+    };
+    output.line(&format!("The plan is {}{ends}", plan.state))?;
     let rows = plan.groups.iter().map(|group| {
         let place = group.thread.clone().or_else(|| group.channel_id.clone()).unwrap_or_default();
         let state = group.refusal.map_or(group.state.to_string(), |why| format!("{}: {why}", group.state));
@@ -175,7 +217,7 @@ pub(crate) fn summarizer(
 
 fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) -> Done {
     let summarizer = summarizer(namespace, &options.summarizer, &options.timeout, output.caller)?;
-    let plan = GcOptions { max_groups: None, ..options.plan.options()? };
+    let plan = GcOptions { max_groups: None, ..named("--age-min", options.plan.options())? };
     let max_groups = options.plan.max_groups.map(u64::from);
     let wanted = GcRunOptions { plan, max_groups, dry_run: options.dry_run };
     let progress = Progress::new(output, max_groups);
@@ -186,7 +228,11 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
     if let Value::Object(members) = &mut document {
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
-    output.done(&document, |_| run_told(&report, options.dry_run))?;
+    let nothing = if report.groups == 0 { nothing(namespace)? } else { String::new() };
+    output.done(&document, |_| match report.groups {
+        0 => nothing,
+        _ => run_told(&report, options.dry_run),
+    })?;
     // Whoever runs this by a clock must hear that it came to nothing.
     match report.failures.first() {
         Some(first) if report.summaries == 0 => {

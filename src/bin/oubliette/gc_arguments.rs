@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 use oubliette::Result;
 use oubliette::gc::GcOptions;
 
+use crate::number::number;
+
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum GcCommand {
@@ -48,20 +50,20 @@ pub(crate) enum GcCommand {
 #[derive(Debug, Args)]
 pub(crate) struct PlanOptions {
     /// Largest number of tokens of all memories of a plan, 1 to 1000000 [default: 60000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 1 to 1000000"))]
     pub(crate) limit_tokens: Option<u64>,
     /// Tokens that the memories of a summary should have; longer groups are divided [default: as many as the policy allows;
     /// for run, as many as suit the summarizer]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 1 to 1000000"))]
     pub(crate) group_tokens: Option<u64>,
     /// Age above which a memory may be summarized, such as 14d [default: gc.age_min of the policy]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) age_min: Option<String>,
     /// Decayed number of inclusions below which a memory may be summarized [default: gc.access_threshold of the policy]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 or more"))]
     pub(crate) access_threshold: Option<f64>,
     /// Largest number of groups, 1 to 50 for a plan [default: gc.max_groups of the policy; for run, all there are]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u32>("a whole number, 1 to 50 for a plan"))]
     pub(crate) max_groups: Option<u32>,
     /// A question that must go on to be answered: if it finds a memory of a group, it must find its summary; can be given
     /// several times
@@ -93,7 +95,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "builtin|openai:MODEL|CMD", default_value = "builtin")]
     pub(crate) summarizer: String,
     /// How long a command or a server may take for one summary
-    #[arg(long, value_name = "DURATION", default_value = "2m")]
+    #[arg(long, value_name = "DURATION", default_value = "2m", allow_hyphen_values = true)]
     pub(crate) timeout: String,
     /// Say what would be done, and change nothing
     #[arg(long)]
@@ -119,14 +121,14 @@ pub(crate) struct GcEvalOptions {
     #[arg(long, conflicts_with = "text")]
     pub(crate) gc: bool,
     /// Share of the memories that is summarized; can be given several times [default: 0.25, 0.5, 0.75, 0.9]
-    #[arg(long = "share", value_name = "0..1", requires = "gc")]
+    #[arg(long = "share", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number above 0 and below 1"))]
     pub(crate) shares: Vec<f64>,
     /// Tokens of the summaries as a share of those of their sources; can be given several times [default: gc.summary_tokens
     /// of the policy]
-    #[arg(long = "budget", value_name = "0..1", requires = "gc")]
+    #[arg(long = "budget", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number above 0 and below 1"))]
     pub(crate) budgets: Vec<f64>,
     /// Tokens that the memories of a summary should have, whoever writes it [default: as many as suit builtin]
-    #[arg(long, value_name = "N", requires = "gc")]
+    #[arg(long, value_name = "N", requires = "gc", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 1 to 1000000"))]
     pub(crate) group_tokens: Option<u64>,
     /// Who writes the summaries: builtin, first (the first sentences), random (any sentences), or a file of facts as JSON
     /// lines with their "source_turns"; can be given several times

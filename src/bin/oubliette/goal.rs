@@ -7,6 +7,7 @@ use crate::arguments::{GoalCommand, GoalSetOptions};
 use crate::fields;
 use crate::output::{Done, Output, short};
 use crate::place::{Access, Place};
+use crate::story;
 
 /// `goal`.
 pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> Done {
@@ -45,12 +46,13 @@ fn list(place: &Place, output: Output<'_>) -> Done {
         let goals: Vec<Value> = goals.iter().map(document).collect();
         return output.document(&json!({ "goals": goals }));
     }
+    let now = place.present();
     let row = |goal: &Goal| {
         vec![
             goal.id.to_string(),
             goal.agent.clone().unwrap_or_default(),
             goal.weight.to_string(),
-            goal.set_at.to_string(),
+            story::when(goal.set_at, &now),
             short(&goal.text, 60),
         ]
     };

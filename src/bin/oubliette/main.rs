@@ -26,6 +26,7 @@ mod goal;
 mod habit;
 mod latency;
 mod maintain;
+mod number;
 mod output;
 mod past;
 mod place;

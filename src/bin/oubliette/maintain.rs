@@ -11,7 +11,7 @@ use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
-use oubliette::{Error, ErrorKind, NamespaceName, Result, Snapshot};
+use oubliette::{Error, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
@@ -213,7 +213,10 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     let unknown = unknown.filter(|_| !options.all_namespaces);
     let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
     let export = Export { namespaces, all_states: options.all_states };
-    let dim = database.dimensions()?;
+    let dim = match options.vectors {
+        Some(_) => database.dimensions()?,
+        None => None,
+    };
     if options.file == Path::new("-") {
         let snapshot = database.snapshot()?;
         let mut out = std::io::BufWriter::new(place.caller().output());
@@ -233,8 +236,9 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
-    let (report, vectors, target) = again(|| {
+    let (report, vectors, target) = again(|is_unseen| {
         let (snapshot, mut target) = (database.snapshot()?, Target::create(&options.file)?);
+        *is_unseen = target.is_aside();
         let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
         Ok((report, vectors, target))
     })?;
@@ -252,15 +256,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     tell_partial(&report, output)
 }
 
-/// A long read, which begins anew where `compact` has replaced the file under it meanwhile.
-fn again<T>(mut read: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 1..READS_MAX {
-        match read() {
-            Err(why) if matches!(why.kind(), ErrorKind::SnapshotExpired | ErrorKind::Retry) => {}
+/// A long read, which begins anew where `compact` has replaced the file under it meanwhile, and nobody has seen of it yet. What
+/// fails otherwise would fail again.
+fn again<T>(mut read: impl FnMut(&mut bool) -> Result<T>) -> Result<T> {
+    let mut tries = 1;
+    loop {
+        let mut is_unseen = true;
+        match read(&mut is_unseen) {
+            Err(Error::SnapshotExpired { .. }) if is_unseen && tries < READS_MAX => tries += 1,
             done => return done,
         }
     }
-    read()
 }
 
 /// What was written to a file: how many bytes it has, and whether one was there before.
@@ -350,8 +356,8 @@ fn tell_partial(report: &ExportReport, output: Output<'_>) -> Done {
     }
     if !output.json {
         output.aside(&format!(
-            "`check` finds {} in what is exported, and what they hide is missing: a `backup` of the file is as whole as it can \
-             be, and is to be exported",
+            "`check` has {} in what is exported, and what is behind it may be missing: make a `backup` of the file, which is as whole \
+             as it can be, and export that",
             told::of(report.check.findings.len() as u64 + report.check.more, "finding", "findings")
         ));
     }
@@ -489,4 +495,30 @@ pub(crate) fn completions(shell: clap_complete::Shell, output: Output<'_>) -> Do
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "oubliette", &mut script);
     output.bytes(&script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often a read is tried that ends with an error, and whether it came to an end.
+    fn tries(fails: impl Fn(u32) -> Option<Error>, is_seen: bool) -> (u32, bool) {
+        let mut count = 0;
+        let done = again(|is_unseen| {
+            count += 1;
+            *is_unseen = !is_seen;
+            fails(count).map_or(Ok(()), Err)
+        });
+        (count, done.is_ok())
+    }
+
+    #[test]
+    fn a_read_begins_anew_only_where_its_file_was_replaced() {
+        let replaced = || Error::SnapshotExpired { lease_ms: 1 };
+        assert_eq!(tries(|count| (count < 3).then(replaced), false), (3, true));
+        assert_eq!(tries(|_| Some(replaced()), false), (READS_MAX, false));
+        assert_eq!(tries(|_| Some(replaced()), true), (1, false), "its lines would stand there twice");
+        let failed = || Error::Retry { why: "no disk".to_owned() };
+        assert_eq!(tries(|_| Some(failed()), false), (1, false));
+    }
 }

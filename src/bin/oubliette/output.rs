@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use oubliette::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 use textwrap::core::display_width;
@@ -21,6 +21,9 @@ const TEXT_CHARS_MIN: usize = 60;
 
 /// Columns of an id.
 const ID_WIDTH: u16 = 36;
+
+/// Columns that a column without ids has at least, beside those that have some.
+const COLUMN_MIN: usize = 6;
 
 /// Columns beside the content of a cell.
 const PADDING: usize = 3;
@@ -70,21 +73,7 @@ pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
         Failure::Findings => return 3,
         Failure::Error(error) => (error.kind().to_string(), message(error, caller), error.hint(), &none, 1),
         Failure::Partly(error, more) => {
-            // The error speaks of one batch, and the batches before it stand.
-            let is_of_storage =
-                matches!(error.kind(), ErrorKind::Retry | ErrorKind::Io | ErrorKind::Unavailable);
-            let hint = if more.contains_key("forgotten") {
-                "the memories are forgotten, and their bytes are not erased yet: `compact` does it, with room for a copy of the file"
-            } else if more.contains_key("run") && is_of_storage {
-                "look at the disk and its free space, and import the file again: what stands is not stored twice"
-            } else if more.contains_key("run") {
-                "correct what is named and import the rest; `undo` takes back what the run wrote"
-            } else if more.contains_key("written") {
-                "the lines before it are written: correct this line, and give it and the rest"
-            } else {
-                error.hint()
-            };
-            (error.kind().to_string(), error.to_string(), hint, &**more, 1)
+            (error.kind().to_string(), error.to_string(), hint_beside(error, more), &**more, 1)
         }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
@@ -105,12 +94,31 @@ pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
         }
         json!({ "error": error }).to_string()
     } else {
-        let more: String = more.iter().map(|(name, value)| format!("\n{name}: {}", plain(value))).collect();
+        let more = more.iter().filter(|(_, value)| !is_empty(value));
+        let more: String = more.map(|(name, value)| format!("\n{name}: {}", plain(value))).collect();
         format!("error: {}\nhint: {hint}{more}", printable(&message))
     };
     // Where not even standard error can be written to, the exit code has to do.
     let _ = caller.error().write_all(format!("{shown}\n").as_bytes());
     code
+}
+
+/// What to do after an error beside which something stands: it speaks of one batch, and the batches before it are written.
+fn hint_beside(error: &Error, more: &Map<String, Value>) -> &'static str {
+    let is_of_storage = matches!(error.kind(), ErrorKind::Retry | ErrorKind::Io | ErrorKind::Unavailable);
+    if more.contains_key("forgotten") {
+        "the memories are forgotten, and their bytes are not erased yet: `compact` does it, with room for a copy of the file"
+    } else if more.contains_key("run") && is_of_storage {
+        "look at the disk and its free space, and import the file again: what stands is not stored twice"
+    } else if more.contains_key("run") {
+        "correct what is named and import the rest; `undo` takes back what the run wrote"
+    } else if more.contains_key("written") && is_of_storage {
+        "the lines before it are written: look at the disk and its free space, and give this line and the rest again"
+    } else if more.contains_key("written") {
+        "the lines before it are written: correct this line, and give it and the rest"
+    } else {
+        error.hint()
+    }
 }
 
 /// An error in words, a path as it was typed.
@@ -195,36 +203,40 @@ impl Output<'_> {
 
     /// Lines for people, broken between words where they are too long.
     pub(crate) fn text(self, lines: &[String]) -> Done {
-        // An id stands whole, or nobody could copy it.
-        let options = textwrap::Options::new(self.width().into()).break_words(false);
-        let folded = |text: &String| textwrap::fill(&printable(text), &options);
+        let folded = |text: &String| folded(&printable(text), self.width());
         self.line(&lines.iter().map(folded).collect::<Vec<_>>().join("\n"))
     }
 
     /// A table for people, with a line of names or without.
     pub(crate) fn table(self, names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
-        let rows = rows.into_iter();
+        let rows: Vec<Vec<String>> =
+            rows.into_iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
         let mut table = Table::new();
         table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
         let width = self.width();
         table.set_width(width);
-        if width < NARROW {
-            let folded =
-                |block: &str| textwrap::fill(block, textwrap::Options::new(width.into()).break_words(false));
-            return self.line(&blocks(names, rows).lines().map(folded).collect::<Vec<_>>().join("\n"));
+        // An id stands whole, or nobody could copy it. Where the ids leave no room for the rest, there are no columns.
+        let ids = ids(names, &rows);
+        let taken = |id: &usize| PADDING + if *id == 0 { COLUMN_MIN } else { *id };
+        if width < NARROW || ids.iter().map(taken).sum::<usize>() > width.into() {
+            let lines = blocks(names, &rows);
+            return self.line(&lines.lines().map(|line| folded(line, width)).collect::<Vec<_>>().join("\n"));
         }
         if !names.is_empty() {
             table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
         }
-        for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell)));
+        for row in &rows {
+            table.add_row(row);
         }
-        // An id stands whole, or nobody could copy it.
         let widths = table.column_max_content_widths();
-        for (at, _) in names.iter().enumerate().filter(|(_, name)| ["id", "memory"].contains(*name)) {
-            let fits = widths.get(at).is_some_and(|width| *width <= ID_WIDTH);
-            if let Some(column) = table.column_mut(at).filter(|_| fits) {
+        for (at, (name, id)) in names.iter().zip(ids).enumerate() {
+            let widest = widths.get(at).copied().unwrap_or_default();
+            let is_name = ["id", "memory"].contains(name) && widest <= ID_WIDTH;
+            let Some(column) = table.column_mut(at) else { continue };
+            if is_name || (id > 0 && id >= widest.into()) {
                 column.set_constraint(ColumnConstraint::ContentWidth);
+            } else if let Some(least) = u16::try_from(id + 2).ok().filter(|_| id > 0) {
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
             }
         }
         self.line(&table.to_string())
@@ -242,19 +254,43 @@ fn others(names: &[&str], rows: &[Vec<String>], at: usize) -> usize {
     beside.map(|column| width(column) + PADDING).sum::<usize>() + PADDING
 }
 
-/// Rows as blocks of lines, for a terminal too narrow for columns. A value stands whole behind its name.
-fn blocks(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let block = |row: Vec<String>| {
-        let cells: Vec<String> = row.iter().map(|cell| printable(cell)).collect();
-        match names {
-            [] => cells.join(": "),
-            names => {
-                let lines = names.iter().zip(&cells).filter(|(_, cell)| !cell.is_empty());
-                lines.map(|(name, cell)| format!("{name}: {cell}\n")).collect()
-            }
+/// A line broken between words where it is too long. An id stands whole, or nobody could copy it.
+fn folded(line: &str, width: u16) -> String {
+    let options = textwrap::Options::new(width.into()).break_words(false);
+    textwrap::fill(line, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
+}
+
+/// How wide the ids of each column of a table with names are; 0 for a column in which no line is an id.
+fn ids(names: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let widest = |at: usize| {
+        let lines = rows.iter().filter_map(|row| row.get(at)).flat_map(|cell| cell.lines());
+        lines.filter(|line| is_id(line)).map(display_width).max().unwrap_or_default()
+    };
+    (0..names.len()).map(widest).collect()
+}
+
+/// Whether a line is an id, or a key that is made of one, such as that of an aggregate.
+fn is_id(line: &str) -> bool {
+    let is_uuid = |part: &str| {
+        let fits = |(at, byte): (usize, u8)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        part.len() == usize::from(ID_WIDTH) && part.bytes().enumerate().all(fits)
+    };
+    !line.contains(char::is_whitespace) && line.split(':').any(is_uuid)
+}
+
+/// Rows as blocks of lines, where there is no room for columns. A value stands whole behind its name.
+fn blocks(names: &[&str], rows: &[Vec<String>]) -> String {
+    let block = |row: &Vec<String>| match names {
+        [] => row.join(": "),
+        names => {
+            let lines = names.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+            lines.map(|(name, cell)| format!("{name}: {}\n", cell.replace('\n', ", "))).collect()
         }
     };
-    rows.map(block).collect::<Vec<_>>().join("\n")
+    rows.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
 /// The members of a document with their values, those of objects in objects by their path; nothing of what is empty.
@@ -318,14 +354,46 @@ pub(crate) fn short(text: &str, chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::blocks;
+    use oubliette::Error;
+    use serde_json::{Map, json};
+
+    use super::{blocks, hint_beside, ids};
+
+    /// What was written before the storage failed stands, and nobody is told to correct what is right.
+    #[test]
+    fn a_hint_after_a_failing_storage_says_what_stands() {
+        let beside = |name: &str| Map::from_iter([(name.to_owned(), json!(1))]);
+        let failed = Error::Retry { why: "no space left on the device".to_owned() };
+        let invalid = Error::invalid("kind", "must be one of ours", "poem");
+        for (name, stands, wrong) in [
+            ("forgotten", "are forgotten", "are forgotten"),
+            ("run", "import the file again", "correct what is named"),
+            ("written", "lines before it are written: look at the disk", "written: correct this line"),
+            ("code", "what was written before stands", "correct the named field"),
+        ] {
+            let hint = hint_beside(&failed, &beside(name));
+            assert!(hint.contains(stands) && !hint.contains("correct"), "{name}: {hint}");
+            assert!(hint_beside(&invalid, &beside(name)).contains(wrong), "{name}");
+        }
+    }
 
     #[test]
     fn a_narrow_table_is_a_block_for_each_row() {
         let rows = [["0198c0de-0000-7000-8000-000000000001", "tea"], ["b", ""]];
-        let rows = || rows.iter().map(|row| row.map(str::to_owned).to_vec());
-        let told = blocks(&["id", "text"], rows());
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        let told = blocks(&["id", "text"], &rows);
         assert_eq!(told, "id: 0198c0de-0000-7000-8000-000000000001\ntext: tea\n\nid: b\n");
-        assert_eq!(blocks(&[], rows()).lines().last(), Some("b: "));
+        assert_eq!(blocks(&[], &rows).lines().last(), Some("b: "));
+    }
+
+    #[test]
+    fn a_column_of_ids_is_as_wide_as_the_widest() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let (id, text) =
+            ("0198c0de-0000-7000-8000-000000000001", "it is 0198c0de-0000-7000-8000-000000000001");
+        let rows =
+            [row(["home", id, text]), row(["home\nagg:0198c0de-0000-7000-8000-000000000001", "", "tea"])];
+        assert_eq!(ids(&["keys", "id", "text"], &rows), [40, 36, 0]);
+        assert_eq!(ids(&[], &rows), [0; 0]);
     }
 }

@@ -112,7 +112,12 @@ impl Place {
         let from_config = || config.db.as_ref().map(|path| folder.join(path));
         let given = global.db.clone().or_else(from_env).or_else(from_config);
         let default_path = given.is_none();
-        let wait = global.wait.as_ref().or(config.wait.as_ref());
+        let wait = match (&global.wait, &config.wait) {
+            (None, Some(wait)) => {
+                Some(named(&format!("wait in {}", folder.join(CONFIG).display()), wait.parse())?)
+            }
+            (wait, _) => wait.as_deref().map(|wait| named("--wait", wait.parse())).transpose()?,
+        };
         let embedder = global.embedder.clone();
         let embedder = embedder.or_else(|| caller.variable("OUBLIETTE_EMBEDDER")?.into_string().ok());
         let standing = match standing {
@@ -132,7 +137,7 @@ impl Place {
             },
             read_only: global.read_only,
             shared: global.shared || config.shared.unwrap_or(false),
-            wait: wait.map(|wait| named("--wait", wait.parse())).transpose()?,
+            wait,
             standing,
             caller,
         })
@@ -440,8 +445,10 @@ fn config(caller: &Caller) -> Result<(Config, PathBuf), Failure> {
             continue;
         }
         let text = read_text(&path)?;
-        let config = toml::from_str(&text).map_err(|why| {
-            Error::invalid(path.display().to_string(), "must be a config file", why.message())
+        let config = toml::from_str(&text).map_err(|why: toml::de::Error| {
+            let wrong = why.span().and_then(|span| text.get(span)).unwrap_or_default();
+            let bound = format!("must be a config file, in TOML: {}", why.message());
+            Error::invalid(path.display().to_string(), bound, wrong)
         })?;
         return Ok((config, folder));
     }

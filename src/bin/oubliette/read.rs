@@ -4,7 +4,9 @@ use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation};
 use oubliette::tools::explanation_json;
-use oubliette::{Database, Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
+use oubliette::{
+    Database, Error, ErrorKind, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -64,7 +66,7 @@ pub(crate) fn called(team: &Namespace, id: &str) -> String {
             format!("“{text}”{key}")
         }
         Ok(Got::Tombstone(stone)) => {
-            format!("what is gone by now ({id}: {})", story::words(stone.reason.as_str()))
+            format!("a memory that is gone by now ({id}: {})", story::reason(stone.reason.as_str()))
         }
         Err(_) => id.to_owned(),
     }
@@ -116,15 +118,12 @@ fn raw(
                 if carries {
                     members.insert("payload".to_owned(), json!("yes; --payload shows it"));
                 }
-                if is_key && !output.verbose {
+                if is_key {
                     members.insert("key".to_owned(), json!(asked));
                 }
             }
-            if output.verbose {
-                output.document(&document)
-            } else {
-                output.text(&story::memory(&document, now, called))
-            }
+            output.text(&story::memory(&document, now, called))?;
+            if output.verbose { output.document(&story::dated(document, now)) } else { Ok(()) }
         }
         Err(_) => output.line(text),
     }
@@ -176,7 +175,11 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
     };
     let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
-        true => "Nothing to list; try --state any, --any-agent or another --namespace".to_owned(),
+        true => {
+            let tries = [("--state any, ", any_state), ("--any-agent or ", options.scope.any_agent)];
+            let tries: String = tries.iter().filter(|(_, given)| !given).map(|(option, _)| *option).collect();
+            format!("Nothing to list; try {tries}another --namespace")
+        }
         false => told::no_namespace(&namespace, &known),
     };
     output.list(heads, items, &none)?;
@@ -198,7 +201,7 @@ fn state_row(memory: &Memory) -> Vec<String> {
 /// The same with all that tells one memory from another.
 fn whole_row(memory: &Memory) -> Vec<String> {
     let Memory { id, keys, kind, tier, state, text, .. } = memory;
-    let named = [id.to_string(), keys.join(" "), kind.to_string(), tier.to_string(), state.to_string()];
+    let named = [id.to_string(), keys.join("\n"), kind.to_string(), tier.to_string(), state.to_string()];
     named.into_iter().chain([text.clone()]).collect()
 }
 
@@ -265,23 +268,29 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     }
     tell_damaged(&page.damaged, output);
     let row = |event: &Event| {
-        vec![
-            event.id.to_string(),
+        let mut row = vec![
             story::when(event.ts, &place.present()),
             event.channel.clone().unwrap_or_default(),
             event.author_kind.to_string(),
-            event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
             event.payload.as_deref().map(|text| short(text, 60)).unwrap_or_default(),
-        ]
+            event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
+        ];
+        if output.verbose {
+            row.push(event.id.to_string());
+            row.push(event.memory_id.map(|id| id.to_string()).unwrap_or_default());
+            row.push(event.decision.to_string());
+        }
+        row
     };
-    let heads = ["id", "when", "channel", "author", "aggregate", "payload"];
+    let heads = ["when", "channel", "author", "payload", "aggregate", "id", "memory", "decision"];
+    let heads = if output.verbose { &heads } else { &heads[..5] };
     let none = match (&query.of, query.from, query.to, &query.cursor) {
         (EventsOf::All, None, None, None) => {
             "No messages: `add TEXT --kind message --author-kind bot` writes one, and so does a line of `import` with an `author`"
         }
         _ => "No messages there",
     };
-    output.list(&heads, page.items.iter().map(row).collect(), none)?;
+    output.list(heads, page.items.iter().map(row).collect(), none)?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
@@ -322,7 +331,11 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
         ]
     };
     let heads = ["id", "channel", "messages", "first", "last", "example"];
-    output.list(&heads, page.items.iter().map(row).collect(), "No repeated messages")?;
+    output.list(
+        &heads,
+        page.items.iter().map(row).collect(),
+        "No repeated messages, or none that have not ended",
+    )?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
@@ -345,11 +358,12 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
     let rows = page.items.iter().map(|tombstone| {
         vec![
             tombstone.id.to_string(),
-            tombstone.reason.as_str().to_owned(),
+            story::reason(tombstone.reason.as_str()),
             story::when(tombstone.deleted_at, &place.present()),
         ]
     });
-    output.table(&["id", "reason", "deleted at"], rows)?;
+    let rows = rows.collect();
+    output.list(&["id", "reason", "deleted at"], rows, "Nothing was forgotten or removed here")?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
@@ -397,16 +411,23 @@ fn cells(document: &Value, columns: &[(&str, &str)], now: &story::Present) -> Ve
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
-    let explained = team.explain(name)?;
-    let mut document = explanation_json(&explained);
+    let mut explained = team.explain(name)?;
+    let mut scores = None;
     if output.json || output.verbose {
-        let scores = match team.scores(explained.id) {
+        scores = match team.scores(explained.id) {
             Err(_) if !explained.damaged.is_empty() => None,
+            Err(why) if why.kind() == ErrorKind::Corrupted => {
+                explained.damaged.push(why.to_string());
+                None
+            }
             scores => scores?,
         };
-        if let (Some(scores), Value::Object(members)) = (scores, &mut document) {
-            members.insert("scores".to_owned(), json!(scores));
-        }
+    }
+    let mut document = explanation_json(&explained);
+    if let (Some(scores), Value::Object(members)) = (scores, &mut document) {
+        members.insert("scores".to_owned(), json!(scores));
+    }
+    if output.json {
         output.document(&document)?;
         return whole(&explained);
     }
@@ -428,7 +449,14 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     };
     explained.damaged.iter().for_each(|why| output.remark(&format!("Left out what can't be read: {why}")));
     let (now, called) = (place.present(), |id: &str| called(&team, id));
-    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called)))?;
+    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called, output.verbose)))?;
+    if output.verbose {
+        // The story has told the events, each with its reasons.
+        if let Value::Object(members) = &mut document {
+            members.shift_remove("events");
+        }
+        output.document(&story::dated(document, &now))?;
+    }
     whole(&explained)
 }
 

@@ -1,7 +1,7 @@
 //! `namespace move` and `namespace split`.
 
-use oubliette::Result;
 use oubliette::maintain::{RenamespaceOptions, RenamespaceReport};
+use oubliette::{Error, Result};
 use serde_json::json;
 
 use crate::arguments::{MoveOptions, SplitOptions};
@@ -28,8 +28,18 @@ pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output<'_>) -
     show(&options.from, done, output)
 }
 
+/// The error, which says by which option the memories that come lose their keys.
+fn with_option(error: Error) -> Error {
+    match error {
+        Error::Conflict { what, why } if what.starts_with("keys ") => {
+            Error::Conflict { what, why: format!("{why} (--drop-keys)") }
+        }
+        error => error,
+    }
+}
+
 fn show(from: &str, done: Result<RenamespaceReport>, output: Output<'_>) -> Done {
-    let report = done?;
+    let report = done.map_err(with_option)?;
     output.done(&json!(report), |_| {
         let moved = if report.dry_run { "Would move" } else { "Moved" };
         let mut told = format!("{moved} {} out of {from}", told::of(report.moved, "memory", "memories"));

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
-use oubliette::report::SearchPlan;
+use oubliette::report::{SearchPlan, SearchResult};
 use oubliette::{
-    Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span,
+    Database, Effort, Error, Filter, Hit, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot,
+    Span,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -17,14 +18,14 @@ use crate::arguments::{EffortOptions, SearchOptions};
 use crate::caller::Caller;
 use crate::fields;
 use crate::latency::micros;
-use crate::output::{Done, Failure, Output, unwritable};
+use crate::output::{Done, Failure, Output, printable, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
     if let Some(queries) = &options.queries {
-        return many(queries, options, place);
+        return many(queries, options, place, output);
     }
     let vector = options.vector_file.as_deref().map(fields::first_row).transpose()?;
     if options.text.is_none() && vector.is_none() {
@@ -73,21 +74,36 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
             hits.iter().map(|hit| hit_told(&team, hit, options.around)).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let rows = rows(&team, &hits, options.around)?;
-    if hits.first().is_some_and(|best| !best.is_relevant()) {
-        output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
-    }
-    remark(&found.plan, output);
-    let known = database.namespaces()?;
-    let none = match known.contains(team.name()) {
-        true => nothing(options, cut, found.plan.partial),
-        false => told::no_namespace(team.name(), &known),
-    };
-    output.list(&["score", "relevance", "memory", "text"], rows, &none)?;
+    let most = options.max_tokens.filter(|_| cut);
+    tell(&team, (&query, &hits, &found.plan), (options.around, most), (&database, output))?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
     Ok(())
+}
+
+/// The hits of a query, for a person.
+fn tell(
+    team: &Namespace<Snapshot>,
+    (query, hits, plan): (&Query, &[Hit], &SearchPlan),
+    (around, most): (Option<usize>, Option<usize>),
+    (database, output): (&Database, Output<'_>),
+) -> Done {
+    if hits.first().is_some_and(|best| !best.is_relevant()) {
+        output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
+    }
+    remark(plan, output);
+    let rows = rows(team, hits, around, output.verbose)?;
+    let known = database.namespaces()?;
+    let none = match known.contains(team.name()) {
+        true => nothing(query, most, plan.partial),
+        false => told::no_namespace(team.name(), &known),
+    };
+    let heads: &[&str] = match output.verbose {
+        true => &["score", "relevance", "id", "key", "signals", "text"],
+        false => &["score", "relevance", "memory", "text"],
+    };
+    output.list(heads, rows, &none)
 }
 
 /// Why a memory is a hit, or not.
@@ -114,7 +130,7 @@ fn remark(plan: &SearchPlan, output: Output<'_>) {
 }
 
 /// A hit as JSON, with its neighbours; of a summary, what it stands for.
-fn hit_told(team: &Namespace<Snapshot>, hit: &oubliette::Hit, steps: Option<usize>) -> Result<Value> {
+fn hit_told(team: &Namespace<Snapshot>, hit: &Hit, steps: Option<usize>) -> Result<Value> {
     let mut document = json!({
         "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
         "signals": hit.signals,
@@ -129,39 +145,64 @@ fn hit_told(team: &Namespace<Snapshot>, hit: &oubliette::Hit, steps: Option<usiz
     Ok(document)
 }
 
-/// The hits as rows of a table, each with its neighbours.
+/// The hits as rows of a table, each with its neighbours; with `verbose` also with ids and with what the score is made of.
 fn rows(
     team: &Namespace<Snapshot>,
-    hits: &[oubliette::Hit],
+    hits: &[Hit],
     around: Option<usize>,
+    verbose: bool,
 ) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
     for hit in hits {
-        let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
-        rows.push(numbers.into_iter().chain([name(hit.key.clone(), hit.id), hit.text.clone()]).collect());
+        let mut row = vec![format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
+        match verbose {
+            true => row.extend([hit.id.to_string(), hit.key.clone().unwrap_or_default(), signals(hit)]),
+            false => row.push(name(hit.key.clone(), hit.id)),
+        }
+        row.push(hit.text.clone());
+        rows.push(row);
         for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(team, hit.id, steps))? {
-            let who = format!("{:+} {}", neighbour.step, name(neighbour.key, neighbour.id));
-            rows.push(vec![String::new(), String::new(), who, neighbour.text]);
+            let (id, step) = (neighbour.id, neighbour.step);
+            let mut row = vec![String::new(), String::new()];
+            match verbose {
+                true => row.extend([
+                    id.to_string(),
+                    format!("{step:+} {}", neighbour.key.unwrap_or_default()),
+                    String::new(),
+                ]),
+                false => row.push(format!("{step:+} {}", name(neighbour.key, id))),
+            }
+            row.push(neighbour.text);
+            rows.push(row);
         }
     }
     Ok(rows)
 }
 
-/// What to try where there is no hit.
-fn nothing(options: &SearchOptions, cut: bool, partial: bool) -> String {
-    if cut {
-        let most = told::of(options.max_tokens.unwrap_or_default() as u64, "token", "tokens");
+/// What the score of a hit is made of, a line each.
+fn signals(hit: &Hit) -> String {
+    let signals = json!(hit.signals);
+    let numbers = signals.as_object().into_iter().flatten();
+    let lines = numbers.filter_map(|(name, value)| Some(format!("{name} {:.4}", value.as_f64()?)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What to try where there is no hit. `most` is the number of tokens that had no room for the best one.
+fn nothing(query: &Query, most: Option<usize>, partial: bool) -> String {
+    if let Some(most) = most {
+        let most = told::of(most as u64, "token", "tokens");
         return format!("The best hit alone has more than {most}; allow more with --max-tokens");
     }
     if partial {
         return "Nothing was found before the deadline; allow more time with --deadline".to_owned();
     }
-    match options.min_score {
+    match query.min_score {
         Some(least) => format!("Nothing was found: no hit has a score of {least} or more"),
-        None if options.offset > 0 => {
-            "Nothing was found: there are fewer hits than --offset skips".to_owned()
+        None if query.offset > 0 => "Nothing was found: there are fewer hits than --offset skips".to_owned(),
+        None => {
+            let agents = if query.scope == Scope::Any { "" } else { ", --any-agent" };
+            format!("Nothing was found; try other words{agents} or another --namespace")
         }
-        None => "Nothing was found; try other words, --any-agent or another --namespace".to_owned(),
     }
 }
 
@@ -355,16 +396,18 @@ impl<'c> Queries<'c> {
 }
 
 fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(NamespaceName, Query)> {
+    let refused = |field: &str, bound: &str| Error::invalid(field, bound, String::from_utf8_lossy(text));
+    let no_query =
+        || refused("line", "must be a query: a JSON object such as {\"query\": \"tea\", \"k\": 5}");
     let line: QueryLine = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text))
-        .map_err(|error| {
-        let place = error.path().to_string();
-        let field = if place == "." { "line".to_owned() } else { place };
-        let why = error.into_inner();
-        Error::invalid(field, format!("must be a query: {why}"), String::from_utf8_lossy(text))
+        .map_err(|error| match error.path().to_string().as_str() {
+        "." => no_query(),
+        field @ ("k" | "offset" | "ef") => refused(field, "must be a whole number, 0 or more"),
+        field @ ("min_score" | "recall" | "diversity") => refused(field, "must be a number"),
+        field @ "exact" => refused(field, "must be true or false"),
+        field => refused(field, "must be a text, and be given once"),
     })?;
-    let members: Map<String, Value> = serde_json::from_slice(text).map_err(|why| {
-        Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
-    })?;
+    let members: Map<String, Value> = serde_json::from_slice(text).map_err(|_| no_query())?;
     check_names(&members)?;
     let (namespace, mut query) = defaults.clone();
     query.effort = line.effort(query.effort)?;
@@ -386,7 +429,7 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
 }
 
 /// Many queries: a line each, in order.
-fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
+fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
     let defaults = Query {
         mode: options.mode,
         k: options.k,
@@ -409,9 +452,15 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let snapshot = database.snapshot()?;
     let mut out = BufWriter::new(place.caller().output());
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
-        let answer =
-            answer(&snapshot.namespace(&namespace)?, &query).map_err(|error| error.at_line(number))?;
-        writeln!(out, "{answer}").map_err(unwritable)?;
+        let (team, begun) = (snapshot.namespace(&namespace)?, Instant::now());
+        let found = team.search(&query).map_err(|error| error.at_line(number))?;
+        if output.json {
+            writeln!(out, "{}", answer(found, micros(begun))).map_err(unwritable)?;
+            continue;
+        }
+        let asked = query.text.as_deref().unwrap_or("a vector");
+        output.line(&printable(&format!("Query {number}: {asked}")))?;
+        tell(&team, (&query, &found.hits, &found.plan), (None, None), (&database, output))?;
     }
     if options.track {
         database.flush_access()?;
@@ -424,10 +473,8 @@ fn access(options: &SearchOptions) -> Access {
     if options.track { Access::Write } else { Access::Read }
 }
 
-fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {
-    let begun = Instant::now();
-    let found = team.search(query)?;
-    let took_us = micros(begun);
+/// The answer to one of many queries, for a program.
+fn answer(found: SearchResult, took_us: u64) -> Value {
     let (mut keys, mut ids, mut scores, mut relevances) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for hit in found.hits {
         keys.push(hit.key);
@@ -435,8 +482,8 @@ fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {
         scores.push(hit.score);
         relevances.push(hit.relevance);
     }
-    Ok(json!({
+    json!({
         "keys": keys, "ids": ids, "scores": scores, "relevances": relevances, "took_us": took_us,
         "partial": found.plan.partial,
-    }))
+    })
 }

@@ -47,6 +47,22 @@ pub(crate) fn date(text: &str, now: &Present) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |at| when(at, now))
 }
 
+/// A document with its instants as local dates, but for what was said in it: a text stays as it is.
+pub(crate) fn dated(mut document: Value, now: &Present) -> Value {
+    const SAID: [&str; 6] = ["text", "key", "keys", "tags", "metadata", "payload"];
+    match &mut document {
+        Value::String(text) => *text = date(text, now),
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = dated(item.take(), now)),
+        Value::Object(members) => {
+            for (_, value) in members.iter_mut().filter(|(name, _)| !SAID.contains(&name.as_str())) {
+                *value = dated(value.take(), now);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    document
+}
+
 fn distance(at: Time, now: Time) -> String {
     let millis = now.as_millis().saturating_sub(at.as_millis());
     let seconds = millis.unsigned_abs() / 1_000;
@@ -182,7 +198,7 @@ fn end(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("{} {when}.", if at <= of.now.at { "Ended" } else { "Ends" }));
     }
     if let Some(by) = of.text("superseded_by") {
-        let by = (of.called)(by);
+        let by = begun(&(of.called)(by));
         lines.push(match of.when("valid_to").filter(|_| of.is_replaced_ahead()) {
             Some(from) => format!("{by} takes its place {from}."),
             None => format!("{by} took its place {}.", of.when("superseded_at").unwrap_or_default()),
@@ -192,8 +208,8 @@ fn end(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("What is true now: {}.", (of.called)(end)));
     }
     if let (Some(limbo), Some(when)) = (of.within("limbo"), of.when("removed_at")) {
-        let reason = limbo.text("reason").unwrap_or("removed");
-        lines.push(format!("Maintenance removed it {when}: {}.", words(reason)));
+        let reason = reason(limbo.text("reason").unwrap_or("removed"));
+        lines.push(format!("Maintenance removed it {when}: {reason}."));
         let undo = limbo.text("run_id").map(|run| format!("`undo {run}` or ")).unwrap_or_default();
         lines.push(format!("{undo}`restore` brings it back."));
     }
@@ -244,10 +260,10 @@ fn shown(payload: &Value) -> String {
 
 fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
     let (id, namespace) = (stone.text("id").unwrap_or("it"), of.text("namespace").unwrap_or("default"));
-    let reason = words(stone.text("reason").unwrap_or("forget"));
+    let reason = reason(stone.text("reason").unwrap_or("forget"));
     let when = stone.when("deleted_at").unwrap_or_default();
     let mut lines = vec![format!("{id} is gone from {namespace}."), format!("Removed {when}: {reason}.")];
-    lines.extend(stone.text("replaced_by").map(|by| format!("{} took its place.", (of.called)(by))));
+    lines.extend(stone.text("replaced_by").map(|by| format!("{} took its place.", begun(&(of.called)(by)))));
     lines.extend(
         of.text("resolves_to")
             .filter(|end| Some(*end) != stone.text("replaced_by"))
@@ -262,7 +278,7 @@ pub(crate) fn explanation(
     name: &str,
     document: &Value,
     memory: Option<&Value>,
-    (now, called): (&Present, Called<'_>),
+    (now, called, verbose): (&Present, Called<'_>, bool),
 ) -> Vec<String> {
     let of = Subject { members: document, now, called };
     let memory = memory.map(|members| Subject { members, ..of });
@@ -282,10 +298,10 @@ pub(crate) fn explanation(
     // What is gone has no validity and no end any more.
     lines.extend(memory.map(end).unwrap_or_default());
     if memory.is_none() {
-        lines.extend(of.text("replaced_by").map(|by| format!("{} took its place.", called(by))));
+        lines.extend(of.text("replaced_by").map(|by| format!("{} took its place.", begun(&called(by)))));
     }
     if let Some(removed) = of.within("removed").filter(|_| memory.is_none()) {
-        let reason = words(removed.text("reason").unwrap_or("removed"));
+        let reason = reason(removed.text("reason").unwrap_or("removed"));
         let run = removed.text("run").map(|run| format!(", in run {run}")).unwrap_or_default();
         lines.push(format!("Removed {}: {reason}{run}.", removed.when("at").unwrap_or_default()));
     }
@@ -293,8 +309,8 @@ pub(crate) fn explanation(
         lines.push(format!("It stands for {} repeated messages.", family.count("dup_count")));
     }
     if of.count("source_forgotten") > 0 {
-        let sources = told::of(of.count("source_forgotten"), "source", "sources");
-        lines.push(format!("{sources} of it were forgotten since it was made."));
+        let gone = told::of(of.count("source_forgotten"), "source of it was", "sources of it were");
+        lines.push(format!("{gone} forgotten since it was made."));
     }
     if let Some(last) = of.list("contexts").first() {
         let last = Subject { members: last, ..of };
@@ -302,14 +318,14 @@ pub(crate) fn explanation(
         let when = last.when("at").unwrap_or_default();
         lines.push(format!("It was in {contexts}, the last {when}."));
     }
-    lines.extend(events(of));
+    lines.extend(events(of, verbose));
     lines
 }
 
-/// The latest events, a line each, the oldest first.
-fn events(of: Subject<'_>) -> Vec<String> {
+/// The latest events, a line each, the oldest first; with `verbose` all of them, and why each happened.
+fn events(of: Subject<'_>, verbose: bool) -> Vec<String> {
     let events = of.list("events");
-    let left_out = events.len().saturating_sub(EVENTS);
+    let left_out = if verbose { 0 } else { events.len().saturating_sub(EVENTS) };
     let mut lines = Vec::new();
     if !events.is_empty() {
         lines.push(String::new());
@@ -329,9 +345,22 @@ fn events(of: Subject<'_>) -> Vec<String> {
         let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
         let op = happened(event.text("op").unwrap_or_default());
         let actor = event.text("actor").unwrap_or_default();
-        format!("{}  {op}{fields} by {actor}", event.when("at").unwrap_or_default())
+        let why = if verbose { why(event) } else { String::new() };
+        format!("{}  {op}{fields} by {actor}{why}", event.when("at").unwrap_or_default())
     }));
     lines
+}
+
+/// The rule of an event, its evidence, its subject and its run.
+fn why(event: Subject<'_>) -> String {
+    let evidence = event.members.get("evidence").map(plain).filter(|evidence| !evidence.is_empty());
+    let told = [
+        event.text("rule").map(|rule| format!(": rule {rule}")),
+        evidence.map(|evidence| format!(", evidence {evidence}")),
+        event.text("subject").map(|id| format!(", memory {id}")),
+        event.text("run").map(|run| format!(", run {run}")),
+    ];
+    told.into_iter().flatten().collect()
 }
 
 /// How it stands with a memory, in the words of a person.
@@ -358,7 +387,7 @@ pub(crate) fn happened(op: &str) -> String {
         "supersede" => "replaced",
         "restore" | "return" => "brought back",
         "remove" => "removed",
-        "detach" => "let go by one of its writers",
+        "detach" => "left by one of its writers",
         "reinforce" => "used",
         "recreate" => "taken over from an export or another namespace",
         "merge" => "united with duplicates",
@@ -383,6 +412,33 @@ fn named(of: Subject<'_>, list: &str) -> Option<String> {
     let more = all.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
+}
+
+/// Why a memory is gone, in the words of a person.
+pub(crate) fn reason(name: &str) -> String {
+    match name {
+        "forget" => "it was forgotten",
+        "forget_by_tag" => "it was forgotten by its tag",
+        "undone" => "its import was undone",
+        "expired" => "its life was over",
+        "cap_evicted" => "there were more short-term memories than the policy allows",
+        "collapsed" => "it said the same as another memory",
+        "superseded_purged" => "it was superseded long ago",
+        "pruned" => "it was of little use",
+        "summarized" => "it stands in a summary",
+        "snapshot_replaced" => "a later snapshot of the same period came",
+        "namespace_dropped" => "its namespace was dropped",
+        "retention" => "its retention time was over",
+        "moved" => "it is in another namespace now",
+        other => return words(other),
+    }
+    .to_owned()
+}
+
+/// The beginning of a sentence.
+fn begun(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 /// A name of the contract as words.

@@ -62,6 +62,14 @@ pub(crate) fn write(answer: &Value) -> String {
     }
 }
 
+/// A line of `add -`; one of an export that is no memory is only taken over.
+pub(crate) fn line(answer: &Value) -> String {
+    match answer.get("told") {
+        Some(_) => "Taken over as the export tells it".to_owned(),
+        None => write(answer),
+    }
+}
+
 /// The key of a memory, or its id.
 pub(crate) fn name(answer: &Value) -> &str {
     let text = |name: &str| answer.get(name).and_then(Value::as_str);

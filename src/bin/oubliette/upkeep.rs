@@ -7,7 +7,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use oubliette::exchange::Target;
-use oubliette::limits::SAMPLES_MAX;
+use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX};
 use oubliette::maintain::{
     CapReport, ConsolidateReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
     ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport, SweeperConfig,
@@ -23,7 +23,7 @@ use crate::embedder;
 use crate::output::{Done, Output, unwritable};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
-use crate::{gc, prune, told};
+use crate::{gc, prune, story, told};
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
@@ -42,9 +42,8 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
         return sweep(named("--every", every.parse())?, asked, options, place, output);
     }
     if options.summarizer.is_some() && !asked.passes.contains(&Pass::Cluster) {
-        let passes: Vec<&str> = asked.passes.iter().map(|pass| pass.as_str()).collect();
         let why = "must stand beside --every or the pass cluster";
-        return Err(Error::invalid("--summarizer", why, passes.join(" ")).into());
+        return Err(Error::invalid("--summarizer", why, listed(&asked.passes, " ")).into());
     }
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
@@ -52,6 +51,10 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     place.check_namespace(&database.namespaces()?)?;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
+    if options.passes.is_empty() {
+        let due = named.as_ref().map_or_else(|| database.due_passes(), Namespace::due_passes)?;
+        of_their_passes(options, &due)?;
+    }
     let moved = || Some(moved(&stats(&database, named.as_ref()).ok()?));
     let before = moved().unwrap_or_default();
     let look = || Some(moved()?.saturating_sub(before));
@@ -99,7 +102,8 @@ fn tell_off(options: &MaintainOptions, policy: &Policy, output: Output<'_>) {
         let switch = match pass {
             Pass::Prune if options.prune.kind.is_some() || options.prune.preset.is_some() => continue,
             Pass::Prune if !policy.prune.enabled => "prune.enabled is false",
-            Pass::Cap if policy.sweeper.short_term_cap <= 0 => "sweeper.short_term_cap is 0",
+            Pass::Cap if policy.sweeper.short_term_cap < 0 => "sweeper.short_term_cap is below 0",
+            Pass::Cap if policy.sweeper.short_term_cap == 0 => "sweeper.short_term_cap is 0",
             Pass::Superseded if policy.sweeper.tombstone_ttl <= Span::ZERO => "sweeper.tombstone_ttl is 0",
             Pass::Demote if policy.sweeper.demote_after <= Span::ZERO => "sweeper.demote_after is 0",
             _ => continue,
@@ -162,6 +166,11 @@ fn sweep(
         return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
     }
     let database = place.open(Access::Write)?;
+    if options.passes.is_empty() {
+        // What is not due yet may be in a later sweep.
+        let later = [Pass::Collapse, Pass::Snapshots];
+        of_their_passes(options, &database.due_passes()?.into_iter().chain(later).collect::<Vec<_>>())?;
+    }
     let namespace = database.namespace(place.namespace()?)?;
     let summarizer = options.summarizer.as_ref();
     let summarizer = summarizer
@@ -186,7 +195,8 @@ fn sweep(
             output.document(&json!(report))?;
             continue;
         }
-        output.line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
+        let at = story::local(report.at, &place.present());
+        output.line(&format!("Swept at {at} in {} ms", report.ms))?;
         tell(&report.passes, &options.passes, undoable(&database, None, report.run)?, output)?;
         for swept in &report.summaries {
             let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
@@ -295,10 +305,11 @@ pub(crate) fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
     }
 }
 
-/// An option of some passes must not stand beside others alone: it would look like a bound, and be none.
-fn of_their_passes(options: &MaintainOptions) -> Result<()> {
+/// An option of some passes must not stand beside others alone: it would look like a bound, and be none. `passes` are those that
+/// run.
+fn of_their_passes(options: &MaintainOptions, passes: &[Pass]) -> Result<()> {
     const GROUPS: &[Pass] = &[Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Cluster];
-    let MaintainOptions { passes, fuzzy, batch_size, series, samples, prune, .. } = options;
+    let MaintainOptions { fuzzy, batch_size, series, samples, prune, .. } = options;
     let all: [(&str, bool, &[Pass]); 7] = [
         ("--fuzzy", *fuzzy, &[Pass::Collapse]),
         ("--batch-size", batch_size.is_some(), &[Pass::Collapse]),
@@ -308,17 +319,22 @@ fn of_their_passes(options: &MaintainOptions) -> Result<()> {
         ("--kind", prune.kind.is_some(), &[Pass::Prune]),
         ("--preset", prune.preset.is_some(), &[Pass::Prune]),
     ];
-    let strange = |(_, given, of): &(_, bool, &[Pass])| {
-        *given && !passes.is_empty() && !passes.iter().any(|pass| of.contains(pass))
-    };
-    let listed =
-        |passes: &[Pass], between| passes.iter().map(|pass| pass.as_str()).collect::<Vec<_>>().join(between);
+    let strange =
+        |(_, given, of): &(_, bool, &[Pass])| *given && !passes.iter().any(|pass| of.contains(pass));
     match all.into_iter().find(strange) {
         Some((option, _, of)) => {
             let why = format!("must stand beside a pass that it is for: {}", listed(of, ", "));
-            Err(Error::invalid(option, why, listed(passes, " ")))
+            Err(Error::invalid(option, why, listed(&options.passes, " ")))
         }
         None => Ok(()),
+    }
+}
+
+/// The names of passes.
+fn listed(passes: &[Pass], between: &str) -> String {
+    match passes {
+        [] => "no pass by name".to_owned(),
+        passes => passes.iter().map(|pass| pass.as_str()).collect::<Vec<_>>().join(between),
     }
 }
 
@@ -326,10 +342,15 @@ fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::Mai
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
     }
+    if let Some(rows) = options.batch_size.filter(|rows| !(1..=LISTING_ROWS_MAX).contains(rows)) {
+        return Err(Error::invalid("--batch-size", format!("must be 1 to {LISTING_ROWS_MAX}"), rows));
+    }
     if let Some(samples) = options.samples.filter(|samples| *samples > SAMPLES_MAX) {
         return Err(Error::invalid("--samples", format!("must be 0 to {SAMPLES_MAX}"), samples));
     }
-    of_their_passes(options)?;
+    if !options.passes.is_empty() {
+        of_their_passes(options, &options.passes)?;
+    }
     let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
     let mut passes: Vec<Pass> = Vec::new();
     for pass in &options.passes {

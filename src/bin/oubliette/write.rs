@@ -142,7 +142,9 @@ fn add_lines(
             _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
         };
         let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
-        output.line(&answer.to_string())?;
+        let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
+        warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
+        output.done(&answer, told::line)?;
         written += 1;
     }
     Ok(())

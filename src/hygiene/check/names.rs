@@ -8,7 +8,9 @@ use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
 use crate::store::control::{Identity, NamespaceRow, SpaceRow, dropped_name};
 use crate::store::keys;
-use crate::store::{CLOCK, End, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk, meta_of};
+use crate::store::{
+    CLOCK, End, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk, meta_of, space_of,
+};
 
 impl Check<'_> {
     /// Reads the names that keys are compared with, as far as they can be read.
@@ -35,7 +37,7 @@ impl Check<'_> {
             }
         }
         let spaces = snapshot.walk(Table::Space, &Walk::all(), &mut |key, value| {
-            let row = seen(meta_of::<SpaceRow>(Table::Space, key, value))?;
+            let row = seen(space_of(key, value))?;
             self.spaces
                 .extend(keys::Space::parse(key).zip(row).map(|(key, row)| (key.space, row.dim as usize)));
             Ok(ControlFlow::Continue(()))

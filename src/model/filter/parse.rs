@@ -210,7 +210,9 @@ fn column(path: &str, name: &str) -> Result<(Column, Type)> {
         return metadata_path(path, name, rest);
     }
     let why = match name {
-        "state" => "has no state: it is chosen by the listing (`list --state`), and a search sees live rows",
+        "state" => {
+            "has no state: a listing chooses it by an argument of its own, and a search sees live rows"
+        }
         "namespace" => "has no namespace: it is chosen by the call",
         "metadata" => "must name a path below metadata, such as metadata.user_id",
         _ => "must name a field of a memory, such as tags, kind or created_at, or metadata and a path",

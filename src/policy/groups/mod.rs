@@ -117,7 +117,7 @@ pub(super) fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T> 
 
 /// A refusal in the words of the document instead of those of the program.
 fn in_words(why: &str) -> String {
-    const WORDS: [(&str, &str); 15] = [
+    const WORDS: [(&str, &str); 10] = [
         ("unknown variant", "unknown word"),
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
@@ -126,11 +126,6 @@ fn in_words(why: &str) -> String {
         ("an array of length", "a list of length"),
         ("expected a sequence", "expected a list"),
         ("invalid type: sequence", "invalid type: a list"),
-        ("expected f64", "expected a number"),
-        ("expected u8", "expected a whole number"),
-        ("expected u32", "expected a whole number"),
-        ("expected u64", "expected a whole number"),
-        ("expected usize", "expected a whole number"),
         ("invalid type: map", "invalid type: a table"),
         ("expected a map", "expected a table"),
     ];

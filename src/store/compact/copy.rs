@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use redb::{Database, ReadableDatabase};
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::record::{At, DocBlock, DocMeta, decode_vitals, encode_vitals};
+use crate::record::{At, DocBlock, DocMeta, decode_vitals, encode_meta, encode_vitals};
 use crate::store::compact::numbers::Numbers;
 use crate::store::control::SizeRow;
 use crate::store::keys;
@@ -14,7 +14,7 @@ use crate::store::part::{IndexId, NsId, PartId, SpaceId};
 use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
 use crate::store::size::OWN_BYTES;
-use crate::store::tables::{SIZE, Table};
+use crate::store::tables::{SIZE, Table, space_of};
 use crate::store::transact::transact;
 use crate::store::tx::{Read, Snapshot, WriteTx};
 
@@ -26,6 +26,9 @@ pub(super) const SLICE_BYTES: usize = 4 << 20;
 
 /// What is told of a row whose key is damaged, and not its value.
 const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
+
+/// The same of a damaged value.
+const MENDED: &str = "one byte of the value was damaged, and the row has its value again";
 
 /// A row that a copy could not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +80,14 @@ pub(super) fn torn<T>(read: Result<T>) -> Result<Result<T, String>> {
         Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(Err(why)),
         Err(other) => Err(other),
     }
+}
+
+/// The value that a row had before one byte of it was damaged, where the whole file hangs on the row.
+fn mended(table: Table, key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    let row = (table == Table::Space).then(|| space_of(key, value).ok()).flatten()?;
+    let mut bytes = Vec::with_capacity(value.len());
+    encode_meta(table.tag(), key, &row, &mut bytes);
+    Some(bytes)
 }
 
 impl<'c> Copy<'c> {
@@ -149,12 +160,16 @@ impl<'c> Copy<'c> {
             let (key, changed) = match torn(self.read(table, &key, &value))? {
                 Ok(changed) => (key, changed),
                 Err(why) => {
-                    let restored = self.restored(table, &key, &value)?;
+                    let mended = mended(table, &key, &value);
+                    let restored = match mended {
+                        Some(_) => None,
+                        None => self.restored(table, &key, &value)?,
+                    };
                     let why = restored.as_ref().map_or(why, |_| RESTORED.to_owned());
-                    self.note(table, &key, why);
+                    self.note(table, &key, mended.as_ref().map_or(why, |_| MENDED.to_owned()));
                     let key = restored.unwrap_or(key);
                     let changed = torn(self.read(table, &key, &value))?.unwrap_or_default();
-                    (key, changed)
+                    (key, changed.or(mended))
                 }
             };
             rows.push((key, changed.unwrap_or(value)));

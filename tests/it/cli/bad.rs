@@ -266,6 +266,7 @@ fn bad_flags_of_the_index_are_typed_errors() {
         (&["eval", "--queries", "both.jsonl", "--vectors", "q.npy"], "line 1: line: must have one of ef"),
         (&["maintain", "--threads", "0"], "threads: must be 1 to 1024"),
         (&["maintain", "--threads", "18446744073709551615"], "threads"),
+        (&["maintain", "collapse", "--batch-size", "0"], "--batch-size: must be 1 to 1000000"),
         (&["maintain", "--budget", "abc"], "--budget"),
         (&["maintain", "--budget", "-1s"], "--budget"),
         (&["maintain", "--namespace", "*"], "namespace"),
@@ -454,7 +455,7 @@ fn an_export_that_misses_something_takes_no_place() {
         assert_eq!(std::fs::read(sandbox.path(old)).unwrap(), b"of yesterday");
     }
     let told = plain(&["export", "new.jsonl"]);
-    assert!(told.code == 3 && told.err.contains("`check` finds "), "{told:?}");
+    assert!(told.code == 3 && told.err.contains("`check` has "), "{told:?}");
     let told = plain(&["export", "newer.jsonl", "--json"]);
     let document: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!((told.code, &document["memories"]), (3, &json!(2)), "{document}");

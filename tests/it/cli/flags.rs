@@ -331,7 +331,16 @@ fn an_option_of_a_pass_stands_beside_that_pass() {
         assert_eq!(answer.code, 2, "{value}: {answer:?}");
     }
     sandbox.document(&["maintain", "expire", "prune", "--step", "4"]);
-    sandbox.document(&["maintain", "--step", "4", "--samples", "3", "--dry-run"]);
+    // None of the passes that the policy enables reads them.
+    for option in
+        [&["--step", "4"][..], &["--samples", "3"], &["--kind", "event", "--target", "3"], &["--fuzzy"]]
+    {
+        let answer = sandbox.run(&[&["maintain", "--dry-run"], option].concat());
+        assert_eq!((answer.code, answer.error().0.as_str()), (1, "Invalid"), "{option:?}: {answer:?}");
+    }
+    sandbox.write("p.toml", "[sweeper]\nstages = [\"prune\", \"collapse\"]\n");
+    let enabled = ["--policy", "p.toml", "maintain", "--step", "4", "--samples", "3", "--fuzzy", "--dry-run"];
+    sandbox.document(&enabled);
 }
 
 #[test]

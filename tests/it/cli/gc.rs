@@ -206,7 +206,7 @@ fn a_plan_is_given_up() {
     let id = plan["plan_id"].as_str().unwrap();
     // Whoever runs the loop meanwhile, as after a run that was killed, is told of it.
     let told = sandbox.plain(&["--db", "m.oub", "--now", NOW, "gc", "run"], b"").out;
-    assert!(told.contains("an open plan has them") && told.contains("gc abort"), "{told}");
+    assert!(told.contains(&format!("the open plan {id} has")) && told.contains("gc abort"), "{told}");
     assert_eq!(sandbox.document(&["gc", "abort", id, "--reason", "not now"])["state"], "aborted");
     let shown = sandbox.document(&["gc", "show"]);
     let plans = shown["plans"].as_array().unwrap();

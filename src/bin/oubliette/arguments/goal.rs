@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::number::number;
+
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum GoalCommand {
@@ -26,7 +28,7 @@ pub(crate) struct GoalSetOptions {
     #[arg(long)]
     pub(crate) agent: Option<String>,
     /// How much the goal counts beside others, 0 to 10
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, value_parser = number::<f32>("a number, 0 to 10"))]
     pub(crate) weight: f32,
     /// The vector of the text, as the first row of a NumPy file [default: the embedder makes it]
     #[arg(long, value_name = "F.npy")]

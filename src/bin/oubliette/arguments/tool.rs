@@ -18,7 +18,7 @@ pub(crate) struct WriterOptions {
     #[arg(long, value_name = "builtin|CMD")]
     pub(crate) summarizer: Option<String>,
     /// How long a command may take for one summary
-    #[arg(long, value_name = "DURATION", default_value = "2m")]
+    #[arg(long, value_name = "DURATION", default_value = "2m", allow_hyphen_values = true)]
     pub(crate) timeout: String,
 }
 

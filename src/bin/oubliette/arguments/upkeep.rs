@@ -7,6 +7,7 @@ use oubliette::maintain::Pass;
 use oubliette::policy::Preset;
 
 use crate::arguments::member::member;
+use crate::number::number;
 
 #[derive(Debug, Args)]
 #[command(after_help = passes_help())]
@@ -24,26 +25,26 @@ pub(crate) struct MaintainOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
     /// Stop after this number of rows; the next run goes on from there
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) max_rows: Option<u64>,
     /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What expire, superseded, limbo
     /// and retention end is over, and does not count
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) destroy_max: Option<u64>,
     /// Let collapse also join near texts (collapse.fuzzy)
     #[arg(long)]
     pub(crate) fuzzy: bool,
     /// With collapse, memories on a page of its listing [default: collapse.batch]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u32>("a whole number, 1 to 1000000"))]
     pub(crate) batch_size: Option<u32>,
     /// With snapshots, only this series
     #[arg(long, value_name = "SERIES")]
     pub(crate) series: Option<String>,
     /// Sample groups in the report, 0 to 10000 [default: collapse.max_samples]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u32>("a whole number, 0 to 10000"))]
     pub(crate) samples: Option<u32>,
     /// Number of threads, 1 to 1024 [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 1 to 1024"))]
     pub(crate) threads: Option<usize>,
     /// Who writes for this run: with --every, the summaries of the stage gc; with the pass cluster, one memory in the place of each
     /// cluster. builtin, which only summarizes; openai:MODEL; or a command as for gc run, which is given the members of a cluster as
@@ -55,6 +56,7 @@ pub(crate) struct MaintainOptions {
         long,
         value_name = "DURATION",
         default_value = "2m",
+        allow_hyphen_values = true,
         requires = "summarizer",
         conflicts_with = "dry_run"
     )]
@@ -70,13 +72,13 @@ pub(crate) struct MaintainOptions {
 #[command(next_help_heading = "Options of prune")]
 pub(crate) struct PruneOptions {
     /// The step of the host, if it counts steps
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) step: Option<u64>,
     /// Prune memories of this kind, the lowest scores first, in place of what the policy says of summaries
     #[arg(long, value_name = "KIND", requires = "target")]
     pub(crate) kind: Option<String>,
     /// How many visible memories of the kind are left, at least
-    #[arg(long, value_name = "N", requires = "kind")]
+    #[arg(long, value_name = "N", requires = "kind", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) target: Option<u64>,
     /// With --kind, only memories of this agent, as they name it in agent_id
     #[arg(long, value_name = "AGENT", requires = "kind")]
@@ -95,7 +97,7 @@ pub(crate) struct PruneOptions {
     #[arg(long, value_name = "Q.npy", requires = "queries")]
     pub(crate) vectors: Option<PathBuf>,
     /// How many hits of each query, 1 to 1000
-    #[arg(short, default_value_t = 10, requires = "queries")]
+    #[arg(short, default_value_t = 10, requires = "queries", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 1 to 1000"))]
     pub(crate) k: usize,
 }
 

@@ -1,0 +1,346 @@
+//! What a person reads: `-v` adds to it, ids stand whole, instants are local dates, and what is typed wrong is told in words of ours.
+
+use serde_json::{Value, json};
+
+use super::sandbox::{NOW, Sandbox};
+use crate::damage::store::{overwrite, tables};
+
+/// What a person reads, standard error included.
+#[track_caller]
+fn read(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let answer = sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), b"");
+    assert_eq!(answer.code, 0, "{arguments:?}: {answer:?}");
+    answer.out + &answer.err
+}
+
+/// What a person is told of an error, and the exit code.
+#[track_caller]
+fn refused(sandbox: &Sandbox, arguments: &[&str]) -> (i32, String) {
+    let answer = sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), b"");
+    assert_ne!(answer.code, 0, "{arguments:?}: {answer:?}");
+    (answer.code, answer.err)
+}
+
+/// A sandbox with a memory of two versions, and two messages of one family.
+fn filled() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    for town in ["Ghent", "Bruges"] {
+        read(&sandbox, &["add", &format!("Ann lives in {town}"), "--key", "home"]);
+    }
+    for minute in ["30", "31"] {
+        let said = format!("build done 12:{minute}");
+        read(&sandbox, &["add", &said, "--kind", "message", "--author-kind", "bot", "--channel", "ci"]);
+    }
+    let id = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    (sandbox, id)
+}
+
+#[test]
+fn what_verbose_tells_comes_on_top() {
+    let (sandbox, id) = filled();
+    for (command, added) in [
+        (&["explain", "home"][..], &["rule MODEL-21.revise", "scores.final_score"][..]),
+        (&["get", "home"], &["reinforcement_count"]),
+        (&["search", "Ann"], &["signals", "vector 0."]),
+        (&["list"], &["semantic"]),
+        (&["events"], &["decision", "aggregated"]),
+    ] {
+        let (short, long) = (read(&sandbox, command), read(&sandbox, &[&["-v"], command].concat()));
+        assert!(short.split_whitespace().all(|word| word != id), "{command:?}: {short}");
+        for part in added {
+            assert!(long.contains(part) && !short.contains(part), "{part} of {command:?}: {long}");
+        }
+        assert!(command[0] == "events" || long.contains(&id), "{command:?}: {long}");
+    }
+    for story in ["explain", "get"] {
+        let (short, long) = (read(&sandbox, &[story, "home"]), read(&sandbox, &["-v", story, "home"]));
+        let lines = short.lines().filter(|line| !line.contains(" by "));
+        lines.for_each(|line| assert!(long.contains(line), "{line}: {long}"));
+        assert!(!long.contains("2026-03-01T"), "{long}");
+    }
+}
+
+#[test]
+fn an_id_stands_whole_in_every_table() {
+    let (sandbox, id) = filled();
+    let events = sandbox.document(&["events"]);
+    let aggregate = events["items"][0]["aggregate_id"].as_str().unwrap().to_owned();
+    let key = sandbox.document(&["list", "--filter", r#"{"kind":"aggregate"}"#])["items"][0]["key"].clone();
+    for (command, whole) in [
+        (&["events"][..], aggregate.as_str()),
+        (&["-v", "events"], aggregate.as_str()),
+        (&["aggregates"], aggregate.as_str()),
+        (&["-v", "list"], key.as_str().unwrap()),
+        (&["-v", "search", "build"], key.as_str().unwrap()),
+        (&["-v", "history", "home"], id.as_str()),
+        (&["-v", "explain", "home"], id.as_str()),
+    ] {
+        let shown = read(&sandbox, command);
+        assert!(shown.contains(whole), "{command:?}: {shown}");
+    }
+    assert!(read(&sandbox, &["events", "--aggregate", &aggregate]).contains("12:31"));
+}
+
+#[test]
+fn many_lines_are_told_as_one_is() {
+    let sandbox = Sandbox::new();
+    let add = ["--db", "m.oub", "--now", NOW, "add", "-"];
+    let told =
+        sandbox.plain(&add, b"Ann prefers tea\n{\"text\":\"Bob walks\",\"key\":\"bob\",\"tier\":\"x\"}\n");
+    assert_eq!((told.code, told.out.lines().count()), (0, 2), "{told:?}");
+    assert!(told.out.starts_with("Stored ") && told.out.ends_with("Stored bob in default\n"), "{told:?}");
+    assert!(told.err.contains("line 2: tier: \"x\" is unknown"), "{told:?}");
+    sandbox
+        .write("q.jsonl", "{\"query\":\"tea\",\"mode\":\"text\"}\n{\"query\":\"zebra\",\"mode\":\"text\"}\n");
+    let told = read(&sandbox, &["search", "--queries", "q.jsonl"]);
+    assert!(told.contains("Query 1: tea") && told.contains("Ann prefers tea"), "{told}");
+    assert!(told.contains("Query 2: zebra\nNothing was found") && !told.contains('{'), "{told}");
+}
+
+#[test]
+fn an_instant_is_a_local_date_with_its_distance() {
+    let sandbox = Sandbox::new();
+    for number in 0..3 {
+        let text = format!(
+            "Ann: Box {number} went to Ghent{number}. That is how it was, and so it will be for all."
+        );
+        let message = ["add", &text, "--kind", "message", "--channel", "yard"];
+        read(&sandbox, &[&message[..], &["--created-at", "2001-01-02T10:00:00Z"]].concat());
+    }
+    read(&sandbox, &["goal", "set", "learn French"]);
+    let goals = read(&sandbox, &["goal", "list"]);
+    assert!(goals.contains("2026-03-01 00:00 (just now)") && !goals.contains("T00:"), "{goals}");
+    let plan = sandbox.document(&["gc", "plan"])["plan_id"].as_str().unwrap().to_owned();
+    let shown = read(&sandbox, &["gc", "show", &plan]);
+    assert!(shown.contains("The plan is open; it ends 2026-03-0") && shown.contains("(in "), "{shown}");
+    assert!(!shown.contains("T00:"), "{shown}");
+    let report = read(&sandbox, &["gc", "report"]);
+    assert!(report.contains("to 2026-03-01 00:00 (just now)") && !report.contains("00:00:00"), "{report}");
+    // The open plan has what another plan would take.
+    let none = read(&sandbox, &["gc", "plan"]);
+    assert!(none.contains("but what the open plan") && none.contains(&plan), "{none}");
+    assert!(read(&sandbox, &["gc", "abort", &plan, "--reason", "later"]).contains("Gave up the plan"));
+}
+
+#[test]
+fn a_number_that_is_none_is_told_with_its_bound() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea"]);
+    for (command, option, bound) in [
+        (&["list", "--limit"][..], "--limit", "a whole number, 1 to 10000"),
+        (&["search", "tea", "--k"], "-k", "a whole number, 1 to 1000"),
+        (&["search", "tea", "--recall"], "--recall", "a number above 0 and below 1"),
+        (&["maintain", "collapse", "--batch-size"], "--batch-size", "a whole number, 1 to 1000000"),
+        (&["gc", "plan", "--max-groups"], "--max-groups", "a whole number, 1 to 50"),
+        (&["changes", "--since"], "--since", "a whole number, 0 or more"),
+    ] {
+        let values: &[&str] = if option == "--recall" { &["abc", ""] } else { &["-1", "abc", "", "1.5"] };
+        for value in values {
+            let (code, told) = refused(&sandbox, &[command, &[value]].concat());
+            assert_eq!(code, 2, "{command:?} {value}: {told}");
+            for part in [option, bound, &format!("'{value}'")] {
+                assert!(told.contains(part), "{part} of {command:?} {value}: {told}");
+            }
+            assert!(!told.contains("digit") && !told.contains("unexpected"), "{told}");
+        }
+    }
+    for option in [&["search", "tea", "--deadline", "-1"][..], &["list", "--wait", "-1s"]] {
+        let (code, told) = refused(&sandbox, option);
+        assert!(code == 1 && told.contains("not negative (got -1"), "{option:?}: {told}");
+    }
+}
+
+#[test]
+fn no_word_of_a_parser_reaches_a_person() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea", "--key", "tea"]);
+    sandbox.write("word.jsonl", "nix\n");
+    sandbox.write("tokens.jsonl", "{\"memory\":\"tea\",\"tokens\":\"x\"}\n");
+    sandbox.write("k.jsonl", "{\"query\":\"tea\",\"k\":\"x\"}\n");
+    for (command, told) in [
+        (&["context-log", "c", "word.jsonl"][..], "line 1: line: must be an object {\"memory\""),
+        (&["context-log", "c", "tokens.jsonl"], "line 1: tokens: must be a whole number"),
+        (&["search", "--queries", "word.jsonl"], "line 1: line: must be a query"),
+        (&["search", "--queries", "k.jsonl"], "line 1: k: must be a whole number"),
+        (&["search", "--vector-file", "k.jsonl"], "must be a NumPy file (got a file that starts with"),
+        (&["add", "x", "--metadata", "nix"], "must be JSON"),
+    ] {
+        let (code, found) = refused(&sandbox, command);
+        assert!(code == 1 && found.contains(told), "{command:?}: {found}");
+        for word in ["expected u", "expected ident", "expected value", "column", "invalid type"] {
+            assert!(!found.contains(word), "{word} of {command:?}: {found}");
+        }
+    }
+    let calls = sandbox.run_with(&["tool"], b"[]\nnix\n").out;
+    assert!(calls.contains("the call must be an object (got [])"), "{calls}");
+    assert!(calls.contains("a value is no JSON") && !calls.contains("ident"), "{calls}");
+    sandbox.write("oubliette.toml", "wait = \"soon\"\n");
+    let (_, told) = refused(&sandbox, &["list"]);
+    assert!(told.contains("wait in oubliette.toml") && !told.contains("--wait:"), "{told}");
+}
+
+#[test]
+fn habits_lead_to_what_was_meant_and_a_tip_fits_its_command() {
+    let sandbox = Sandbox::new();
+    for (command, tip) in [
+        (&["list", "--tag", "x"][..], "--filter '{\"tags\":\"X\"}'"),
+        (&["search", "tea", "--kind", "event"], "--filter '{\"kind\":\"X\"}'"),
+        (&["list", "--all"], "--state any"),
+        (&["add", "x", "--id", "5"], "--key"),
+        (&["edit", "x"], "'update'"),
+        (&["clear"], "'forget'"),
+        (&["search", "where", "is", "it"], "stands in quotes"),
+    ] {
+        let (code, told) = refused(&sandbox, command);
+        assert!(code == 2 && told.contains(tip), "{command:?}: {told}");
+        assert!(!told.contains("allow-partial") && !told.contains("valid-to"), "{told}");
+    }
+    read(&sandbox, &["add", "it rains", "--tag", "weather", "--kind", "event"]);
+    for filter in [r#"{"tags":"weather"}"#, r#"{"kind":"event"}"#] {
+        assert!(read(&sandbox, &["list", "--filter", filter]).contains("it rains"));
+    }
+    for command in [&["check", "x"][..], &["memory-stats", "x"], &["namespace", "split", "x", "y"]] {
+        assert!(!refused(&sandbox, command).1.contains("quotes"), "{command:?}");
+    }
+}
+
+/// MODEL-33: what a pass has erased for good is named among what is lost.
+#[test]
+fn an_undo_says_what_does_not_come_back() {
+    let sandbox = Sandbox::new();
+    for number in 0..3 {
+        read(&sandbox, &["add", &format!("text {number}"), "--key", "k"]);
+    }
+    sandbox.write("p.toml", "[sweeper]\ntombstone_ttl = \"1d\"\n");
+    let later = |arguments: &[&str]| {
+        let at = ["--db", "m.oub", "--now", "2026-06-01T00:00:00Z", "--policy", "p.toml"];
+        sandbox.plain(&[&at, arguments].concat(), b"")
+    };
+    let done = later(&["--json", "maintain", "superseded"]).document();
+    let undone = later(&["--json", "undo", done["run"].as_str().unwrap()]).document();
+    assert_eq!(undone["lost"], json!(["what superseded erased does not come back: 2 memories"]));
+    let told = later(&["undo", done["run"].as_str().unwrap()]).out;
+    assert!(told.contains("lost: what superseded erased does not come back: 2 memories"), "{told}");
+}
+
+#[test]
+fn a_refusal_names_what_allows_it() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "one", "--key", "k"]);
+    read(&sandbox, &["add", "two", "--key", "k", "--namespace", "team"]);
+    assert!(refused(&sandbox, &["namespace", "move", "team", "default"]).1.contains("(--drop-keys)"));
+    assert!(refused(&sandbox, &["forget", "--filter", "{}", "--yes"]).1.contains("--all"));
+    sandbox.write("b.oub", "");
+    let (_, told) = refused(&sandbox, &["backup", "b.oub"]);
+    assert!(told.contains("name a file that is not there yet") && !told.contains("memory"), "{told}");
+    let (_, told) = refused(&sandbox, &["maintain", "--summarizer", "builtin"]);
+    assert!(told.contains("(got no pass by name)"), "{told}");
+    read(&sandbox, &["add", "three", "--key", "a", "--agent", "bob"]);
+    let (_, told) = refused(&sandbox, &["add", "four", "--key", "a"]);
+    assert!(told.contains("is held in the part of bob"), "{told}");
+}
+
+#[test]
+fn what_is_gone_is_told_in_words() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann lives in Ghent", "--key", "home"]);
+    read(&sandbox, &["add", "Ann lives in Bruges", "--key", "other", "--ttl", "1h"]);
+    let old = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    read(&sandbox, &["supersede", "home", "--with", "other"]);
+    let later = |arguments: &[&str]| {
+        let answer =
+            sandbox.plain(&[&["--db", "m.oub", "--now", "2026-03-02T00:00:00Z"], arguments].concat(), b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let gone = sandbox.document(&["add", "gone", "--key", "gone"])["id"].as_str().unwrap().to_owned();
+    read(&sandbox, &["forget", "gone", "--yes"]);
+    later(&["maintain", "expire"]);
+    for command in ["get", "explain"] {
+        let told = later(&[command, &old]);
+        assert!(
+            told.contains(". A memory that is gone by now (") && told.contains(": its life was over) took"),
+            "{told}"
+        );
+    }
+    for command in ["get", "explain"] {
+        let told = later(&[command, &gone]);
+        assert!(told.contains("Removed 2026-03-01 00:00 (1 day ago): it was forgotten."), "{told}");
+    }
+}
+
+/// All vectors of a file hang on one small row: one damaged byte of it takes nothing along.
+#[test]
+fn a_damaged_byte_of_an_embedding_space_is_found_out() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let whole = sandbox.run(&["export", "-"]).out;
+    let path = sandbox.path("m.oub");
+    let (key, value) = tables(&path)["space"][0].clone();
+    for at in 0..value.len() {
+        let mut damaged = value.clone();
+        damaged[at] ^= 0x21;
+        overwrite(&path, "space", &key, &damaged);
+        if at % 7 != 0 {
+            continue;
+        }
+        let run = |arguments: &[&str]| sandbox.run(arguments);
+        let check: Value = serde_json::from_str(&run(&["check"]).out).unwrap();
+        assert_eq!((&check["findings"][0]["table"], check["findings"][1].is_null()), (&json!("space"), true));
+        let exported = run(&["export", "-"]);
+        assert_eq!((exported.code, exported.out), (3, whole.clone()), "byte {at}");
+        assert_eq!(run(&["explain", "a"]).code, 0, "byte {at}");
+        assert_eq!(run(&["add", "x", "--vector", "[1,1]", "--key", "x"]).code, 0, "byte {at}");
+        assert_eq!(run(&["forget", "x", "--yes"]).code, 0, "byte {at}");
+        let healed = if at % 2 == 0 { "reindex" } else { "compact" };
+        assert_eq!(run(&[healed]).code, if healed == "compact" { 3 } else { 0 }, "byte {at}");
+        assert_eq!(run(&["check", "--deep"]).code, 0, "byte {at}");
+        assert_eq!(run(&["export", "-"]).out, whole, "byte {at}");
+    }
+}
+
+/// With more damage the vectors are out of reach, and what the memories say is not.
+#[test]
+fn texts_come_out_of_a_file_whose_embedding_space_is_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let (path, run) = (sandbox.path("m.oub"), |arguments: &[&str]| sandbox.run(arguments));
+    let (key, mut value) = tables(&path)["space"][0].clone();
+    value.iter_mut().skip(5).take(4).for_each(|byte| *byte ^= 0x21);
+    overwrite(&path, "space", &key, &value);
+    for command in [&["get", "a"][..], &["list"], &["history", "a"], &["search", "tea", "--mode", "text"]] {
+        assert_eq!(run(command).code, 0, "{command:?}");
+    }
+    let explained: Value = serde_json::from_str(&run(&["explain", "a"]).out).unwrap();
+    assert_eq!((&explained["state"], run(&["explain", "a"]).code), (&json!("live"), 3), "{explained}");
+    assert_eq!(run(&["check"]).code, 3);
+    let exported = run(&["export", "-"]);
+    assert_eq!((exported.code, exported.out.lines().count()), (3, 3), "{exported:?}");
+    assert!(exported.out.contains("Ann prefers tea") && !exported.out.contains("0.6"), "{exported:?}");
+    sandbox.write("saved.jsonl", &exported.out);
+    let back = sandbox.plain(&["--db", "back.oub", "--json", "import", "saved.jsonl"], b"").document();
+    assert_eq!(back["stored"], 3, "{back}");
+}
+
+#[test]
+fn a_cut_file_has_a_hint_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let whole = std::fs::read(sandbox.path("m.oub")).unwrap();
+    let mut told = 0;
+    for part in [5, 6, 7] {
+        sandbox.write("cut.oub", &whole[..whole.len() * part / 8]);
+        for command in [&["check"][..], &["export", "-"], &["add", "x"]] {
+            let answer = sandbox.plain(&[&["--db", "cut.oub"], command].concat(), b"");
+            assert!(answer.code != 0 || command == ["add", "x"], "{answer:?}");
+            if answer.err.contains("the file ends before this page") {
+                assert!(
+                    answer.err.contains("put a backup in its place") && !answer.err.contains("run `check`"),
+                    "{answer:?}"
+                );
+                told += 1;
+            }
+        }
+    }
+    assert!(told > 0);
+}
