@@ -1,6 +1,6 @@
 //! The memory that answers to a key, and the memories from which a writer came there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
@@ -124,25 +124,48 @@ pub(crate) struct Former {
     pub(crate) holder: Holder,
 }
 
-/// The rows from which a writer came with a text of its own, the nearest first, as far as they are still there and can be read.
-/// In the last of them the text was written. It has the changes that the writer has made since in the other rows.
-///
-/// A key that a supersession led here has written nothing that is said here, so it came from nowhere.
-pub(crate) fn former_rows(rows: &impl Rows, ns: NsId, holder: &Holder) -> Result<Vec<Former>> {
-    let (mut all, mut copy) = (Vec::new(), holder.clone());
-    // Damaged rows could lead in a circle, so no row is visited twice.
-    let mut seen = BTreeSet::new();
-    while let Some(id) = copy.from.filter(|id| seen.insert(*id)) {
-        let Some(vitals) = sound(rows.vitals(ns, id))?.flatten() else { break };
-        if copy.follows && vitals.times.merged_into().is_none() {
-            break;
-        }
-        let there = sound(rows.holders(ns, id))?.unwrap_or_default();
-        let Some(holder) = there.into_iter().find(|one| copy.is_copy_of(one)) else { break };
-        all.push(Former { id, vitals, holder: holder.clone() });
-        copy = holder;
+/// Where writers came from. Writers of one row often came from the same rows, which are read once.
+pub(crate) struct Lineage<'r, R> {
+    rows: &'r R,
+    ns: NsId,
+    /// Rows that were read, with their writers; none for a row that is gone or damaged.
+    known: BTreeMap<MemoryId, Option<(Vitals, Vec<Holder>)>>,
+}
+
+impl<'r, R: Rows> Lineage<'r, R> {
+    /// Where writers of a namespace came from.
+    pub(crate) fn new(rows: &'r R, ns: NsId) -> Self {
+        Lineage { rows, ns, known: BTreeMap::new() }
     }
-    Ok(all)
+
+    /// The rows from which a writer came with a text of its own, the nearest first, as far as they are still there and can be read.
+    /// In the last of them the text was written. It has the changes that the writer has made since in the other rows.
+    ///
+    /// A key that a supersession led here has written nothing that is said here, so it came from nowhere.
+    pub(crate) fn of(&mut self, holder: &Holder) -> Result<Vec<Former>> {
+        let (mut all, mut copy) = (Vec::new(), holder.clone());
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while let Some(id) = copy.from.filter(|id| seen.insert(*id)) {
+            let Some((vitals, holders)) = self.row(id)? else { break };
+            if copy.follows && vitals.times.merged_into().is_none() {
+                break;
+            }
+            let Some(holder) = holders.iter().find(|one| copy.is_copy_of(one)) else { break };
+            all.push(Former { id, vitals: vitals.clone(), holder: holder.clone() });
+            copy = holder.clone();
+        }
+        Ok(all)
+    }
+
+    fn row(&mut self, id: MemoryId) -> Result<Option<&(Vitals, Vec<Holder>)>> {
+        if !self.known.contains_key(&id) {
+            let vitals = sound(self.rows.vitals(self.ns, id))?.flatten();
+            let holders = sound(self.rows.holders(self.ns, id))?;
+            self.known.insert(id, vitals.zip(holders));
+        }
+        Ok(self.known.get(&id).and_then(Option::as_ref))
+    }
 }
 
 impl Answering {

@@ -422,8 +422,16 @@ impl NamespaceWriter<'_, '_, '_> {
         {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::PARTED, 1)])?;
         }
+        // Of its text the writer says what it says now in the memories of before as well; another text is another memory.
+        let said = edit.beside_the_text().filter(|_| edit.patch.text.is_none());
+        let before_united = self.before_united(std::slice::from_ref(&holder))?;
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
-        self.copy(old, parts, holder, edit)
+        let copied = self.copy(old, parts, holder, edit)?;
+        if let Some(said) = said {
+            let (vitals, _) = self.ledger.load(self.ns(), copied.0)?;
+            self.change_before_united(before_united, &said, &vitals.times)?;
+        }
+        Ok(copied)
     }
 
     /// Gives a change through a holder a row of its own, with the parts of what that holder has brought to this one.

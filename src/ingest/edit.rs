@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
-use crate::index::former_rows;
+use crate::index::Lineage;
 use crate::ingest::fields::expire;
 use crate::ingest::{NamespaceWriter, space_of};
 use crate::ledger::{Change, given, tags_fit};
@@ -161,10 +161,11 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The rows in which these writers of a row were, before passes united the rows, with the writers as each row has them.
-    fn before_united(&self, writers: &[Holder]) -> Result<BTreeMap<MemoryId, Vec<Holder>>> {
+    pub(super) fn before_united(&self, writers: &[Holder]) -> Result<BTreeMap<MemoryId, Vec<Holder>>> {
         let mut rows: BTreeMap<MemoryId, Vec<Holder>> = BTreeMap::new();
+        let mut lineage = Lineage::new(&*self.ledger.tx, self.ns());
         for writer in writers {
-            for former in former_rows(&*self.ledger.tx, self.ns(), writer)? {
+            for former in lineage.of(writer)? {
                 if former.vitals.times.merged_into().is_some() {
                     rows.entry(former.id).or_default().push(former.holder);
                 }
@@ -176,7 +177,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Changes the rows in which the writers of a row were before as well, since what a writer has said last is asked of the row
     /// in which it wrote: by an undo, which brings that row back, by a filter, and when the writer leaves. A text
     /// and its vector are those of one row.
-    fn change_before_united(
+    pub(super) fn change_before_united(
         &mut self,
         rows: BTreeMap<MemoryId, Vec<Holder>>,
         edit: &Edit,

@@ -50,8 +50,8 @@ pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeS
 }
 
 /// Lets a row say of its text what was said where the text was written: kind, figures, instants, and of the content each field
-/// with a code that is told. Where the text was written no row is left, the row keeps these fields. Nothing else of the
-/// content stays.
+/// with a code that is told. If nothing is left of the row in which it was written, these fields stay as they are. Nothing else of
+/// the content stays.
 pub(crate) fn tell(row: &mut Parts, written: Option<&Parts>, is_told: impl Fn(u8) -> bool) {
     row.take_content(Parts::defaults(), |code| !is_told(code));
     let Some(written) = written else {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::index::{Former, former_rows, slots};
+use crate::index::{Former, Lineage, slots};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::{Going, is_asked_for};
 use crate::ledger::given::{said_by, tell};
@@ -380,7 +380,7 @@ impl Ledger<'_, '_> {
     /// The row in which the text of a holder was written, if that row still exists. Where all writers were given another text by
     /// id since, that row has the text from before, and its vector is none of the present text.
     pub(crate) fn origin(&self, ns: NsId, holder: &Holder, text: &str) -> Result<Option<Origin>> {
-        for Former { id, vitals, holder } in former_rows(self.tx, ns, holder)?.into_iter().rev() {
+        for Former { id, vitals, holder } in Lineage::new(&*self.tx, ns).of(holder)?.into_iter().rev() {
             let content = self.content_of(ns, id)?;
             let says_it = content.text == text;
             let wrote_another = holder.wrote_row_text() && holder.from.is_none();

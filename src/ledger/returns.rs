@@ -7,7 +7,7 @@ use crate::ledger::applied::{Applied, Onward};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
+use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Times};
 use crate::store::{NsId, Rows};
 
 /// What the writers of a row have said since, through their keys.
@@ -90,17 +90,22 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The writers of a returning row that have said something else since. For each of them another current row has
-    /// the key, after everything that had come there from the returning row itself was given back.
+    /// The writers of a returning row that have said something else since. For each of them another row has the key, after
+    /// everything that had come there from the returning row itself was given back: a current row, or a row that was
+    /// written since and has ended. What has ended is no reason to say again what was said before.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut rewritten, mut all) = (Vec::new(), true);
+        let times = self.tx.vitals(ns, id)?.map(|row| row.times);
+        let went = times.and_then(|times| times.removed_at.or(times.superseded.map(|by| by.at)));
+        let is_later = |times: &Times| {
+            let stands = times.removed_at.is_none() && times.superseded.is_none();
+            times.is_current(context.now) || (stands && went.is_some_and(|went| times.recorded_at >= went))
+        };
         for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
             let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
-            let later = found
-                .transpose()?
-                .flatten()
-                .filter(|found| found.id != id && found.vitals.times.is_current(context.now));
+            let later =
+                found.transpose()?.flatten().filter(|found| found.id != id && is_later(&found.vitals.times));
             match later {
                 Some(later) => rewritten.push((holder, later.id)),
                 None => all = false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
-use crate::index::{Former, Published, former_rows};
+use crate::index::{Former, Lineage, Published};
 use crate::model::{
     Access, Content, Filter, Holder, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView,
     Time, Vitals, VitalsView,
@@ -146,9 +146,10 @@ impl<'r, S: Source> Matcher<'r, S> {
         let Some(filter) = self.filter.filter(|_| vitals.place.holders > 1) else { return Ok(None) };
         let holders = self.reader.rows().holders(self.ns, id)?;
         let (mut all, mut is_whole) = (Vec::new(), true);
+        let mut lineage = Lineage::new(self.reader.rows(), self.ns);
         for holder in &holders {
             // What the writer brought is judged by the row in which it was written, while that row is there.
-            let matches = match former_rows(self.reader.rows(), self.ns, holder)?.pop() {
+            let matches = match lineage.of(holder)?.pop() {
                 Some(Former { id: from, vitals: mut own, .. }) => {
                     // Which memory that is, and what became of it, the row itself says.
                     (own.times.superseded, own.times.removed_at) =

@@ -289,6 +289,57 @@ fn an_undo_brings_no_text_back_that_was_replaced_by_id() {
     }
 }
 
+/// MODEL-67: a record that its writer has ended through its key does not come back with the undo of a pass.
+#[test]
+fn an_undo_brings_nothing_back_that_its_writer_has_ended() {
+    let ways: [fn(&World); 4] = [
+        |world| drop(world.ns.update("b", ending(world, "1h")).unwrap()),
+        |world| drop(world.ns.contradict("b", None).unwrap()),
+        |world| {
+            let mut patch = Patch::new();
+            patch.fields.valid_to = Field::from(Some(world.ago("1m")));
+            drop(world.ns.update("b", patch).unwrap());
+        },
+        |world| {
+            drop(
+                world
+                    .ns
+                    .update("b", Patch { text: Some("gone soon".into()), ..ending(world, "1h") })
+                    .unwrap(),
+            )
+        },
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        for pass in [Pass::VectorDuplicates, Pass::NearDuplicates] {
+            let world = World::new();
+            for (number, key) in ["a", "b", "c"].into_iter().enumerate() {
+                let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+                world.ns.add_all(vec![near(WORDS[0], number as f64).key(key)], &apart).unwrap();
+                world.advance("1m");
+            }
+            world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+            let [_] = world.live()[..] else { panic!("one memory") };
+            world.advance("1h");
+            way(&world);
+            world.advance("2h");
+            let runs = world.ns.runs(10, None).unwrap().items;
+            let run = runs.iter().find(|run| run.sort == RunSort::Maintain).unwrap();
+            world.ns.undo(run.id).unwrap();
+            let live = world.live();
+            let keys: Vec<_> = live.iter().flat_map(|id| world.row(id).keys).collect();
+            assert!(!keys.contains(&"b".to_owned()), "{number}, {pass:?}: {keys:?}");
+            world.check();
+        }
+    }
+}
+
+/// A life that ends after a while.
+fn ending(world: &World, span: &str) -> Patch {
+    let mut patch = Patch::new();
+    patch.expiry = Some(oubliette::memory::Expiry::At(world.ahead(span)));
+    patch
+}
+
 /// MODEL-8: of the instant at which something happened a key takes along what it gave, not what the other writer of its text did.
 #[test]
 fn a_key_that_parts_leaves_the_instant_of_the_other_writer() {

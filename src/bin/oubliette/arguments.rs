@@ -169,7 +169,7 @@ pub(crate) enum Command {
     /// List the runs, the latest first: imports, maintenance and other operations of many parts, whether they ended or were
     /// cut off
     Runs(RunsOptions),
-    /// Undo a maintenance run or an import
+    /// Take a run back: an import, maintenance, or summaries that `gc` has put in place
     Undo(UndoOptions),
     /// List, drop, move or take apart whole namespaces
     Namespace {

@@ -182,6 +182,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
         }
         false => told::no_namespace(&namespace, &known),
     };
+    tell_damaged(&page.damaged, output);
     output.list(heads, items, &none)?;
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
@@ -528,8 +529,9 @@ pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
 /// `briefing`.
 pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let snapshot = place.open(Access::Read)?.snapshot()?;
-    let briefed = snapshot.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
+    let database = place.open(Access::Read)?;
+    let briefed =
+        database.snapshot()?.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
     if output.json {
         let items = briefed.iter().map(|Briefed { memory, score }| {
             json!({
@@ -541,7 +543,15 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
     }
     let rows = briefed.iter().map(|Briefed { memory, score }| {
         let mark = if memory.pinned { "pinned" } else { "" };
-        vec![mark.to_owned(), format!("{score:.3}"), short(&memory.row_text, 90)]
+        vec![mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
     });
-    output.table(&["", "worth", "text"], rows)
+    let known = database.namespaces()?;
+    let none = match known.contains(&namespace) {
+        true => {
+            let agents = if options.scope.any_agent { "" } else { "--any-agent or " };
+            format!("Nothing to tell; try {agents}another --namespace")
+        }
+        false => told::no_namespace(&namespace, &known),
+    };
+    output.list(&["", "worth", "text"], rows.collect(), &none)
 }

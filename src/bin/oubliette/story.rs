@@ -69,7 +69,9 @@ fn distance(at: Time, now: Time) -> String {
     let Some((length, one, many)) = UNITS.into_iter().find(|(length, ..)| seconds >= *length) else {
         return if millis < -1_000 { "in less than a minute" } else { "just now" }.to_owned();
     };
-    let count = told::of(seconds / length, one, many);
+    // What is to come is told to the nearest: an end in five days is so in the next instant, too.
+    let count = if millis < 0 { (seconds + length / 2) / length } else { seconds / length };
+    let count = told::of(count, one, many);
     if millis < 0 { format!("in {count}") } else { format!("{count} ago") }
 }
 
@@ -336,12 +338,14 @@ fn events(of: Subject<'_>, verbose: bool) -> Vec<String> {
     }
     lines.extend(events.iter().skip(left_out).map(|event| {
         let event = Subject { members: event, ..of };
-        let fields: Vec<_> = event
-            .list("changes")
-            .iter()
-            .filter_map(|change| change.get("field")?.as_str())
-            .map(field)
-            .collect();
+        let mut fields: Vec<&str> = Vec::new();
+        for name in event.list("changes").iter().filter_map(|change| change.get("field")?.as_str().map(field))
+        {
+            // A pass that unites many names the same field for each of them.
+            if !fields.contains(&name) {
+                fields.push(name);
+            }
+        }
         let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
         let op = happened(event.text("op").unwrap_or_default());
         let actor = event.text("actor").unwrap_or_default();
@@ -383,7 +387,7 @@ pub(crate) fn happened(op: &str) -> String {
     match op {
         "insert" => "stored",
         "hold" => "written once more",
-        "update" => "changed",
+        "update" | "adjust" => "changed",
         "supersede" => "replaced",
         "restore" | "return" => "brought back",
         "remove" => "removed",
@@ -419,7 +423,7 @@ pub(crate) fn reason(name: &str) -> String {
     match name {
         "forget" => "it was forgotten",
         "forget_by_tag" => "it was forgotten by its tag",
-        "undone" => "its import was undone",
+        "undone" => "the run that wrote it was taken back",
         "expired" => "its life was over",
         "cap_evicted" => "there were more short-term memories than the policy allows",
         "collapsed" => "it said the same as another memory",

@@ -3,7 +3,7 @@
 use oubliette::{Memory, NamespaceName};
 use serde_json::Value;
 
-use crate::output::short;
+use crate::output::{printable, short};
 
 /// Keys of a memory that a table names.
 const KEYS: usize = 3;
@@ -172,10 +172,11 @@ pub(crate) fn bytes(what: &str, document: &Value) -> String {
 pub(crate) fn no_namespace(missing: &NamespaceName, known: &[NamespaceName]) -> String {
     let named: Vec<_> = known.iter().take(5).map(NamespaceName::as_str).collect();
     let more = if known.len() > named.len() { ", …" } else { "" };
-    match named.is_empty() {
+    let told = match named.is_empty() {
         true => format!("There is no namespace {missing}, nor any other: nothing is stored yet"),
         false => format!("There is no namespace {missing}; the file has {}{more}", named.join(", ")),
-    }
+    };
+    printable(&told)
 }
 
 /// A number of bytes.

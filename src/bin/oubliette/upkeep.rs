@@ -14,7 +14,7 @@ use oubliette::maintain::{
 };
 use oubliette::policy::Policy;
 use oubliette::report::Stats;
-use oubliette::{Database, Error, Namespace, Result, Span};
+use oubliette::{Database, Error, Namespace, Result, Span, State};
 use serde_json::{Value, json};
 
 use crate::arguments::{IndexCommand, MaintainOptions};
@@ -246,11 +246,14 @@ pub(crate) fn undoable(
 
 /// What a pass left alone, and why.
 fn tell_left(pass: &PassReport, output: Output<'_>) {
-    if matches!(pass.pass, Pass::NearDuplicates | Pass::VectorDuplicates) && pass.changed > 0 {
+    let went = match pass.pass {
+        Pass::NearDuplicates => Some(("in limbo: another says the same", State::Limbo)),
+        Pass::VectorDuplicates => Some(("superseded by what says the same", State::Superseded)),
+        _ => None,
+    };
+    if let Some((what, state)) = went.filter(|_| pass.changed > 0) {
         let united = told::of(pass.changed, "memory is", "memories are");
-        output.remark(&format!(
-            "{united} superseded by what says the same; `list --state superseded` shows them"
-        ));
+        output.remark(&format!("{united} {what}; `list --state {state}` shows them"));
     }
     if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
         output.remark(

@@ -429,10 +429,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     output.done(&document, |_| {
         let over = match gone {
             0 => String::new(),
-            gone => format!(
-                "; the life of {} ended at once, and what they said is gone",
-                told::of(gone, "memory", "memories")
-            ),
+            gone => format!("; {} ended at once, and the text is gone", told::of(gone, "memory", "memories")),
         };
         format!("Touched {} in {namespace}{over}", told::of(touched, "memory", "memories"))
     })

@@ -344,3 +344,60 @@ fn a_cut_file_has_a_hint_of_its_own() {
     }
     assert!(told > 0);
 }
+
+#[test]
+fn what_a_list_leaves_out_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let path = sandbox.path("m.oub");
+    let (key, value) = tables(&path)["memory"][0].clone();
+    let damaged: Vec<u8> = value.iter().map(|byte| byte ^ 0x5a).collect();
+    overwrite(&path, "memory", &key, &damaged);
+    let told = sandbox.plain(&["--db", "m.oub", "--now", NOW, "list"], b"");
+    assert!(told.code == 0 && told.err.contains("is damaged; `check` tells more"), "{told:?}");
+}
+
+#[test]
+fn an_end_is_told_as_it_was_given() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann is away", "--key", "away", "--ttl", "5d"]);
+    let answer = sandbox.plain(&["--db", "m.oub", "--now", "2026-02-01T10:00:07Z", "get", "away"], b"");
+    assert!(answer.code == 0, "{answer:?}");
+    let later = sandbox.plain(&["--db", "m.oub", "get", "away", "--now", NOW], b"").out;
+    assert!(later.contains("(in 5 days)"), "{later}");
+}
+
+#[test]
+fn a_name_moves_no_cursor_and_an_empty_briefing_says_what_to_try() {
+    let (sandbox, _) = filled();
+    let told = read(&sandbox, &["--namespace", "n\u{1b}[31m", "list"]);
+    assert!(told.contains("There is no namespace n [31m") && !told.contains('\u{1b}'), "{told:?}");
+    let told = read(&sandbox, &["--namespace", "empty", "briefing"]);
+    assert!(told.contains("There is no namespace empty"), "{told}");
+    let told = read(&sandbox, &["briefing", "--agent", "nobody"]);
+    assert!(told.contains("Nothing to tell; try --any-agent"), "{told}");
+}
+
+#[test]
+fn an_option_that_a_search_does_not_read_is_refused() {
+    let (sandbox, _) = filled();
+    for arguments in
+        [&["search", "tea", "--vectors", "v.npy"][..], &["search", "--queries", "q", "--explain"]]
+    {
+        assert_eq!(refused(&sandbox, arguments).0, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_pass_has_united_is_found_where_the_answer_says() {
+    let sandbox = Sandbox::new();
+    let line = |key: &str| json!({ "key": key, "text": "Ann moved", "vector": [1, 0] }).to_string();
+    sandbox.write("equal.jsonl", ["a", "b"].map(line).join("\n"));
+    sandbox.document(&["import", "equal.jsonl", "--no-dedup"]);
+    let told = read(&sandbox, &["maintain", "near-duplicates"]);
+    assert!(
+        told.contains("1 memory is in limbo: another says the same; `list --state limbo` shows them"),
+        "{told}"
+    );
+    assert_eq!(sandbox.document(&["list", "--state", "limbo"])["items"].as_array().unwrap().len(), 1);
+}

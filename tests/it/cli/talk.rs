@@ -598,7 +598,7 @@ fn what_stays_and_what_is_over_is_said() {
     let told = read(&sandbox, &["restore", old["id"].as_str().unwrap()]);
     assert!(told.contains("“Ann weighs 79 kg” stays beside it"), "{told}");
     let told = read(&sandbox, &["touch", "weight", "--expires-at", "2020-01-01"]);
-    assert!(told.starts_with("Touched 1 memory in default; the life of 1 memory ended at once"), "{told}");
+    assert!(told.starts_with("Touched 1 memory in default; 1 memory ended at once"), "{told}");
 }
 
 /// A mistyped namespace has nothing to export, which is no reason to lose the export of yesterday.

@@ -61,7 +61,7 @@ pub(crate) struct SearchOptions {
     #[command(flatten)]
     pub(crate) effort: EffortOptions,
     /// Show how the search was answered
-    #[arg(long)]
+    #[arg(long, conflicts_with = "queries")]
     pub(crate) explain: bool,
     /// Largest number of tokens of text; 4 bytes count as a token
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 0 or more"))]
@@ -82,7 +82,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, one row for each
-    #[arg(long, value_name = "Q.npy", requires = "queries")]
+    #[arg(long, value_name = "Q.npy", requires = "queries", conflicts_with = "text")]
     pub(crate) vectors: Option<PathBuf>,
     /// Count the hits as retrieved, for scores and pruning
     #[arg(long, conflicts_with_all = ["why", "read_only"])]
