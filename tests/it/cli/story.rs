@@ -22,7 +22,7 @@ fn an_explanation_says_whether_a_memory_still_holds() {
     for (key, parts) in [
         ("dentist", ["dentist is expired.", "Ended 2026-03-02 10:00 (1 day ago)."]),
         ("weight", ["weight is no longer true.", "True until 2026-03-01 12:00 (1 day ago)."]),
-        ("bob", ["bob is not true yet.", "True from 2026-04-01 00:00 (in 28 days)."]),
+        ("bob", ["bob is not true yet.", "True from 2026-04-01 00:00 (in 29 days)."]),
     ] {
         let told = at(&sandbox, LATER, &["explain", key]);
         assert!(parts.iter().all(|part| told.contains(part)), "{parts:?}: {told}");
