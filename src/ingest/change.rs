@@ -1,6 +1,6 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
@@ -423,8 +423,11 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::PARTED, 1)])?;
         }
         // Of its text the writer says what it says now in the memories of before as well; another text is another memory.
-        let said = edit.beside_the_text().filter(|_| edit.patch.text.is_none());
-        let before_united = self.before_united(std::slice::from_ref(&holder))?;
+        let said = if edit.patch.text.is_none() { edit.beside_the_text() } else { None };
+        let before_united = match said {
+            Some(_) => self.before_united(std::slice::from_ref(&holder))?,
+            None => BTreeMap::new(),
+        };
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         let copied = self.copy(old, parts, holder, edit)?;
         if let Some(said) = said {

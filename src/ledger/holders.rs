@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
 use crate::ledger::writer::{Brought, Ledger, truth};
-use crate::model::{Holder, MemoryId, Vitals};
+use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
 impl Ledger<'_, '_> {
@@ -26,15 +26,15 @@ impl Ledger<'_, '_> {
         self.put_holder(ns, id, holder)
     }
 
-    /// Writes a holder of this row in place of its earlier form. The links of a row in limbo are written when the row comes back.
+    /// The same, also where the row `is_away` in limbo: its junction rows are written when it comes back.
     pub(super) fn rewrite_holder(
         &mut self,
         ns: NsId,
         id: MemoryId,
-        row: &Vitals,
         holder: &Holder,
+        is_away: bool,
     ) -> Result<()> {
-        if row.times.removed_at.is_none() {
+        if !is_away {
             return self.replace_holder(ns, id, holder);
         }
         // The rows by tag follow from the old form, so that form is deleted and not overwritten.

@@ -163,7 +163,7 @@ impl Ledger<'_, '_> {
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
         for holder in holders {
-            self.rewrite_holder(ns, id, &before, &holder)?;
+            self.rewrite_holder(ns, id, &holder, before.times.removed_at.is_some())?;
         }
         // The tags of a row are the union of those of its holders, so they are read after the last holder is
         // written.

@@ -289,14 +289,8 @@ impl Ledger<'_, '_> {
                 holder.links.push(link);
                 holder.links.sort_unstable();
             }
-            let away =
-                sound(self.tx.vitals(ns, from))?.flatten().is_none_or(|row| row.times.removed_at.is_some());
-            if away {
-                // The linking memory is in limbo itself. Its links are written when it comes back.
-                truth(self.tx).put_holder(ns, from, &holder)?;
-            } else {
-                self.replace_holder(ns, from, &holder)?;
-            }
+            let row = sound(self.tx.vitals(ns, from))?.flatten();
+            self.rewrite_holder(ns, from, &holder, row.is_none_or(|row| row.times.removed_at.is_some()))?;
         }
         Ok(())
     }

@@ -347,11 +347,21 @@ impl Model {
             // New content lives as long as its tier, unless the caller said otherwise.
             copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
             hold.patch(&edit);
-            let vector = edit.vector;
+            let (vector, beside) = (edit.vector, Edit { text: None, vector: None, ..edit.clone() });
             copy.renew(hold, edit, vector);
             self.rows.insert(new, copy);
             let carried = self.rows[&id].holders[at].number;
             self.replace((id, new), SupersedeMode::Correction, several.then_some(Some(carried)), [now, now]);
+            if through.is_none() {
+                // What is given beside the text is every writer's.
+                self.rows
+                    .get_mut(&new)
+                    .unwrap()
+                    .holders
+                    .iter_mut()
+                    .skip(1)
+                    .for_each(|hold| hold.patch(&beside));
+            }
             return Told::Revised(id);
         }
         let holds = |(at, place): &(MemoryId, usize)| *at != id && !self.to_come(*at, *place, now);
