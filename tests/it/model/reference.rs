@@ -313,55 +313,20 @@ impl Model {
         if edit.valid != (None, None) && world.is_some_and(|(from, to)| from >= to) {
             return Told::Invalid;
         }
-        let several = self.rows[&id].holders.len() > 1;
         let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
         let others = |at: usize| self.has_others(id, at);
         if let Some(at) = through.filter(|at| led.is_some() || (others(*at) && !of_holder)) {
             if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
                 return Told::Conflict;
             }
-            let mut copy = self.rows[&id].clone();
-            let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
-            // What is to come stays the key's own.
-            let mut hold = match copy.holders[at].follows || led.is_none() {
-                true => self.rows.get_mut(&id).unwrap().part(at),
-                false => copy.holders[at].clone(),
-            };
-            copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
-            if led.is_some() {
-                (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
-                hold.ahead = false;
-            }
-            hold.patch(&edit);
-            copy.renew(hold, edit, vector);
-            self.rows.insert(new, copy);
+            self.part_with(id, at, edit, new, led);
             return Told::Stored;
         }
         if edit.text.is_some() {
             if self.rows[&id].expires.is_some_and(|end| end <= now) {
                 return Told::Conflict;
             }
-            let at = through.unwrap_or(0);
-            let mut copy = self.rows[&id].clone();
-            let mut hold = copy.holders[at].clone();
-            // New content lives as long as its tier, unless the caller said otherwise.
-            copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
-            hold.patch(&edit);
-            let (vector, beside) = (edit.vector, Edit { text: None, vector: None, ..edit.clone() });
-            copy.renew(hold, edit, vector);
-            self.rows.insert(new, copy);
-            let carried = self.rows[&id].holders[at].number;
-            self.replace((id, new), SupersedeMode::Correction, several.then_some(Some(carried)), [now, now]);
-            if through.is_none() {
-                // What is given beside the text is every writer's.
-                self.rows
-                    .get_mut(&new)
-                    .unwrap()
-                    .holders
-                    .iter_mut()
-                    .skip(1)
-                    .for_each(|hold| hold.patch(&beside));
-            }
+            self.rewrite(id, through, edit, new, now);
             return Told::Revised(id);
         }
         let holds = |(at, place): &(MemoryId, usize)| *at != id && !self.to_come(*at, *place, now);
@@ -382,6 +347,46 @@ impl Model {
             }
         }
         Told::Updated(id)
+    }
+
+    /// What one holder writes takes the holder to a row of its own; the row goes on for the others.
+    fn part_with(&mut self, id: MemoryId, at: usize, edit: Edit, new: MemoryId, led: Option<Time>) {
+        let mut copy = self.rows[&id].clone();
+        let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
+        // What is to come stays the key's own.
+        let mut hold = match copy.holders[at].follows || led.is_none() {
+            true => self.rows.get_mut(&id).unwrap().part(at),
+            false => copy.holders[at].clone(),
+        };
+        copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
+        if led.is_some() {
+            (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
+            hold.ahead = false;
+        }
+        hold.patch(&edit);
+        copy.renew(hold, edit, vector);
+        self.rows.insert(new, copy);
+    }
+
+    /// A new text takes the place of a row, for the holder through which it came or for all.
+    fn rewrite(&mut self, id: MemoryId, through: Option<usize>, edit: Edit, new: MemoryId, now: Time) {
+        let at = through.unwrap_or(0);
+        let mut copy = self.rows[&id].clone();
+        let mut hold = copy.holders[at].clone();
+        // New content lives as long as its tier, unless the caller said otherwise.
+        copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
+        hold.patch(&edit);
+        let (vector, beside) = (edit.vector, Edit { text: None, vector: None, ..edit.clone() });
+        copy.renew(hold, edit, vector);
+        self.rows.insert(new, copy);
+        let row = &self.rows[&id];
+        let carried = (row.holders.len() > 1).then_some(Some(row.holders[at].number));
+        self.replace((id, new), SupersedeMode::Correction, carried, [now, now]);
+        if through.is_none() {
+            // What is given beside the text is every writer's.
+            let others = self.rows.get_mut(&new).unwrap().holders.iter_mut().skip(1);
+            others.for_each(|hold| hold.patch(&beside));
+        }
     }
 
     pub(crate) fn supersede(
