@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use oubliette::faults::vector::{
     BIT_SLOTS, BitBlocks, BitFrame, BitQuery, Candidates, Codes, QueryCode, Ranking, TopK, UnitVector,
-    dot_f32, dot_f32_many, dot_i8_many, encode, instruction_set,
+    Wanted, dot_f32, dot_f32_many, dot_i8_many, encode, instruction_set,
 };
 
 const ROWS: usize = 10_000;
@@ -185,11 +185,12 @@ fn scan(c: &mut Criterion) {
     let (bits, blocks) = spread.one_bit(&query);
     group.bench_function("one-bit estimates", |b| {
         let mut uppers = [0.0; BIT_SLOTS];
+        let wanted = Wanted { slots: u64::MAX, least: 1.0 };
         b.iter(|| {
             (0..)
                 .map_while(|at| Some((blocks.block(at)?, blocks.block(at + 1))))
-                .map(|(block, next)| black_box(&bits).likely_uppers(block, next, u64::MAX, &mut uppers))
-                .sum::<f32>()
+                .map(|(block, next)| black_box(&bits).likely_uppers(block, next, wanted, &mut uppers))
+                .fold(0, |all, enough| all | enough)
         });
     });
     group.bench_function("candidates", |b| b.iter(|| spread.candidates(black_box(&query))));

@@ -155,8 +155,8 @@ pub mod faults {
     pub mod vector {
         pub use crate::vector::{
             BIT_SLOTS, BitBlocks, BitFrame, BitQuery, Candidates, Codes, QueryCode, Ranking, TopK,
-            UnitVector, dot_f32, dot_f32_many, dot_i8, dot_i8_gather, dot_i8_many, encode, instruction_set,
-            unit_scale,
+            UnitVector, Wanted, dot_f32, dot_f32_many, dot_i8, dot_i8_gather, dot_i8_many, encode,
+            instruction_set, unit_scale,
         };
     }
 }

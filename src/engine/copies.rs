@@ -19,7 +19,7 @@ use crate::ledger::{Change, Context, Entry, Loss, losses, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
 };
-use crate::store::{Damaged, Durability, NsId, Rows, Store};
+use crate::store::{Damaged, Durability, NsId, PlanRows, Rows, Store};
 
 /// Expired rows that one transaction erases.
 const ROWS_PER_SLICE: usize = 500;
@@ -247,10 +247,28 @@ impl Database {
         copy.close()
     }
 
-    /// Takes away what stands in the file of memories that are gone: codes in graphs, names of agents.
+    /// Takes away what stands in the file of memories that are gone, and of plans that are late: codes in graphs, probes, names of
+    /// agents.
     fn tidy_for_copy(&self) -> Result<()> {
         past_damage(self.repair_all())?;
+        for (namespace, ns) in self.tenants(None)? {
+            past_damage(self.end_late_plans(&namespace, ns))?;
+        }
         self.drop_vacant()
+    }
+
+    /// Ends the plans of a namespace whose time is over, so that no copy has their probes.
+    fn end_late_plans(&self, namespace: &NamespaceName, ns: NsId) -> Result<()> {
+        let published = self.inner.state()?;
+        if published.snapshot().late_gc_plans(ns, self.inner.instant(&published))?.is_empty() {
+            return Ok(());
+        }
+        self.inner.run_alone(|session| {
+            if session.stands(namespace, ns)? {
+                session.ledger.tx.end_late_gc_plans(ns, session.ledger.now())?;
+            }
+            Ok(())
+        })
     }
 
     /// Takes away the partitions in which nothing is left, with the names of their agents.

@@ -102,11 +102,7 @@ impl Namespace {
         inner.run_alone(|session| {
             let writer = session.known_writer(&self.name)?;
             let (ns, tx) = (writer.context.ns, &mut *writer.ledger.tx);
-            for (other, row) in tx.gc_plans(ns)? {
-                if row.state == PlanState::Open && row.state_at(now) == PlanState::Expired {
-                    tx.put_gc_plan(ns, other, &row.ended(PlanState::Expired))?;
-                }
-            }
+            tx.end_late_gc_plans(ns, now)?;
             tx.put_gc_plan(ns, id, &row)?;
             for (number, group) in (1..).zip(&found) {
                 tx.put_gc_group(ns, id, number, group)?;

@@ -249,6 +249,7 @@ struct TombstoneJson {
     content_hash: String,
     rows: u64,
     erased_at: Option<Time>,
+    forgotten_at: Option<Time>,
 }
 
 /// How a memory in limbo was removed, as a line tells of it.
@@ -321,5 +322,6 @@ fn stone(json: TombstoneJson) -> Result<Tombstone> {
         content_hash: unhex("tombstone.content_hash", &json.content_hash)?,
         rows: json.rows,
         erased_at: json.erased_at,
+        forgotten_at: json.forgotten_at,
     })
 }

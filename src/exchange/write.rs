@@ -239,6 +239,7 @@ fn tombstone_members(tombstone: &Tombstone, out: &mut Vec<u8>) {
     object.member("content_hash", &hex(&tombstone.content_hash));
     object.member("rows", &tombstone.rows);
     object.maybe("erased_at", &tombstone.erased_at);
+    object.maybe("forgotten_at", &tombstone.forgotten_at);
     object.end();
 }
 

@@ -1,5 +1,5 @@
-//! Which accesses does no commit hold yet, and which past queries does the policy still keep? The pass `fold`, and what
-//! every write does of its work.
+//! Which accesses does no commit hold yet, which past queries does the policy still keep, and which plans are late? The pass
+//! `fold`, and what every write does of its work.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ingest::grown;
 use crate::ledger::{Change, Context, Entry, Folded, Ledger, queries_beyond, tier_ttl};
 use crate::model::{Access, Actor, MemoryId, Pass, RuleId, RunId, Time, Vitals};
 use crate::policy::Policy;
-use crate::store::{ContextRows, NsId, Rows, Snapshot};
+use crate::store::{ContextRows, NsId, PlanRows, Rows, Snapshot};
 
 /// The pass `fold`.
 pub(crate) struct Fold;
@@ -20,17 +20,19 @@ pub(crate) struct Fold;
 impl MaintenancePass for Fold {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
         let (ns, noted) = (input.field.ns, Arc::clone(&input.field.noted));
-        let due = noted.len(Some(ns)) as u64;
+        let accesses = noted.len(Some(ns)) as u64;
         // What the log tells can't be undone before its memories are beyond undo.
         let kept = input.policy.access.log_ttl.max(input.policy.undo.horizon);
         let until = input.field.now.minus(kept);
         let old = input.published.snapshot().contexts_before(ns, until, usize::MAX)?.len() as u64;
         let beyond = queries_beyond(&**input.published.snapshot(), ns, kept_of(input.policy))?.len() as u64;
-        let is_over = beyond == 0 && noted.queries.len(Some(ns)) == 0;
+        let late = input.published.snapshot().late_gc_plans(ns, input.field.now)?.len() as u64;
+        let due = beyond + late;
+        let is_over = due == 0 && noted.queries.len(Some(ns)) == 0;
         Ok(Some(Planned::Jobs(vec![
-            Box::new(Folding { ns, noted, taken: None, due, folded: 0, run: None }),
+            Box::new(Folding { ns, noted, taken: None, due: accesses, folded: 0, run: None }),
             Box::new(Trimming { ns, until, due: old, dropped: 0, is_over: old == 0, run: None }),
-            Box::new(Keeping { ns, due: beyond, dropped: 0, is_over, run: None }),
+            Box::new(Keeping { ns, due, dropped: 0, is_over, run: None }),
         ])))
     }
 }
@@ -126,10 +128,11 @@ fn kept_of(policy: &Policy) -> u32 {
     if policy.gc.keep_queries { policy.gc.query_log } else { 0 }
 }
 
-/// Takes away the queries that the policy no longer keeps. Its commit keeps those that searches have noted, as every one does.
+/// Takes away the queries that the policy no longer keeps, and ends the plans whose time is over, which takes away their
+/// probes. Its commit keeps the queries that searches have noted, as every one does.
 struct Keeping {
     ns: NsId,
-    /// Queries that there were to take away.
+    /// Queries and plans that there were.
     due: u64,
     dropped: u64,
     is_over: bool,
@@ -144,7 +147,10 @@ impl Job for Keeping {
         }
         let (ns, kept) = (self.ns, kept_of(input.policy));
         // Rings are bounded, so one step is enough.
-        Ok(Some(Box::new(move |slice| slice.ledger.trim_queries(ns, kept).map(Applied::rows))))
+        Ok(Some(Box::new(move |slice| {
+            let ended = slice.ledger.tx.end_late_gc_plans(ns, slice.context.now)?;
+            Ok(Applied::rows(slice.ledger.trim_queries(ns, kept)? + ended))
+        })))
     }
 
     fn applied(&mut self, applied: Applied) {

@@ -17,10 +17,12 @@ use crate::index::view::View;
 use crate::model::Effort;
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::{Read, Table, keys};
-use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Row};
+use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Wanted};
 
-/// The number of slots that are written down before the codes of the most promising are read.
-const FOUND_MIN: usize = 4_096;
+/// The number of slots that are written down before the codes of the most promising are read, at least, and for each
+/// neighbour that is wanted.
+const FOUND_MIN: usize = 512;
+const FOUND_FOR_EACH: usize = 32;
 /// How many of the most promising slots are read at once, for each neighbour that is wanted. In a model of this scan of 20,000
 /// real vectors with k = 10, 20 let 247 codes be read in all, 10 let 252 and 80 let 256, where the final floor alone lets 244.
 const FIRST_FOR_EACH: usize = 2;
@@ -37,7 +39,7 @@ struct Likely {
     /// Its number in the source.
     slot: u32,
     /// The number of the source.
-    of: usize,
+    of: u32,
 }
 
 /// Slots that were found and whose codes were not read, in the order of the scan.
@@ -108,7 +110,8 @@ impl Search<'_> {
         candidates: &mut Candidates<'_>,
     ) -> Result<()> {
         let Some(of) = sifted.get(number) else { return Ok(()) };
-        let mut settle_len = FOUND_MIN.max(2 * found.slots.len());
+        let found_min = FOUND_MIN.max(FOUND_FOR_EACH.saturating_mul(candidates.k()));
+        let mut settle_len = found_min.max(2 * found.slots.len());
         let mut visit = |chunk: usize, visible: u64| -> Result<ControlFlow<()>> {
             let among = of.among.map_or(u64::MAX, |words| words.get(chunk).copied().unwrap_or(0));
             // A chunk without codes ends the scan, and so does the stop.
@@ -120,7 +123,7 @@ impl Search<'_> {
             if found.slots.len() >= settle_len {
                 self.settle(sifted, found, candidates)?;
                 // The next length is twice what is left, so the work is in proportion to what was found.
-                settle_len = FOUND_MIN.max(2 * found.slots.len());
+                settle_len = found_min.max(2 * found.slots.len());
             }
             Ok(ControlFlow::Continue(()))
         };
@@ -153,7 +156,7 @@ impl Search<'_> {
         floor: f32,
     ) -> bool {
         let first = (chunk * BIT_SLOTS) as u32;
-        let likely = |bit: u32, upper| Likely { upper, slot: first + bit, of: number };
+        let likely = |bit: u32, upper| Likely { upper, slot: first + bit, of: number as u32 };
         if let Held::View(view, _) = of.held
             && (1..=FEW_FOR_BITS).contains(&visible.count_ones())
         {
@@ -163,23 +166,17 @@ impl Search<'_> {
             return view.chunk(chunk).is_some();
         }
         let room = &mut [0.0; BIT_SLOTS];
-        let Some(best) = of.uppers(chunk, visible, room).filter(|_| !self.ask.stop.is_over()) else {
+        let wanted = Wanted { slots: visible, least: floor };
+        let Some(promising) = of.uppers(chunk, wanted, room).filter(|_| !self.ask.stop.is_over()) else {
             return false;
         };
         found.scanned += u64::from(visible.count_ones());
-        // A slot at −∞ is never one of them.
-        let least = floor.max(f32::MIN);
-        if best >= least {
-            found.bests.push(best);
-            for (eights, uppers) in room.as_chunks::<8>().0.iter().enumerate() {
-                // Mostly none of eight does, which is seen of all eight at once.
-                if uppers.iter().fold(0, |count, upper| count + u8::from(*upper >= least)) == 0 {
-                    continue;
-                }
-                let at = (0..8).map(|bit| (8 * eights) as u32 + bit);
-                let promising = at.zip(uppers).filter(|(_, upper)| **upper >= least);
-                found.slots.extend(promising.map(|(bit, upper)| likely(bit, *upper)));
-            }
+        if promising != 0 {
+            let slots = ones(promising).filter_map(|bit| Some(likely(bit, *room.get(bit as usize)?)));
+            let before = found.slots.len();
+            found.slots.extend(slots);
+            let new = found.slots.iter().skip(before);
+            found.bests.push(new.fold(f32::NEG_INFINITY, |best, slot| best.max(slot.upper)));
         }
         true
     }
@@ -203,7 +200,7 @@ impl Search<'_> {
     /// Offers `candidates` slots, as far as they still promise enough, those of one source after those of another.
     fn push(&self, sifted: &[Sifted<'_>], slots: &[Likely], candidates: &mut Candidates<'_>) -> Result<()> {
         for slots in slots.chunk_by(|a, b| a.of == b.of) {
-            let Some(of) = slots.first().and_then(|slot| sifted.get(slot.of)) else { continue };
+            let Some(of) = slots.first().and_then(|slot| sifted.get(slot.of as usize)) else { continue };
             match of.held {
                 Held::View(view, _) => push_from_memory(of.source, view, slots, candidates),
                 Held::Sketch(_) => {
@@ -266,16 +263,16 @@ impl Search<'_> {
 }
 
 impl Sifted<'_> {
-    /// Writes for each slot of a chunk a score that the slot exceeds only by chance, and returns the highest; none for a chunk
-    /// without one-bit codes.
-    fn uppers(&self, chunk: usize, visible: u64, room: &mut [f32; BIT_SLOTS]) -> Option<f32> {
+    /// Writes for each wanted slot of a chunk a score that the slot exceeds only by chance, and returns the wanted slots that
+    /// score enough, a bit for each; none for a chunk without one-bit codes.
+    fn uppers(&self, chunk: usize, wanted: Wanted, room: &mut [f32; BIT_SLOTS]) -> Option<u64> {
         match self.held {
             Held::View(_, bits) => {
                 // The processor looks ahead within a page of memory only, and a block is nearly a page.
                 let next = bits.block(chunk + 1);
-                Some(self.query.likely_uppers(bits.block(chunk)?, next, visible, room))
+                Some(self.query.likely_uppers(bits.block(chunk)?, next, wanted, room))
             }
-            Held::Sketch(sketch) => sketch.likely_uppers(&self.query, chunk, visible, room),
+            Held::Sketch(sketch) => sketch.likely_uppers(&self.query, chunk, wanted, room),
         }
     }
 }
@@ -297,20 +294,27 @@ impl Found {
 
 /// Offers `candidates` slots whose codes are in memory. Some of them are on their way while those before are compared.
 fn push_from_memory(source: &Source, view: &View, slots: &[Likely], candidates: &mut Candidates<'_>) {
-    let row = |slot: &Likely| {
+    let codes = |slot: &Likely| {
         let (chunk, at) = ((slot.slot / SLOTS) as usize, slot.slot % SLOTS);
-        let codes = view.chunk(chunk)?.codes(view.dim());
+        Some((view.chunk(chunk)?.codes(view.dim()), at))
+    };
+    let row = |slot: &Likely| {
+        let (codes, at) = codes(slot)?;
         codes.rows(source.base + slot.slot - at, 1 << at).next()
     };
-    let (mut come, mut coming) = (Vec::<Row<'_>>::with_capacity(AHEAD), Vec::with_capacity(AHEAD));
-    for part in slots.chunks(AHEAD) {
-        let floor = candidates.floor();
-        coming.extend(part.iter().filter(|slot| slot.upper >= floor).filter_map(row));
-        coming.iter().for_each(|row| row.prefetch());
-        candidates.push_likely(come.drain(..));
-        std::mem::swap(&mut come, &mut coming);
+    let prefetch = |slots: &[Likely], floor: f32| {
+        let likely = slots.iter().filter(|slot| slot.upper >= floor);
+        likely.filter_map(codes).for_each(|(codes, at)| codes.prefetch(at as usize));
+    };
+    let mut parts = slots.chunks(AHEAD);
+    let mut coming = parts.next().unwrap_or_default();
+    prefetch(coming, candidates.floor());
+    while !coming.is_empty() {
+        let (come, floor) = (coming, candidates.floor());
+        coming = parts.next().unwrap_or_default();
+        prefetch(coming, floor);
+        candidates.push_likely(come.iter().filter(|slot| slot.upper >= floor).filter_map(row));
     }
-    candidates.push_likely(come);
 }
 
 /// The bits that are set, ascending.

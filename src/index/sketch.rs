@@ -12,7 +12,7 @@ use crate::index::bits::{numbers_of, read_rows};
 use crate::index::chunk::Window;
 use crate::record::{BIT_ROW_SLOTS, BitRow};
 use crate::store::{IndexId, Snapshot};
-use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery};
+use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery, Wanted};
 
 /// The one-bit codes of one index at one commit.
 #[derive(Debug)]
@@ -79,18 +79,18 @@ impl Sketch {
         })
     }
 
-    /// Writes for each slot of a row a score that the slot exceeds only by chance, and returns the highest. Slots whose
-    /// bit in `visible` is not set get −∞.
+    /// Writes for each wanted slot of a row a score that the slot exceeds only by chance, and returns the wanted slots that
+    /// score enough, a bit for each; none past the last row.
     pub(super) fn likely_uppers(
         &self,
         query: &BitQuery,
         row: usize,
-        visible: u64,
+        wanted: Wanted,
         out: &mut [f32; BIT_SLOTS],
-    ) -> Option<f32> {
+    ) -> Option<u64> {
         let row = self.rows.get(row)?;
         let numbers = numbers_of(row);
-        Some(query.likely_uppers(BitBlock::new(&row.signs, &numbers), None, visible, out))
+        Some(query.likely_uppers(BitBlock::new(&row.signs, &numbers), None, wanted, out))
     }
 }
 

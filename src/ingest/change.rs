@@ -441,10 +441,14 @@ impl NamespaceWriter<'_, '_, '_> {
     fn copy(
         &mut self,
         old: MemoryId,
-        parts: Parts,
+        mut parts: Parts,
         holder: Holder,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
+        if edit.patch.text.is_some() {
+            // New content makes a new memory, which begins now.
+            parts.vitals.created_at = self.now();
+        }
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
         edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
         let mut row = self.row_like(parts, edit, holder)?;

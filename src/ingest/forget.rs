@@ -42,7 +42,12 @@ impl NamespaceWriter<'_, '_, '_> {
                         }
                     }
                 }
-                _ => self.forget_key(name, how, &mut answer)?,
+                id => {
+                    if let Ok(id) = id {
+                        self.forget_gone(id, RuleId::FORGET_ID, &mut answer)?;
+                    }
+                    self.forget_key(name, how, &mut answer)?;
+                }
             }
         }
         self.tell_derived(&mut answer)?;
@@ -165,11 +170,20 @@ impl NamespaceWriter<'_, '_, '_> {
             let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
             held |= counts && applied.left.is_some_and(|left| left.text_held);
         }
+        for id in self.ledger.gone_of_key(ns, key)? {
+            self.forget_gone(id, RuleId::FORGET_KEY, answer)?;
+        }
         match (gone, held) {
             (_, true) => answer.detached += 1,
             (true, false) => answer.forgotten += 1,
             (false, false) => answer.missing += 1,
         }
+        Ok(())
+    }
+
+    /// What was made from a memory that maintenance has erased may still tell of the memory.
+    fn forget_gone(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
+        answer.derived.extend(self.ledger.forget_gone(&self.context, id, rule)?);
         Ok(())
     }
 
@@ -305,18 +319,13 @@ impl NamespaceWriter<'_, '_, '_> {
             answer.derived.push(id);
             // A damaged summary keeps nothing from being forgotten.
             let Some(vitals) = self.ledger.whole_vitals(self.ns(), id)? else { continue };
-            if vitals.times.removed_at.is_some() {
-                continue;
-            }
-            match self.policy.gc.on_source_forget {
-                // Sources that are left of a summary come back with its undo. What was distilled stands for its sources.
-                OnSourceForget::Retire if vitals.kind_code == Kind::Summary.code() => {
-                    let (reason, replaced_by) = (TombstoneReason::Pruned, None);
-                    self.apply(RuleId::FORGOTTEN_SOURCE, Change::Retire { id, reason, replaced_by })?;
-                }
-                OnSourceForget::Mark | OnSourceForget::Retire => {
-                    self.ledger.note_forgotten(&self.context, id, sources)?;
-                }
+            // What waits in limbo, or goes there now, may come back.
+            self.ledger.note_forgotten(&self.context, id, sources)?;
+            // Sources that are left of a summary come back with its undo. What was distilled stands for its sources.
+            let is_summary = vitals.kind_code == Kind::Summary.code() && vitals.times.removed_at.is_none();
+            if is_summary && self.policy.gc.on_source_forget == OnSourceForget::Retire {
+                let (reason, replaced_by) = (TombstoneReason::Pruned, None);
+                self.apply(RuleId::FORGOTTEN_SOURCE, Change::Retire { id, reason, replaced_by })?;
             }
         }
         Ok(())

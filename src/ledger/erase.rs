@@ -87,7 +87,8 @@ impl Ledger<'_, '_> {
             Some(removed_at) => {
                 truth(self.tx).delete_limbo(ns, id, removed_at)?;
                 let kept = sound(self.tx.tombstone(ns, id))?.flatten().unwrap_or(fresh);
-                Tombstone { erased_at: Some(context.now), ..kept }
+                let asked = is_asked_for(going.reason).then_some(context.now);
+                Tombstone { erased_at: Some(context.now), forgotten_at: kept.forgotten_at.or(asked), ..kept }
             }
             None => {
                 self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
@@ -152,10 +153,63 @@ impl Ledger<'_, '_> {
         Ok(Erased { id, predecessors, onward: None, derived: self.made_from(ns, id)? })
     }
 
-    /// The summaries and consolidated rows that were made from a memory.
+    /// The summaries and consolidated rows that were made from a memory, as far as they are there. What maintenance removed
+    /// since may tell of the memory in what was made of it.
     pub(super) fn made_from(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
-        let made = self.tx.joined_to(ns, Junction::Source, id.as_bytes())?;
-        Ok(made.into_iter().map(|(summary, _)| summary).collect())
+        let (mut all, mut open, mut seen) = (Vec::new(), vec![id], BTreeSet::from([id]));
+        while let Some(next) = open.pop() {
+            let made = self.tx.joined_to(ns, Junction::Source, next.as_bytes())?;
+            // A summary that is gone tells its sources no more, but they tell which it was.
+            let stone = sound(self.tx.tombstone(ns, next))?.flatten();
+            let stone = stone.filter(|stone| stone.reason == TombstoneReason::Summarized);
+            let into = stone.and_then(|stone| stone.replaced_by);
+            for summary in made.into_iter().map(|(summary, _)| summary).chain(into) {
+                if !seen.insert(summary) {
+                    continue;
+                }
+                let is_there = self.tx.has_row(ns, summary)?;
+                all.extend(is_there.then_some(summary));
+                let vitals = sound(self.tx.vitals(ns, summary))?.flatten();
+                let is_live = vitals.is_some_and(|row| row.times.removed_at.is_none());
+                open.extend((!is_live).then_some(summary));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Somebody asks to forget a memory that maintenance has erased before. Returns what was made from the memory and may still
+    /// tell of it; nothing if the memory was forgotten already.
+    pub(crate) fn forget_gone(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        rule: RuleId,
+    ) -> Result<Vec<MemoryId>> {
+        let ns = context.ns;
+        let stone = sound(self.tx.tombstone(ns, id))?.flatten();
+        let stone = stone.filter(|stone| !is_asked_for(stone.reason) && stone.forgotten_at.is_none());
+        let Some(stone) = stone else { return Ok(Vec::new()) };
+        let made = self.made_from(ns, id)?;
+        if !made.is_empty() {
+            truth(self.tx).put_tombstone(ns, &Tombstone { forgotten_at: Some(context.now), ..stone })?;
+            let why = Why { rule, evidence: Evidence::default() };
+            self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
+        }
+        Ok(made)
+    }
+
+    /// Memories of a key that are erased, by their tombstones.
+    pub(crate) fn gone_of_key(&self, ns: NsId, key: &str) -> Result<BTreeSet<MemoryId>> {
+        let mut all = BTreeSet::new();
+        for hash in self.secret.names_of_key(key) {
+            for id in self.tx.tombstones_of_hash(ns, &hash)? {
+                // A plain hash can be that of a content.
+                let stone = sound(self.tx.tombstone(ns, id))?.flatten();
+                let is_key = stone.is_some_and(|stone| stone.key_hashes.contains(&hash));
+                all.extend((is_key && !self.tx.has_row(ns, id)?).then_some(id));
+            }
+        }
+        Ok(all)
     }
 
     pub(super) fn tombstone_of(
@@ -189,6 +243,7 @@ impl Ledger<'_, '_> {
             content_hash: content.map(|content| self.hash_content(&content.text)).unwrap_or_default(),
             rows: 1,
             erased_at: None,
+            forgotten_at: None,
         }
     }
 
@@ -212,6 +267,7 @@ impl Ledger<'_, '_> {
             content_hash: self.secret.of_namespace(name),
             rows,
             erased_at: None,
+            forgotten_at: None,
         };
         truth(self.tx).put_tombstone(context.ns, &tombstone)?;
         let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };

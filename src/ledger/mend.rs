@@ -178,6 +178,7 @@ impl Ledger<'_, '_> {
             content_hash,
             rows: 1,
             erased_at: None,
+            forgotten_at: None,
         };
         truth(self.tx).put_tombstone(ns, &tombstone)
     }

@@ -410,6 +410,7 @@ impl Ledger<'_, '_> {
             content_hash: [0; 32],
             rows: 1,
             erased_at: None,
+            forgotten_at: None,
         };
         self.keep_tombstone(to, &stone).map(|_| ())
     }

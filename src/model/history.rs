@@ -139,6 +139,8 @@ pub struct Tombstone {
     /// When the memory was erased after waiting in limbo since `deleted_at`. None if the memory was erased at once or
     /// still waits.
     pub erased_at: Option<Time>,
+    /// When somebody first asked to forget the memory after maintenance had removed it.
+    pub forgotten_at: Option<Time>,
 }
 
 /// One changed field with the values before and after. The values of an erased subject are HMACs.

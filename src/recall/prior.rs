@@ -99,7 +99,7 @@ impl<'w> Priors<'w> {
 }
 
 /// Whether there is, or would be, a summary among the memories that are ranked.
-fn has_summaries(reader: &Reader<'_>, ns: NsId) -> Result<bool> {
+pub(super) fn has_summaries(reader: &Reader<'_>, ns: NsId) -> Result<bool> {
     // What was visible in the past is counted nowhere.
     if reader.newcomer.is_some() || reader.past.is_some() {
         return Ok(true);

@@ -9,6 +9,7 @@ use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList, Wanted};
+use crate::recall::prior::has_summaries;
 use crate::recall::relevance::relevance;
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
@@ -118,6 +119,7 @@ impl Reader<'_> {
         let Ranking { ns, hits: best, mode, mut plan } = ranking;
         plan.mode = mode.as_str();
         let mut hits = Vec::with_capacity(best.len());
+        let summaries = has_summaries(self, ns)?;
         for Ranked { id, score, signals } in best {
             let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
                 plan.damaged += 1;
@@ -129,7 +131,7 @@ impl Reader<'_> {
                 key.is_some()
             });
             sound(seen)?;
-            let stands_for = sound(self.stands_for(ns, id))?.flatten();
+            let stands_for = if summaries { sound(self.stands_for(ns, id))?.flatten() } else { None };
             hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals, stands_for });
         }
         Ok(SearchResult { hits, plan })

@@ -413,6 +413,7 @@ fn a_dropped_namespace_leaves_a_hint() {
                 merged_from: Vec::new(),
                 key_hashes: Vec::new(),
                 erased_at: None,
+                forgotten_at: None,
                 content_hash: hash,
                 rows: 1_000,
             },

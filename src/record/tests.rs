@@ -164,6 +164,7 @@ fn tombstone() -> Tombstone {
         merged_from: Vec::new(),
         key_hashes: vec![[4; 32]],
         erased_at: None,
+        forgotten_at: None,
         content_hash: [3; 32],
         rows: 1,
     }

@@ -23,6 +23,7 @@ pub(crate) fn encode_tombstone(tombstone: &Tombstone, key: &[u8], out: &mut Vec<
     parts.list(&merged);
     parts.list(&tombstone.key_hashes);
     parts.maybe(tombstone.erased_at.map(Time::as_millis));
+    parts.maybe(tombstone.forgotten_at.map(Time::as_millis));
     parts.seal(key);
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn decode_tombstone(at: At<'_>, bytes: &[u8]) -> Result<Tombstone> {
         merged_from: ids(parts.list("merged_from")?),
         key_hashes: parts.list("key_hashes")?,
         erased_at: parts.maybe("erased_at")?.map(|at_ms| at.time("erased_at", at_ms)).transpose()?,
+        forgotten_at: parts.maybe("forgotten_at")?.map(|at_ms| at.time("forgotten_at", at_ms)).transpose()?,
     };
     parts.finish()?;
     Ok(tombstone)

@@ -29,6 +29,13 @@ pub(crate) trait PlanRows: Rows {
         Ok(all)
     }
 
+    /// The open plans whose time is over. They keep their probes until they are ended.
+    fn late_gc_plans(&self, ns: NsId, now: Time) -> Result<Vec<(RunId, PlanRow)>> {
+        let mut plans = self.gc_plans(ns)?;
+        plans.retain(|(_, row)| row.state == PlanState::Open && row.state_at(now) == PlanState::Expired);
+        Ok(plans)
+    }
+
     fn gc_group(&self, ns: NsId, plan: RunId, group: u32) -> Result<Option<GroupRow>> {
         self.meta(Table::GcGroup, &keys::gc_group(ns, plan, group))
     }
@@ -57,6 +64,16 @@ pub(crate) trait PlanRows: Rows {
 impl<R: Rows + ?Sized> PlanRows for R {}
 
 impl WriteTx<'_> {
+    /// Ends the open plans whose time is over. Returns how many there were.
+    pub(crate) fn end_late_gc_plans(&mut self, ns: NsId, now: Time) -> Result<u64> {
+        let late = self.late_gc_plans(ns, now)?;
+        let count = late.len() as u64;
+        for (plan, row) in late {
+            self.put_gc_plan(ns, plan, &row.ended(PlanState::Expired))?;
+        }
+        Ok(count)
+    }
+
     pub(crate) fn put_gc_plan(&mut self, ns: NsId, plan: RunId, row: &PlanRow) -> Result<()> {
         self.put_meta(Table::GcPlan, &keys::gc_plan(ns, plan), row)
     }

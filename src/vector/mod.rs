@@ -34,9 +34,9 @@ pub use code::{CodeParams, Coded, encode, unit_scale};
 pub use kernel::dot_f32_many;
 #[cfg(feature = "faults")]
 pub use kernel::dot_i8;
-pub use kernel::{BIT_SLOTS, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
+pub use kernel::{BIT_SLOTS, Wanted, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
 pub use one_bit::{BitBlock, BitBlocks, BitFrame, BitNumbers, BitQuery, SlotCode};
-pub use scan::{Codes, QueryCode, Row};
+pub use scan::{Codes, QueryCode};
 pub use signs::SignBatch;
 pub use top::TopK;
 pub use unit::UnitVector;

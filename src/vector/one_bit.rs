@@ -18,7 +18,7 @@
 //! machine.
 
 use super::kernel::{
-    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SlotNumbers, prefetch, sign_scores,
+    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SlotNumbers, Wanted, prefetch, sign_scores,
 };
 
 /// The highest level of a query.
@@ -322,19 +322,19 @@ impl BitQuery {
         })
     }
 
-    /// Writes for each slot of `block` a score that the slot exceeds only by chance, and returns the highest. Slots
-    /// whose bit in `visible` is not set get −∞. Meanwhile the processor is asked to load the block that is read `next`.
+    /// Writes for each wanted slot of `block` a score that the slot exceeds only by chance, and returns the wanted slots that
+    /// score enough, a bit for each. Meanwhile the processor is asked to load the block that is read `next`.
     pub fn likely_uppers(
         &self,
         block: BitBlock<'_>,
         next: Option<BitBlock<'_>>,
-        visible: u64,
+        wanted: Wanted,
         out: &mut [f32; BIT_SLOTS],
-    ) -> f32 {
+    ) -> u64 {
         let ahead = next.unwrap_or(block);
         ahead.prefetch_numbers();
         let block = ScanBlock { signs: block.signs, ahead: ahead.signs, numbers: block.numbers };
-        sign_scores(&self.0, &block, visible, out)
+        sign_scores(&self.0, &block, wanted, out)
     }
 }
 

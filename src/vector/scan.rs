@@ -209,6 +209,12 @@ impl<'a> Codes<'a> {
         self.scales.len()
     }
 
+    /// Asks the processor to load what is read of a slot into its cache soon.
+    pub fn prefetch(self, slot: usize) {
+        prefetch(self.codes.get(slot * self.dim..(slot + 1) * self.dim).unwrap_or_default());
+        [self.scales, self.residuals].into_iter().filter_map(|list| list.get(slot..=slot)).for_each(prefetch);
+    }
+
     /// The first 64 slots whose bit is set in `wanted`. The first slot of the chunk has the number `first`.
     ///
     /// # Panics
@@ -234,13 +240,6 @@ pub struct Row<'a> {
     code: &'a [i8],
     pub(super) scale: f32,
     pub(super) residual: f32,
-}
-
-impl Row<'_> {
-    /// Asks the processor to load the code into its cache soon.
-    pub fn prefetch(self) {
-        prefetch(self.code);
-    }
 }
 
 /// Places for the rows that are read at once.

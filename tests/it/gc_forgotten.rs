@@ -91,3 +91,100 @@ fn a_policy_may_retire_the_summary() {
     assert!(world.unknown(summary) || !world.is_live(summary));
     world.check();
 }
+
+#[test]
+fn a_source_is_forgotten_by_its_name_when_its_limbo_is_over() {
+    let world = World::new();
+    let (ids, summary, _) = summarized(&world);
+    world.advance("30d");
+    world.db.maintain().unwrap();
+    // There is nothing left to forget, and the summary still tells it.
+    let told = world.forget(&["k:The bill is paid."]);
+    assert_eq!((told.missing, told.forgotten, told.derived), (1, 0, vec![summary]));
+    assert_eq!(world.row(summary).source_forgotten, 1);
+    let stone = world.tombstone(ids[3]);
+    assert_eq!((stone.reason, stone.forgotten_at), (TombstoneReason::Summarized, Some(world.now())));
+    assert_eq!(copy_of(&world).tombstone(ids[3]), stone);
+    assert_eq!(world.forget_id(ids[0]).derived, [summary]);
+    // Whoever asks again is told nothing new, by whatever name.
+    assert!(world.forget(&["k:The bill is paid.", &ids[3].to_string()]).derived.is_empty());
+    assert_eq!(world.row(summary).source_forgotten, 2);
+    assert_eq!(world.tombstone(ids[1]).forgotten_at, None);
+    world.check();
+    world.db.set_policy("gc.on_source_forget = \"retire\"", Syntax::Toml).unwrap();
+    assert_eq!(world.forget_id(ids[1]).derived, [summary]);
+    assert!(world.live().is_empty());
+    world.check();
+}
+
+#[test]
+fn a_memory_that_is_forgotten_in_limbo_says_so() {
+    let world = World::new();
+    let (ids, ..) = summarized(&world);
+    world.forget_id(ids[0]);
+    let stone = world.tombstone(ids[0]);
+    assert_eq!((stone.erased_at, stone.forgotten_at), (Some(world.now()), Some(world.now())));
+    world.advance("30d");
+    world.db.maintain().unwrap();
+    assert_eq!(world.tombstone(ids[1]).forgotten_at, None, "nobody asked");
+}
+
+#[test]
+fn a_retired_summary_comes_back_with_its_mark() {
+    let world = World::new();
+    world.db.set_policy("gc.on_source_forget = \"retire\"", Syntax::Toml).unwrap();
+    let (ids, summary, _) = summarized(&world);
+    world.forget_id(ids[1]);
+    world.ns.restore(summary).unwrap();
+    assert_eq!((world.live(), world.row(summary).source_forgotten), (vec![summary], 1));
+    world.check();
+}
+
+/// Two summaries, of messages of two days, and a summary of both: the ids of the messages, the three summaries, and the last run.
+fn summarized_twice(world: &World) -> (Vec<MemoryId>, Vec<MemoryId>, MemoryId, RunId) {
+    let nested = "gc.allow_nested = true\ngc.kinds = [\"message\", \"summary\"]";
+    world.db.set_policy(nested, Syntax::Toml).unwrap();
+    let mut messages = Vec::new();
+    for (day, said) in [("22d", "The boiler broke"), ("20d", "The plumber asks for 480 euros")] {
+        for rest in [
+            "and so it will be for all of us",
+            "as they say who were there with him",
+            "or so we were told by her",
+        ] {
+            let text = format!("{said} {rest}, because that is how it was then.");
+            let draft = Draft::new(text).kind(Kind::Message).channel("home").created_at(world.ago(day));
+            messages.push(world.add(draft).id);
+        }
+    }
+    let run = || world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!(run().sources, 6);
+    let first = world.live();
+    assert_eq!(first.len(), 2);
+    world.advance("20d");
+    let again = run();
+    let live = world.live();
+    assert_eq!((again.sources, live.len()), (2, 1));
+    (messages, first, live[0], again.runs[0])
+}
+
+#[test]
+fn what_a_summary_of_summaries_tells_is_marked_too() {
+    let world = World::new();
+    let (messages, first, last, run) = summarized_twice(&world);
+    let told = world.forget_id(messages[0]);
+    assert_eq!(told.derived.len(), 2, "the summary that waits in limbo, and the one of it");
+    assert!(told.derived.contains(&last));
+    assert_eq!(world.row(last).source_forgotten, 1);
+    world.check();
+    world.ns.undo(run).unwrap();
+    let marks = first.iter().map(|summary| world.row(*summary).source_forgotten);
+    assert_eq!(marks.sum::<u64>(), 1);
+    world.check();
+
+    let world = World::new();
+    let (messages, _, last, _) = summarized_twice(&world);
+    world.advance("30d");
+    world.db.maintain().unwrap();
+    assert_eq!(world.forget_id(messages[5]).derived, [last], "through tombstones alone");
+    world.check();
+}

@@ -3,6 +3,7 @@
 use crate::world::World;
 use oubliette::embed::HashEmbedder;
 use oubliette::gc::{Extractive, GcCommitted, GcOptions, GcRunOptions, PlanState, RecallGuard};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Error, ErrorKind, Kind, MemoryId, Query};
 use serde_json::json;
@@ -133,8 +134,8 @@ fn questions_have_bounds_and_go_with_their_plan() {
         assert_eq!(refused.kind(), ErrorKind::Invalid);
         assert!(refused.to_string().contains("probes"), "{refused}");
     }
-    let probes = vec!["Quetzalcoatlus".to_owned()];
-    let plan = world.ns.gc_plan(&GcOptions { probes, ..GcOptions::default() }).unwrap();
+    let asked = || GcOptions { probes: vec!["Quetzalcoatlus".to_owned()], ..GcOptions::default() };
+    let plan = world.ns.gc_plan(&asked()).unwrap();
     let holds = || {
         world.db.compact().unwrap();
         let file = std::fs::read(world.path()).unwrap();
@@ -143,4 +144,17 @@ fn questions_have_bounds_and_go_with_their_plan() {
     assert!(holds());
     assert_eq!(world.ns.gc_abort(plan.plan_id, None, "enough").unwrap().state, PlanState::Aborted);
     assert!(!holds());
+    // A plan is over as well when its time is, and a copy or the pass `fold` ends it.
+    for by_pass in [true, false] {
+        let plan = world.ns.gc_plan(&asked()).unwrap();
+        assert!(holds());
+        world.advance("25h");
+        if by_pass {
+            let passes = MaintainOptions::live().passes([Pass::Fold]);
+            assert_eq!(world.ns.maintain_with(&passes).unwrap().passes[0].changed, 1);
+        }
+        assert!(!holds(), "{by_pass}");
+        assert_eq!(world.ns.gc_show(plan.plan_id).unwrap().state, PlanState::Expired);
+        world.check();
+    }
 }

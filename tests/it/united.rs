@@ -361,6 +361,27 @@ fn a_key_that_parts_leaves_the_instant_of_the_other_writer() {
     }
 }
 
+/// A text that a key writes is as new as that of a key that was alone, so no pass takes it for an old one.
+#[test]
+fn a_new_text_through_one_key_of_several_begins_now() {
+    for by_pass in [false, true] {
+        let world = World::new();
+        for (number, key) in ["a", "b"].into_iter().enumerate() {
+            let words = WORDS[if by_pass { number } else { 0 }];
+            world.add(near(words, number as f64).key(key).created_at(world.ago("40d")));
+        }
+        if by_pass {
+            unite(&world);
+        }
+        world.advance("1h");
+        world.ns.update("b", Patch::new().text("a dog came")).unwrap();
+        let row = world.row("b");
+        assert_eq!((row.created_at, row.updated_at), (world.now(), world.now()), "{by_pass}");
+        assert_eq!(world.row("a").created_at, world.ago("961h"));
+        world.check();
+    }
+}
+
 /// MODEL-8: what a pass has united parts again with what each writer had said, also where the other stands for the text.
 #[test]
 fn a_change_through_one_key_of_united_memories_keeps_what_its_writer_had_said() {

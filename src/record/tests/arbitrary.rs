@@ -302,9 +302,9 @@ pub(super) fn tombstone() -> impl Strategy<Value = Tombstone> {
     let reason = (0_u8..12).prop_map(|code| TombstoneReason::from_code(code).unwrap());
     let options = (option::of(run()), option::of(id()), option::of(run()));
     let lists = (vec(id(), 0..4), vec(any::<[u8; 32]>(), 0..4));
-    let rows = (prop_oneof![Just(1), any::<u64>()], option::of(time()));
+    let rows = (prop_oneof![Just(1), any::<u64>()], option::of(time()), option::of(time()));
     (id(), time(), reason, options, lists, any::<[u8; 32]>(), rows).prop_map(
-        |(id, deleted_at, reason, options, lists, content_hash, (rows, erased_at))| Tombstone {
+        |(id, deleted_at, reason, options, lists, content_hash, (rows, erased_at, forgotten_at))| Tombstone {
             id,
             deleted_at,
             reason,
@@ -316,6 +316,7 @@ pub(super) fn tombstone() -> impl Strategy<Value = Tombstone> {
             content_hash,
             rows,
             erased_at,
+            forgotten_at,
         },
     )
 }

@@ -5,7 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, in_turns, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, in_turns,
+    padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -174,12 +175,20 @@ fn half_of(row: &SignBytes, half: usize) -> __m256i {
 pub(super) fn sign_scores(
     levels: &Levels,
     block: &ScanBlock<'_>,
-    wanted: u64,
+    wanted: Wanted,
     out: &mut [f32; BIT_SLOTS],
-) -> f32 {
+) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
-    levels.scores(block.numbers, &sums, wanted, out)
+    levels.scores(block.numbers, &sums, out);
+    let least = _mm256_set1_ps(wanted.least);
+    let enough = |scores| {
+        let enough = _mm256_cmp_ps::<_CMP_GE_OQ>(scores, least);
+        u64::from(_mm256_movemask_ps(enough).cast_unsigned())
+    };
+    let lanes = out.as_chunks::<LANES>().0.iter().rev().map(|scores| halves(scores));
+    let half = LANES / 2;
+    wanted.slots & lanes.fold(0, |bits, [low, high]| (bits << half | enough(high)) << half | enough(low))
 }
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).

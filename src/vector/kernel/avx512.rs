@@ -9,7 +9,8 @@ use std::arch::x86_64::*;
 
 use super::avx2::{self, BYTES_PER_COUNT, prefetch, sum_f32};
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, in_turns, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, in_turns,
+    padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -246,10 +247,14 @@ fn four_times(table: &[u8; 16]) -> __m512i {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
-    levels.scores(block.numbers, &sums, wanted, out)
+    levels.scores(block.numbers, &sums, out);
+    let least = _mm512_set1_ps(wanted.least);
+    let enough = |scores| u64::from(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(floats(scores), least));
+    let lanes = out.as_chunks::<LANES>().0.iter().rev();
+    wanted.slots & lanes.fold(0, |bits, scores| bits << LANES | enough(scores))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]

@@ -21,8 +21,8 @@ pub(in crate::vector) const QUERY_BITS: u32 = 4;
 /// comes first.
 pub(in crate::vector) type Tables = [[u8; 16]; 2];
 
-/// Lanes in which the best of a block is looked for.
-const BEST_LANES: usize = 16;
+/// Scores that are compared at once with the least that is wanted.
+const AT_ONCE: usize = 8;
 
 /// The numbers of the slots of a block of one-bit codes.
 #[derive(Clone, Debug)]
@@ -48,6 +48,15 @@ pub(in crate::vector) struct ScanBlock<'b> {
     pub(in crate::vector) numbers: &'b SlotNumbers,
 }
 
+/// Which slots of a block a scan wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Slots that count, a bit for each.
+    pub slots: u64,
+    /// What a slot must score at least.
+    pub least: f32,
+}
+
 /// A query as kernels compare it with one-bit codes. Its value at level *l* is `low + step · l`.
 #[derive(Clone, Debug)]
 pub(in crate::vector) struct Levels {
@@ -65,17 +74,11 @@ pub(in crate::vector) struct Levels {
 }
 
 impl Levels {
-    /// Writes the scores of a block from the sums of its signs, −∞ for slots that are not `wanted`, and returns the
-    /// highest. No product is fused with a sum, so every instruction set gives the same bits.
+    /// Writes the scores of a block from the sums of its signs. No product is fused with a sum, so every instruction set
+    /// gives the same bits.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-    pub(super) fn scores(
-        &self,
-        numbers: &SlotNumbers,
-        sums: &[i32; BIT_SLOTS],
-        wanted: u64,
-        out: &mut [f32; BIT_SLOTS],
-    ) -> f32 {
+    pub(super) fn scores(&self, numbers: &SlotNumbers, sums: &[i32; BIT_SLOTS], out: &mut [f32; BIT_SLOTS]) {
         let SlotNumbers { ones, factors, errors, offsets } = numbers;
         for (((((out, sum), ones), factor), error), offset) in
             out.iter_mut().zip(sums).zip(ones).zip(factors).zip(errors).zip(offsets)
@@ -84,20 +87,23 @@ impl Levels {
             let spread = error * error * self.reach + factor * factor * self.lost;
             *out = factor * product + offset + self.base + spread.sqrt();
         }
-        if wanted != u64::MAX {
-            for (bit, out) in out.iter_mut().enumerate() {
-                *out = if wanted >> bit & 1 == 1 { *out } else { f32::NEG_INFINITY };
-            }
-        }
-        // A maximum for each lane needs no order among the slots, and no score is NaN.
-        let mut best = [f32::NEG_INFINITY; BEST_LANES];
-        for scores in out.as_chunks::<BEST_LANES>().0 {
-            for (best, score) in best.iter_mut().zip(scores) {
-                *best = if *score > *best { *score } else { *best };
-            }
-        }
-        best.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
+}
+
+/// The slots whose score is at least `least`, a bit for each, where the instructions have no comparison that gives bits.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+pub(super) fn at_least(scores: &[f32; BIT_SLOTS], least: f32) -> u64 {
+    let mut all = 0;
+    for (number, scores) in scores.as_chunks::<AT_ONCE>().0.iter().enumerate() {
+        // Mostly none of them is, which is seen of all at once.
+        if scores.iter().fold(false, |any, score| any | (*score >= least)) {
+            let bits = scores.iter().enumerate();
+            let bits = bits.fold(0, |bits, (bit, score)| bits | (u64::from(*score >= least) << bit));
+            all |= bits << (number * AT_ONCE);
+        }
+    }
+    all
 }
 
 /// What kernels know of a query of which only the signs are compared.
@@ -186,11 +192,11 @@ pub(in crate::vector) struct Kernel {
     pub(super) gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
-    /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those
-    /// that are not `wanted`, and returns the highest. The scores come from sums of the query's levels where a slot has
-    /// a one, looked up half a byte at a time. It is safe to call if `supported` returns true.
+    /// Writes for each wanted slot of a block of one-bit codes a score that the slot exceeds only by chance, and returns
+    /// the wanted slots that score enough, a bit for each. The scores come from sums of the query's levels where a slot
+    /// has a one, looked up half a byte at a time. It is safe to call if `supported` returns true.
     pub(super) sign_scores:
-        unsafe fn(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32,
+        unsafe fn(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64,
     /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
     /// one query after the other. It is safe to call if `supported` returns true.
     pub(super) sign_marks:
@@ -230,9 +236,9 @@ impl Kernel {
         &self,
         levels: &Levels,
         block: &ScanBlock<'_>,
-        wanted: u64,
+        wanted: Wanted,
         out: &mut [f32; BIT_SLOTS],
-    ) -> f32 {
+    ) -> u64 {
         assert_eq!(block.signs.len(), levels.tables.len(), "a block has the signs of its slots");
         assert_eq!(block.ahead.len(), levels.tables.len(), "and so has the next one");
         // SAFETY: `available` has asked the processor whether it has the instructions.

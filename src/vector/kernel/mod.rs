@@ -16,7 +16,7 @@ mod instruction_set;
 mod neon;
 mod scalar;
 
-pub use instruction_set::BIT_SLOTS;
+pub use instruction_set::{BIT_SLOTS, Wanted};
 pub(super) use instruction_set::{
     Kernel, Levels, QUERY_BITS, ScanBlock, SignBytes, SignNumbers, SignSlots, SlotNumbers,
 };
@@ -83,8 +83,8 @@ pub fn prefetch<T>(list: &[T]) {
     let _ = list;
 }
 
-/// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those that are
-/// not `wanted`, and returns the highest.
+/// Writes for each wanted slot of a block of one-bit codes a score that the slot exceeds only by chance, and returns the
+/// wanted slots that score enough, a bit for each.
 ///
 /// # Panics
 ///
@@ -92,9 +92,9 @@ pub fn prefetch<T>(list: &[T]) {
 pub(super) fn sign_scores(
     levels: &Levels,
     block: &ScanBlock<'_>,
-    wanted: u64,
+    wanted: Wanted,
     out: &mut [f32; BIT_SLOTS],
-) -> f32 {
+) -> u64 {
     fastest().sign_scores(levels, block, wanted, out)
 }
 

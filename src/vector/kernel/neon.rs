@@ -6,7 +6,7 @@ use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, at_least,
     count_differences, padded,
 };
 
@@ -199,10 +199,11 @@ fn write(sums: [uint16x8_t; 2], out: &mut [i32; BYTES]) {
 }
 
 #[target_feature(enable = "neon")]
-fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64 {
     let mut sums = [0; BIT_SLOTS];
-    sign_sums(&levels.tables, block.signs, wanted, &mut sums);
-    levels.scores(block.numbers, &sums, wanted, out)
+    sign_sums(&levels.tables, block.signs, wanted.slots, &mut sums);
+    levels.scores(block.numbers, &sums, out);
+    wanted.slots & at_least(out, wanted.least)
 }
 
 /// The counts of ones are left to the compiler, which has `cnt` for them.

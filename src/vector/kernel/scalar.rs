@@ -3,7 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, at_least,
     count_differences, padded,
 };
 
@@ -55,10 +55,11 @@ fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS])
     }
 }
 
-fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
+fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, &mut sums);
-    levels.scores(block.numbers, &sums, wanted, out)
+    levels.scores(block.numbers, &sums, out);
+    wanted.slots & at_least(out, wanted.least)
 }
 
 fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {

@@ -89,12 +89,15 @@ fn coded(rows: &[UnitVector]) -> (BitFrame, BitBlocks) {
     (frame, blocks)
 }
 
+/// Every slot, whatever it scores.
+const ALL: Wanted = Wanted { slots: u64::MAX, least: f32::NEG_INFINITY };
+
 fn uppers(query: &BitQuery, blocks: &BitBlocks, rows: usize) -> Vec<f32> {
     let mut all = Vec::new();
     for at in 0..rows.div_ceil(BIT_SLOTS) {
         let block = blocks.block(at).unwrap();
         let mut uppers = [0.0; BIT_SLOTS];
-        query.likely_uppers(block, blocks.block(at + 1), u64::MAX, &mut uppers);
+        query.likely_uppers(block, blocks.block(at + 1), ALL, &mut uppers);
         all.extend(uppers);
     }
     all.truncate(rows);
@@ -144,9 +147,11 @@ fn a_vector_in_the_center_and_a_query_there_have_finite_scores() {
     assert!(blocks.block(1).is_none());
     for query in [[0.0, 0.0], [0.6, 0.8]] {
         let mut uppers = [0.0; BIT_SLOTS];
-        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(block, None, 1 << 3, &mut uppers);
-        assert!(best.is_finite() && best.abs() < 1e-3 && uppers[3] == best, "{uppers:?}");
-        assert!(uppers[0] == f32::NEG_INFINITY, "no bit of it was set");
+        let query = BitQuery::new(&frame, &query, 0.999);
+        let near =
+            |least, uppers: &mut _| query.likely_uppers(block, None, Wanted { slots: 1 << 3, least }, uppers);
+        assert_eq!(near(-1e-3, &mut uppers), 1 << 3, "{uppers:?}");
+        assert_eq!(near(1e-3, &mut uppers), 0, "{uppers:?}");
     }
     assert_eq!(row.dim(), frame.dim());
 }
@@ -203,17 +208,25 @@ proptest! {
             Levels { tables: alone.tables.clone(), twice_low, twice_step, total, base, reach, lost };
         let scalar = available().last().unwrap();
         for (levels, of_slots) in [(&alone, &plain), (&levels, &of_slots)] {
-            for wanted in [u64::MAX, wanted] {
+            let mut least = f32::NEG_INFINITY;
+            for slots in [u64::MAX, wanted, wanted] {
                 let score = |kernel: &Kernel| {
                     let mut scores = [0.0; BIT_SLOTS];
                     let block = ScanBlock { signs: &rows, ahead: &rows, numbers: of_slots };
-                    let best = kernel.sign_scores(levels, &block, wanted, &mut scores);
-                    (scores.map(f32::to_bits), best.to_bits())
+                    let enough = kernel.sign_scores(levels, &block, Wanted { slots, least }, &mut scores);
+                    let score = |bit: usize| if slots >> bit & 1 == 1 { scores[bit] } else { 0.0 };
+                    (std::array::from_fn::<f32, BIT_SLOTS, _>(score), enough)
                 };
-                let expected = score(scalar);
+                let (scores, enough) = score(scalar);
+                let expected = (0..BIT_SLOTS).filter(|bit| slots >> bit & 1 == 1 && scores[*bit] >= least);
+                prop_assert_eq!(enough, expected.fold(0, |bits, bit| bits | 1 << bit));
                 for kernel in available() {
-                    prop_assert_eq!(score(kernel), expected, "{}", kernel.name());
+                    let (found, found_enough) = score(kernel);
+                    prop_assert_eq!(found.map(f32::to_bits), scores.map(f32::to_bits), "{}", kernel.name());
+                    prop_assert_eq!(found_enough, enough, "{}", kernel.name());
                 }
+                // One of the scores, so that a slot may be just as good.
+                least = scores[(seed % 64) as usize];
             }
         }
     }
@@ -227,7 +240,7 @@ fn sums_at_the_bound_do_not_overflow() {
     for kernel in available() {
         let mut scores = [0.0; BIT_SLOTS];
         let block = ScanBlock { signs: &rows, ahead: &rows, numbers: &numbers };
-        kernel.sign_scores(&levels, &block, u64::MAX, &mut scores);
+        kernel.sign_scores(&levels, &block, ALL, &mut scores);
         assert_eq!(scores, [15.0 * DIM_MAX as f32; BIT_SLOTS], "{}", kernel.name());
     }
 }
