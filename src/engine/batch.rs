@@ -476,7 +476,7 @@ impl Batch<'_, '_, '_, '_> {
         names: impl IntoIterator<Item = impl Into<Name>>,
     ) -> Result<Forgotten> {
         let names: Vec<String> = names.into_iter().map(|name| name.into().into_string()).collect();
-        let how = ForgetNames { keep_history: false, also_merged: true, with_history: false };
+        let how = ForgetNames { part: None, keep_history: false, also_merged: true, with_history: false };
         self.session.known_writer(namespace)?.forget_names(&names, how)
     }
 

@@ -18,6 +18,8 @@ pub enum Forget {
     Names {
         /// Ids or keys.
         names: Vec<String>,
+        /// Where. What a name leads to elsewhere stays, and counts as missing.
+        scope: Scope,
         /// Leave the superseded versions of a key.
         keep_history: bool,
         /// With an id, erase rows that were merged into it as duplicates as well; with the memory of an aggregate, by id or
@@ -63,7 +65,13 @@ impl Forget {
     /// ```
     pub fn names<S: Into<Name>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(|name| name.into().into_string()).collect();
-        Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
+        Forget::Names {
+            names,
+            scope: Scope::Any,
+            keep_history: false,
+            also_merged: true,
+            with_history: false,
+        }
     }
 
     /// Every write that brought `tag`, in every partition. A repeated message that an aggregate counts brings no tag: the
@@ -223,16 +231,22 @@ impl Namespace {
     fn forgetting(&self, what: Forget) -> Result<(Forgetting, Weight)> {
         let ns = self.name.clone();
         Ok(match what {
-            Forget::Names { mut names, keep_history, also_merged, with_history } => {
+            Forget::Names { mut names, scope, keep_history, also_merged, with_history } => {
                 // A name given twice is found once, and not missing.
                 let mut given = BTreeSet::new();
                 names.retain(|name| given.insert(name.clone()));
                 if names.is_empty() {
                     return Err(Error::invalid("names", "must name at least one memory", "none"));
                 }
-                let how = ForgetNames { keep_history, also_merged, with_history };
                 let weight = weight_of(names.len());
-                (Box::new(move |session| session.known_writer(&ns)?.forget_names(&names, how)), weight)
+                let work: Forgetting = Box::new(move |session| {
+                    let mut writer = session.known_writer(&ns)?;
+                    let Some(part) = writer.part_of(&scope)? else {
+                        return Ok(Forgotten { missing: names.len() as u64, ..Forgotten::default() });
+                    };
+                    writer.forget_names(&names, ForgetNames { part, keep_history, also_merged, with_history })
+                });
+                (work, weight)
             }
             Forget::Tag { tag, scope, keep_pinned } => {
                 let work: Forgetting = Box::new(move |session| {

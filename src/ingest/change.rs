@@ -445,13 +445,20 @@ impl NamespaceWriter<'_, '_, '_> {
         holder: Holder,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
+        let now = self.now();
+        // What has ended does not begin anew with a change of what is told of it.
+        let ended = Some(parts.vitals.life()).filter(|life| life.end.is_some_and(|end| end <= now));
+        let patch = &edit.patch;
+        let lives = patch.text.is_some() || patch.expiry.is_some() || patch.fields.tier.is_some();
+        let ended = ended.filter(|_| !lives);
         if edit.patch.text.is_some() {
             // New content makes a new memory, which begins now.
-            parts.vitals.created_at = self.now();
+            parts.vitals.created_at = now;
         }
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
         edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
         let mut row = self.row_like(parts, edit, holder)?;
+        ended.into_iter().for_each(|life| row.vitals.set_life(life));
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;
         let new = row.id;

@@ -12,6 +12,8 @@ use crate::store::{PartId, Rows, Traces};
 /// How names are forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForgetNames {
+    /// The only partition in which rows go; none for all partitions.
+    pub(crate) part: Option<PartId>,
     /// Whether to keep the superseded versions of a key.
     pub(crate) keep_history: bool,
     /// Whether to also erase rows that were merged into a forgotten row as duplicates.
@@ -26,6 +28,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut answer = Forgotten::default();
         for name in names {
             match name.parse::<MemoryId>() {
+                Ok(id) if self.is_elsewhere(id, how.part)? => answer.missing += 1,
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
                     let versions = self.versions_of(id)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
@@ -44,7 +47,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 id => {
                     if let Ok(id) = id {
-                        self.forget_gone(id, RuleId::FORGET_ID, &mut answer)?;
+                        self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?;
                     }
                     self.forget_key(name, how, &mut answer)?;
                 }
@@ -148,7 +151,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (mut gone, mut held) = (false, false);
         for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
             // A row that ended together with another row no longer exists.
-            if !self.ledger.tx.has_row(ns, id)? {
+            if !self.ledger.tx.has_row(ns, id)? || self.is_elsewhere(id, how.part)? {
                 continue;
             }
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
@@ -171,7 +174,7 @@ impl NamespaceWriter<'_, '_, '_> {
             held |= counts && applied.left.is_some_and(|left| left.text_held);
         }
         for id in self.ledger.gone_of_key(ns, key)? {
-            self.forget_gone(id, RuleId::FORGET_KEY, answer)?;
+            self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
         }
         match (gone, held) {
             (_, true) => answer.detached += 1,
@@ -182,9 +185,21 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What was made from a memory that maintenance has erased may still tell of the memory.
-    fn forget_gone(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
-        answer.derived.extend(self.ledger.forget_gone(&self.context, id, rule)?);
+    fn forget_gone(
+        &mut self,
+        (id, key): (MemoryId, Option<&str>),
+        rule: RuleId,
+        part: Option<PartId>,
+        answer: &mut Forgotten,
+    ) -> Result<()> {
+        answer.derived.extend(self.ledger.forget_gone(&self.context, (id, key), rule, part)?);
         Ok(())
+    }
+
+    /// Whether a row lies outside the only partition that counts.
+    fn is_elsewhere(&self, id: MemoryId, part: Option<PartId>) -> Result<bool> {
+        let Some(part) = part else { return Ok(false) };
+        Ok(self.ledger.tx.part_of(self.ns(), id)?.is_some_and(|there| there != part))
     }
 
     /// Erases the first messages of an aggregate whose memory went with its key.
@@ -220,8 +235,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let ns = self.ns();
         let mut doomed = Vec::new();
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
-            let there = self.ledger.tx.part_of(ns, id)?;
-            let elsewhere = part.is_some_and(|part| there.is_some_and(|there| there != part));
+            let elsewhere = self.is_elsewhere(id, part)?;
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
             let spared = keep_pinned && vitals.is_some_and(|vitals| vitals.is_protected());
             if !elsewhere && !spared && self.ledger.tx.has_row(ns, id)? {

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
-use crate::store::{Junction, NsId, PartId, Rows};
+use crate::store::{Junction, NsId, PartId, Rows, Traces};
 use crate::text::plain;
 
 /// Why a row is erased, and which row takes its place.
@@ -177,24 +177,42 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    /// Somebody asks to forget a memory that maintenance has erased before. Returns what was made from the memory and may still
-    /// tell of it; nothing if the memory was forgotten already.
+    /// Somebody asks to forget a memory that maintenance has erased before, by its id or by one of its keys. Returns what was made
+    /// from the memory in a partition, or anywhere, and may still tell of it. Nothing if the memory was forgotten already, and
+    /// nothing as long as other keys have not asked: the memory was theirs, too.
     pub(crate) fn forget_gone(
         &mut self,
         context: &Context,
-        id: MemoryId,
+        (id, key): (MemoryId, Option<&str>),
         rule: RuleId,
+        part: Option<PartId>,
     ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
         let stone = sound(self.tx.tombstone(ns, id))?.flatten();
         let stone = stone.filter(|stone| !is_asked_for(stone.reason) && stone.forgotten_at.is_none());
-        let Some(stone) = stone else { return Ok(Vec::new()) };
-        let made = self.made_from(ns, id)?;
-        if !made.is_empty() {
-            truth(self.tx).put_tombstone(ns, &Tombstone { forgotten_at: Some(context.now), ..stone })?;
-            let why = Why { rule, evidence: Evidence::default() };
-            self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
+        let Some(before) = stone else { return Ok(Vec::new()) };
+        let mut made = Vec::new();
+        for from in self.made_from(ns, id)? {
+            // A memory and what is made of it lie in one partition, and its tombstone does not name that.
+            let there = self.tx.part_of(ns, from)?;
+            made.extend((part.is_none() || there == part).then_some(from));
         }
+        if made.is_empty() {
+            return Ok(made);
+        }
+        let mut stone = before.clone();
+        if let Some(key) = key {
+            let names = self.secret.names_of_key(key);
+            stone.key_hashes.retain(|hash| !names.contains(hash));
+        }
+        if key.is_some() && !stone.key_hashes.is_empty() {
+            truth(self.tx).delete_tombstone(ns, &before)?;
+            truth(self.tx).put_tombstone(ns, &stone)?;
+            return Ok(Vec::new());
+        }
+        truth(self.tx).put_tombstone(ns, &Tombstone { forgotten_at: Some(context.now), ..before })?;
+        let why = Why { rule, evidence: Evidence::default() };
+        self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(made)
     }
 

@@ -393,6 +393,7 @@ impl Story {
                 let Some(row) = rows.get(at % rows.len().max(1)).cloned() else { return };
                 let keys: BTreeSet<String> = row.keys.iter().cloned().collect();
                 let forget = Forget::Names {
+                    scope: Scope::Any,
                     names: vec![row.id.to_string()],
                     keep_history: false,
                     also_merged: true,

@@ -341,7 +341,8 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         world.add(text("pin 2").key("pin"));
         let newest = world.add(text("pin 3").key("pin")).id;
         let names = vec![newest.to_string()];
-        let what = Forget::Names { names, keep_history: false, also_merged: true, with_history };
+        let what =
+            Forget::Names { names, scope: Scope::Any, keep_history: false, also_merged: true, with_history };
         let answer = world.ns.forget(what).unwrap();
         assert_eq!((answer.forgotten, answer.missing), (1, 0));
         let stones = answer.tombstones.len();

@@ -6,7 +6,7 @@ use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, TombstoneReason};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Kind, MemoryId};
+use oubliette::{Draft, Forget, Kind, MemoryId, Scope};
 
 /// Four old messages with a summary in their place: their ids, the summary, and the run.
 fn summarized(world: &World) -> ([MemoryId; 4], MemoryId, RunId) {
@@ -186,5 +186,63 @@ fn what_a_summary_of_summaries_tells_is_marked_too() {
     world.advance("30d");
     world.db.maintain().unwrap();
     assert_eq!(world.forget_id(messages[5]).derived, [last], "through tombstones alone");
+    world.check();
+}
+
+#[test]
+fn a_source_of_two_writers_is_forgotten_with_the_last_of_them() {
+    let world = World::new();
+    let old = |text: &str, key: &str| {
+        let text = format!("{text} That is how it was, and so it will be for all of us, as they say.");
+        let draft = Draft::new(text).kind(Kind::Message).channel("home");
+        world.add(draft.created_at(world.ago("20d")).key(key)).id
+    };
+    let shared = old("The boiler broke.", "m");
+    assert_eq!(old("The boiler broke.", "n"), shared);
+    old("The plumber asks for 480 euros.", "o");
+    world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    let [summary] = world.live()[..] else { panic!("one summary") };
+    world.advance("30d");
+    world.db.maintain().unwrap();
+    // The text is the other writer's as well.
+    assert!(world.forget(&["n"]).derived.is_empty());
+    assert!(world.forget(&["n"]).derived.is_empty(), "asked once more");
+    assert_eq!((world.row(summary).source_forgotten, world.tombstone(shared).forgotten_at), (0, None));
+    world.check();
+    assert_eq!(world.forget(&["m"]).derived, [summary]);
+    assert_eq!(world.row(summary).source_forgotten, 1);
+    world.check();
+}
+
+#[test]
+fn names_lead_no_further_than_the_part_of_an_agent() {
+    let world = World::new();
+    let shared = world.add(Draft::new("Ann lives in Ghent").key("home")).id;
+    let own = world.add(Draft::new("Bob lives in Bruges").key("bob").agent("a")).id;
+    let within = |names: &[&str], agent: &str| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let scope = Scope::agent(agent).unwrap();
+        let (keep_history, also_merged, with_history) = (false, true, false);
+        world.ns.forget(Forget::Names { names, scope, keep_history, also_merged, with_history }).unwrap()
+    };
+    for (agent, names) in
+        [("a", vec!["home".to_owned(), shared.to_string()]), ("b", vec!["bob".to_owned(), own.to_string()])]
+    {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!((within(&names, agent).missing, within(&names, agent).forgotten), (2, 0), "{agent}");
+    }
+    assert_eq!(within(&["bob"], "a").forgotten, 1);
+    assert_eq!(world.forget(&["home"]).forgotten, 1);
+
+    // What was made of a memory that is gone lies where the memory lay.
+    let (ids, summary, _) = summarized(&world);
+    world.advance("30d");
+    world.db.maintain().unwrap();
+    let taken = Draft::new("Another bill").key("k:The bill is paid.").agent("a");
+    world.add(taken);
+    let done = within(&["k:The bill is paid.", &ids[0].to_string()], "a");
+    assert_eq!((done.forgotten, done.missing, done.derived), (1, 1, vec![]));
+    assert_eq!(world.row(summary).source_forgotten, 0);
+    assert_eq!(world.forget(&["k:The bill is paid."]).derived, [summary]);
     world.check();
 }

@@ -306,7 +306,13 @@ fn model_30_an_aggregate_is_forgotten_with_its_first_message() {
     // Whoever keeps what was merged is told of it.
     let (world, aggregate, first) = spam();
     let names = vec![aggregate.to_string()];
-    let what = Forget::Names { names, keep_history: false, also_merged: false, with_history: false };
+    let what = Forget::Names {
+        names,
+        scope: Scope::Any,
+        keep_history: false,
+        also_merged: false,
+        with_history: false,
+    };
     assert_eq!(world.ns.forget(what).unwrap().versions_left, 1);
     assert_eq!(world.row(first).state, State::Superseded);
     world.check();

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use crate::world::{World, assert_clean, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
-use oubliette::{Database, Decision, Draft, Forget, MemoryId, PageRequest, Patch, Time};
+use oubliette::{Database, Decision, Draft, Forget, MemoryId, PageRequest, Patch, Scope, Time};
 
 fn texts(world: &World) -> BTreeSet<String> {
     world.live().iter().map(|id| world.row(id).text).collect()
@@ -326,7 +326,13 @@ fn life_6_a_text_that_is_not_true_yet_is_changed_until_the_next_one_comes() {
     world.check();
     later(&world, "Ann lives in Rome");
     let names = vec!["home".to_owned()];
-    let what = Forget::Names { names, keep_history: true, also_merged: true, with_history: false };
+    let what = Forget::Names {
+        names,
+        scope: Scope::Any,
+        keep_history: true,
+        also_merged: true,
+        with_history: false,
+    };
     assert_eq!(world.ns.forget(what).unwrap().forgotten, 1);
     world.check();
     world.advance("30d");
@@ -345,7 +351,13 @@ fn life_6_a_key_forgets_what_it_says_and_what_it_will_say() {
             let (world, ghent, bruges, at) = moving();
             before(&world, ghent);
             let names = vec!["home".to_owned()];
-            let what = Forget::Names { names, keep_history, also_merged: true, with_history: false };
+            let what = Forget::Names {
+                names,
+                scope: Scope::Any,
+                keep_history,
+                also_merged: true,
+                with_history: false,
+            };
             assert_eq!(world.ns.forget(what).unwrap().forgotten, 1, "{name}");
             assert!(world.live().is_empty(), "{name}, {keep_history}: {:?}", texts(&world));
             assert!(world.get(bruges).unwrap().into_memory().is_none(), "{name}");

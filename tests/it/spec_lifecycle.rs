@@ -304,6 +304,7 @@ fn v278_forgetting_a_key_takes_all_its_versions() {
         let world = World::new();
         let ids: Vec<_> = (0..4).map(|at| world.add(text(&format!("version {at}")).key("k")).id).collect();
         let what = Forget::Names {
+            scope: Scope::Any,
             names: vec!["k".to_owned()],
             keep_history,
             also_merged: true,

@@ -294,6 +294,7 @@ fn model30_also_merged_can_be_left_out() {
     world.supersede(twin, id, SupersedeMode::Duplicate, None).unwrap();
     world.supersede(old, id, SupersedeMode::Replaced, None).unwrap();
     let what = Forget::Names {
+        scope: Scope::Any,
         names: vec![id.to_string()],
         keep_history: false,
         also_merged: false,

@@ -2,8 +2,8 @@
 
 use crate::world::{World, at, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
-use oubliette::memory::{Field, Significance, SupersedeMode};
-use oubliette::{Draft, Filter, Forget, Kind, Memory, MemoryId, Patch, Scope, WriteOptions};
+use oubliette::memory::{Field, Significance, SupersedeMode, Tier};
+use oubliette::{Draft, Filter, Forget, Kind, Memory, MemoryId, Patch, Scope, State, WriteOptions};
 use serde_json::json;
 
 /// The words of `a` and of `b`, which a pass unites.
@@ -378,6 +378,25 @@ fn a_new_text_through_one_key_of_several_begins_now() {
         let row = world.row("b");
         assert_eq!((row.created_at, row.updated_at), (world.now(), world.now()), "{by_pass}");
         assert_eq!(world.row("a").created_at, world.ago("961h"));
+        world.check();
+    }
+}
+
+/// A key that parts from others takes no new life along.
+#[test]
+fn what_has_expired_stays_so_when_a_key_of_several_changes_a_field() {
+    for pins in [false, true] {
+        let world = World::new();
+        for key in ["a", "b"] {
+            world.add(text(WORDS[0]).key(key).tier(Tier::Episodic));
+        }
+        world.advance("40d");
+        match pins {
+            true => drop(world.ns.pin("b", true).unwrap()),
+            false => drop(world.ns.update("b", Patch::new().channel("new")).unwrap()),
+        }
+        assert_eq!(world.row("b").state, State::Expired, "{pins}");
+        assert!(world.live().is_empty() && world.ns.search("cat").unwrap().hits.is_empty());
         world.check();
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use oubliette::exchange::LineReader;
 use oubliette::maintain::{RunId, Undone};
-use oubliette::memory::{Got, Partition};
-use oubliette::report::{Doomed, ForgetPlan, Forgotten};
-use oubliette::{Database, Error, ErrorKind, Filter, Forget, Namespace, NamespaceName, Result, Scope};
+use oubliette::memory::Got;
+use oubliette::report::{Doomed, ForgetPlan};
+use oubliette::{Database, Error, Filter, Forget, Namespace, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -26,7 +26,6 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         None => Scope::Shared,
     };
     let database = place.open(Access::Write)?;
-    let mut elsewhere = 0;
     let what = match (&options.tag, &options.filter) {
         (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },
         (None, Some(filter)) => {
@@ -34,26 +33,17 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
             Forget::Filter { filter: Filter::parse(filter)?, scope, visible_only, all }
         }
         (None, None) => {
-            let mut names = match &options.keys {
+            let names = match &options.keys {
                 Some(file) => names_of(file, place.caller())?,
                 None => options.names.clone(),
             };
-            let given = names.len();
-            if let Some(agent) = &options.agent {
-                names = names_in(&database, &namespace, &Partition::agent(agent)?, names)?;
-            }
-            elsewhere = (given - names.len()) as u64;
             let (keep_history, with_history) = (options.keep_history, options.with_history);
-            Forget::Names { names, keep_history, also_merged: true, with_history }
+            Forget::Names { names, scope, keep_history, also_merged: true, with_history }
         }
     };
-    // Where every name leads elsewhere there is nothing to ask for.
-    let nothing = elsewhere > 0 && matches!(&what, Forget::Names { names, .. } if names.is_empty());
     if options.dry_run {
         let team = database.namespace(&namespace)?;
-        let mut plan =
-            if nothing { ForgetPlan::default() } else { team.forget_plan(what).map_err(with_all)? };
-        plan.answer.missing += elsewhere;
+        let plan = team.forget_plan(what).map_err(with_all)?;
         let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
         place.close(database)?;
         if output.json || output.verbose {
@@ -67,8 +57,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         };
     }
     let team = database.namespace(&namespace)?;
-    let mut done = if nothing { Forgotten::default() } else { team.forget(what).map_err(with_all)? };
-    done.missing += elsewhere;
+    let done = team.forget(what).map_err(with_all)?;
     let mut document = answers::forgotten(&done);
     let mut copied = None;
     if options.erase {
@@ -107,25 +96,6 @@ fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
         }
     };
     vec![name, doomed.state.to_string(), text]
-}
-
-/// Those of the names that lead to nothing outside `part`.
-fn names_in(
-    database: &Database,
-    namespace: &NamespaceName,
-    part: &Partition,
-    names: Vec<String>,
-) -> Result<Vec<String>> {
-    let snapshot = database.snapshot()?;
-    let mut kept = Vec::new();
-    for name in names {
-        match snapshot.namespace(namespace)?.look_up(&name, false) {
-            Ok(Got::Memory(memory)) if memory.partition != *part => {}
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => kept.push(name),
-        }
-    }
-    Ok(kept)
 }
 
 /// A plan in a sentence.
