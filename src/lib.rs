@@ -103,8 +103,8 @@ pub mod memory {
 pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{
-        AccessDistribution, Briefed, CheckOptions, CheckReport, ErasedProbe, Finding, MostRetrieved,
-        RetrievalBar, ScoreBar, ThresholdEffect,
+        AccessDistribution, Briefed, Briefing, CheckOptions, CheckReport, ErasedProbe, Finding,
+        MostRetrieved, RetrievalBar, ScoreBar, ThresholdEffect,
     };
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,

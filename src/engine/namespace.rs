@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::engine::database::Database;
 use crate::engine::reads::Snapshot;
 use crate::error::{Error, Result};
-use crate::hygiene::{Briefed, briefing};
+use crate::hygiene::{Briefing, briefing};
 use crate::index::Published;
 use crate::model::{
     Aggregate, AggregateId, DistinctQuery, DistinctValues, Event, EventId, EventQuery, Family, JournalRow,
@@ -225,13 +225,13 @@ impl<Of> Namespace<Of> {
     /// team.add(Draft::new("Ann is allergic to nuts").pinned(true))?;
     /// team.add("Ann prefers tea")?;
     /// let briefed = team.briefing(&Scope::Shared, 100)?;
-    /// assert_eq!(briefed[0].memory.text, "Ann is allergic to nuts");
+    /// assert_eq!(briefed.items[0].memory.text, "Ann is allergic to nuts");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn briefing(&self, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
+    pub fn briefing(&self, scope: &Scope, tokens: usize) -> Result<Briefing> {
         let policy = self.db.inner.in_force().policy.clone();
         self.read(|published, now| {
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;

@@ -30,10 +30,23 @@ pub struct Undone {
     pub detached: u64,
     /// What could not be taken back, with the reason.
     pub lost: Vec<String>,
+    /// Summaries that stay and may tell of what went: made of writes of an import, or said anew since the run made them.
+    pub summaries: Vec<MemoryId>,
     /// Changes that are left, because their memories are in another namespace now. The run can be undone there.
     pub moved: u64,
     /// Whether the run was taken back before, so that nothing was left to do.
     pub already: bool,
+}
+
+impl Undone {
+    /// Names summaries that stay, each once.
+    fn keep_summaries(&mut self, stay: Vec<MemoryId>) {
+        for id in stay {
+            if !self.summaries.contains(&id) {
+                self.summaries.push(id);
+            }
+        }
+    }
 }
 
 impl Namespace {
@@ -207,6 +220,7 @@ impl Namespace {
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
+            undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
             if step.finished {
@@ -288,6 +302,7 @@ impl Namespace {
             undone.restored += step.restored;
             undone.removed += step.removed;
             undone.lost.extend(step.lost);
+            undone.keep_summaries(step.summaries);
             if step.finished {
                 undone.moved = moved;
                 return Ok(undone);

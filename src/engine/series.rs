@@ -98,7 +98,7 @@ pub(super) fn read_instructions(path: &Path) -> Result<Option<String>> {
     }
     let text = String::from_utf8(bytes).map_err(|why| {
         let at = why.utf8_error().valid_up_to();
-        Error::invalid("instructions", "must be UTF-8", format!("byte {at}"))
+        Error::invalid("instructions", "must be UTF-8", format!("other bytes from byte {at} on"))
     })?;
     Ok(Some(text.trim().to_owned()))
 }

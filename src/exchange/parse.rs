@@ -40,8 +40,9 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
         let why = format!("must be at most {LINE_BYTES_MAX} bytes");
         return Err(Error::invalid("line", why, format!("{} bytes", text.len())));
     }
-    let text = std::str::from_utf8(text)
-        .map_err(|why| Error::invalid("line", "must be UTF-8", format!("byte {}", why.valid_up_to())))?;
+    let text = std::str::from_utf8(text).map_err(|why| {
+        Error::invalid("line", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))
+    })?;
     let members: Members<'_> = serde_json::from_str(text)
         .map_err(|why| wrong("line", format!("must be a memory as a JSON object: {}", clean(&why)), text))?;
     if let Some(sort) = told::sort_of(&members) {

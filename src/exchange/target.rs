@@ -242,7 +242,8 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
         match options.open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
             Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES_TRIED_MAX => {}
-            Err(why) => return Err(io("create", &temporary, why)),
+            // The name of the file that was asked for: whoever reads the error knows no other.
+            Err(why) => return Err(io("create", path, why)),
         }
     }
 }

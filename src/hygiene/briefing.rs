@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::hygiene::score::Worth;
 use crate::limits::TOKEN_BYTES;
-use crate::model::{Memory, PageRequest, Scope, Time};
+use crate::model::{Memory, MemoryId, PageRequest, Scope, Time};
 use crate::policy::Policy;
 use crate::recall::Reader;
 
@@ -21,6 +21,15 @@ pub struct Briefed {
     pub score: f64,
 }
 
+/// What a session should know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Briefing {
+    /// The memories in their order.
+    pub items: Vec<Briefed>,
+    /// Memories that were left out because they can't be read.
+    pub damaged: Vec<MemoryId>,
+}
+
 /// The tokens of a text, by its bytes.
 pub(crate) fn tokens_of(text: &str) -> usize {
     text.len().div_ceil(TOKEN_BYTES)
@@ -34,11 +43,12 @@ pub(crate) fn briefing(
     tokens: usize,
     now: Time,
     policy: &Policy,
-) -> Result<Vec<Briefed>> {
-    let (mut pinned, mut others) = (Vec::new(), Vec::new());
+) -> Result<Briefing> {
+    let (mut pinned, mut others, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
     loop {
         let page = reader.list(&request)?;
+        damaged.extend(page.damaged);
         for memory in page.items {
             let score = Worth::of_shown(&memory, now).score(policy);
             let list = if memory.pinned { &mut pinned } else { &mut others };
@@ -70,5 +80,5 @@ pub(crate) fn briefing(
             pinned.push(briefed);
         }
     }
-    Ok(pinned)
+    Ok(Briefing { items: pinned, damaged })
 }

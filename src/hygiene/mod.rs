@@ -65,8 +65,8 @@ mod vector_duplicates;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use backfill::BackfillConfidenceReport;
-pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
+pub use briefing::{Briefed, Briefing};
 pub use cap::CapReport;
 pub use chains::RepairSupersessionReport;
 pub use check::CheckOptions;

@@ -1,9 +1,11 @@
 //! Taking a run of maintenance back, a slice at a time.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
 use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, RestoreTo, Restored};
-use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason};
+use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason, Vitals};
 use crate::store::Rows;
 
 /// Journal rows that one slice takes back.
@@ -18,6 +20,8 @@ pub(crate) struct Returned {
     pub(crate) removed: u64,
     /// What could not be taken back, with the reason.
     pub(crate) lost: Vec<String>,
+    /// Current memories that say anew what the run had made.
+    pub(crate) summaries: Vec<MemoryId>,
     /// Whether nothing of the run is left.
     pub(crate) finished: bool,
 }
@@ -157,7 +161,8 @@ fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> bool
 /// A row that the run had made goes.
 fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) -> Result<()> {
     let there = ledger.tx.vitals(context.ns, id)?;
-    if there.is_some_and(|row| row.times.removed_at.is_none()) {
+    if let Some(row) = there.filter(|row| row.times.removed_at.is_none()) {
+        all.summaries.extend(said_anew(ledger, context, &row)?);
         let change = Change::Remove { id, reason: TombstoneReason::Undone, replaced_by: None };
         ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
         all.removed += 1;
@@ -165,6 +170,20 @@ fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: 
         all.lost.push(format!("{id}: it was removed since"));
     }
     Ok(())
+}
+
+/// The current memory that stands in the end in the place of a row that was superseded.
+fn said_anew(ledger: &Ledger<'_, '_>, context: &Context, row: &Vitals) -> Result<Option<MemoryId>> {
+    // Damaged rows could lead in a circle, so no row is visited twice.
+    let (mut at, mut seen) = (row.times.superseded_by(), BTreeSet::new());
+    while let Some(id) = at.filter(|id| seen.insert(*id)) {
+        let Some(next) = sound(ledger.tx.vitals(context.ns, id))?.flatten() else { return Ok(None) };
+        if next.times.is_current(context.now) {
+            return Ok(Some(id));
+        }
+        at = next.times.superseded_by();
+    }
+    Ok(None)
 }
 
 /// A row returns from limbo, if this run removed it and it is still there.

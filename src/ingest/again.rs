@@ -6,7 +6,8 @@
 //!
 //! Lines that say one text, one after the other, have left one version, which says what they say together. A key that left a
 //! text of several writers has left no version there; the row that it got then tells from where it came. A line whose text a
-//! later line supersedes under another key has been written if that other text stands in its place.
+//! later line supersedes under another key has been written if that other text stands in its place, or if both say the same
+//! and stand in one row.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,15 +148,14 @@ impl NamespaceWriter<'_, '_, '_> {
         let drafts: Vec<&Prepared> = lines.written.iter().filter_map(|place| batch.get(*place)).collect();
         let Some(key) = drafts.first().and_then(|draft| draft.checked.key()) else { return Ok(None) };
         let Some((mut at, number)) = self.holder_to_change(key)? else { return Ok(None) };
-        if !self.have_led_to(at, &drafts) {
-            return Ok(None);
-        }
-        let follows = self.holder(at, number)?.follows;
+        let (newest, follows) = (at, self.holder(at, number)?.follows);
         match lines.superseding.and_then(|place| batch.get(place)) {
             Some(line) if follows => {
                 let Some(own) = self.superseded_by_line(key, at, line)? else { return Ok(None) };
                 at = own;
             }
+            // A line that says the same text under another key has taken no place: both stand in one row.
+            Some(line) if self.has_text(at, line)? => {}
             None if !follows => {}
             _ => return Ok(None),
         }
@@ -176,13 +176,15 @@ impl NamespaceWriter<'_, '_, '_> {
             versions.extend(lines.iter().map(|_| at));
         }
         versions.reverse();
-        Ok(Some(versions))
+        let mut lines = drafts.iter().zip(&versions);
+        Ok(lines.all(|(line, version)| self.has_led_to([newest, *version], line)).then_some(versions))
     }
 
-    /// Whether all that these drafts supersede means a row by now.
-    fn have_led_to(&self, id: MemoryId, drafts: &[&Prepared]) -> bool {
-        let mut names = drafts.iter().flat_map(|draft| draft.supersedes());
-        names.all(|name| self.find(name).is_ok_and(|(found, _)| found == id))
+    /// Whether all that a draft supersedes means one of these rows by now: the newest of its key, or, of an equal text, that in which
+    /// it stands itself.
+    fn has_led_to(&self, rows: [MemoryId; 2], draft: &Prepared) -> bool {
+        let mut names = draft.supersedes().iter();
+        names.all(|name| self.find(name).is_ok_and(|(found, _)| rows.contains(&found)))
     }
 
     /// The last version that a key wrote itself, if a draft says under another key what superseded it.

@@ -170,14 +170,14 @@ impl NamespaceWriter<'_, '_, '_> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         if vitals.times.removed_at.is_some() {
             return Err(Error::Conflict {
-                what: format!("update {name}"),
+                what: format!("change {name}"),
                 why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
             });
         }
         // Until the instant at which another memory takes its place, a key changes what is true.
         if vitals.times.superseded.is_some() && (number.is_none() || self.ahead_of(id)?.is_none()) {
             return Err(Error::Conflict {
-                what: format!("update {name}"),
+                what: format!("change {name}"),
                 why: "it is superseded".to_owned(),
             });
         }
@@ -404,7 +404,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if edit.patch.text.is_none() && holder.follows && !edit.says_text {
             // The text of the row is that of another write, and goes with that write. A row for this holder would keep it.
             return Err(Error::Conflict {
-                what: format!("update {}", holder.key.as_deref().unwrap_or_default()),
+                what: format!("change {}", holder.key.as_deref().unwrap_or_default()),
                 why: format!(
                     "the key leads to memory {old}, but another write said its text; name that memory by its id, \
                      or give a text as well"

@@ -153,7 +153,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn check_keys_free(&self, id: MemoryId) -> Result<()> {
         for key in self.ledger.tx.holders(self.ns(), id)?.into_iter().filter_map(|holder| holder.key) {
             if let Some((other, _)) = self.current_holder(&key)? {
-                let what = format!("update {id}");
+                let what = format!("change {id}");
                 return Err(Error::Conflict { what, why: format!("memory {other} has taken its key {key}") });
             }
         }

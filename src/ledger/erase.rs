@@ -119,6 +119,7 @@ impl Ledger<'_, '_> {
         for holder in holders {
             truth(self.tx).delete_holder(ns, id, holder)?;
         }
+        self.forget_copies(ns, id);
         self.unjoin_all(ns, id)?;
         self.rederive(ns, id, Some((vitals, content)), None)?;
         truth(self.tx).delete_memory(ns, id)

@@ -241,9 +241,10 @@ impl Ledger<'_, '_> {
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
-            let there = sound(self.whole(ns, id))?.flatten();
-            let Some(Whole { vitals: before, content, holders: mut copies }) = there else { return Ok(()) };
-            copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
+            let there = sound(self.load_there(ns, id))?.flatten();
+            let copies = sound(self.copies_from(ns, id, came))?;
+            let (Some((before, content)), Some(mut copies)) = (there, copies) else { return Ok(()) };
+            copies.retain(|copy| brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();
             // A row that stands counts as one observation at least, whatever was taken from it.

@@ -15,6 +15,7 @@ mod aged;
 mod applied;
 mod change;
 mod context;
+mod copies;
 pub(crate) mod counters;
 mod damage;
 pub(crate) mod derived;

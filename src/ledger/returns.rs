@@ -78,13 +78,13 @@ impl Ledger<'_, '_> {
     /// The holders of `id` that had gone on with the row that is gone now count as coming from `id` itself, and go
     /// back there.
     fn adopt_copies(&mut self, ns: NsId, at: MemoryId, id: MemoryId, onward: &Onward) -> Result<()> {
-        let mut copies = self.tx.holders(ns, at)?;
-        copies.retain(|copy| copy.from == Some(onward.gone));
+        let mut copies = self.copies_from(ns, at, onward.gone)?;
         for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
             if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
                 // Each copy is taken once, so equal holders do not meet in the same copy.
                 let copy = copies.swap_remove(found);
                 truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
+                self.forget_copies(ns, at);
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Lets writers that have said something else leave a row that is back. If all writers have, the row is superseded
-    /// by the latest of what they said.
+    /// by the latest of what they said, also where it has ended as that has.
     pub(super) fn follow_writers(
         &mut self,
         context: &Context,
@@ -124,12 +124,17 @@ impl Ledger<'_, '_> {
         said: SaidSince,
         why: Why,
     ) -> Result<Option<MemoryId>> {
-        let current = self.tx.vitals(context.ns, id)?.is_some_and(|row| row.times.is_current(context.now));
-        if !current {
+        if said.rewritten.is_empty() {
+            return Ok(None);
+        }
+        let row = self.load(context.ns, id)?;
+        let times = &row.0.times;
+        if times.removed_at.is_some() || times.superseded.is_some() {
             return Ok(None);
         }
         if !said.all {
-            for (holder, _) in said.rewritten {
+            let current = times.is_current(context.now);
+            for (holder, _) in said.rewritten.into_iter().filter(|_| current) {
                 self.detach(context, id, &[holder.number], Departure::Apart, why.clone())?;
             }
             return Ok(None);
@@ -149,7 +154,7 @@ impl Ledger<'_, '_> {
             moves: Moves::All,
             since: None,
         };
-        self.supersede(context, rewritten, why)?;
+        self.take_place(context, rewritten, row, why)?;
         Ok(Some(later))
     }
 }

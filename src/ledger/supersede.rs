@@ -28,24 +28,38 @@ impl Ledger<'_, '_> {
     pub(super) fn supersede(
         &mut self,
         context: &Context,
+        superseding: Superseding,
+        why: Why,
+    ) -> Result<Applied> {
+        let Superseding { old, new, .. } = superseding;
+        let row = self.load(context.ns, old)?;
+        let stands = row.0.times.removed_at.is_none() && row.0.times.superseded.is_none();
+        if stands && row.0.times.is_expired(context.now) {
+            let what = format!("supersede {old} with {new}");
+            return Err(Error::Conflict { what, why: "it has expired".to_owned() });
+        }
+        self.take_place(context, superseding, row, why)
+    }
+
+    /// The same, also of a row that has expired.
+    pub(super) fn take_place(
+        &mut self,
+        context: &Context,
         Superseding { old, new, mode, at, moves, since }: Superseding,
+        (before, content): (Vitals, Content),
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, content) = self.load(ns, old)?;
         let refuse =
             |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
         if old == new {
             return Err(refuse("a memory does not supersede itself"));
         }
         if before.times.removed_at.is_some() {
-            return Err(refuse("maintenance removed it"));
+            return Err(refuse("maintenance removed it; `restore` or `undo` brings it back"));
         }
         if before.times.superseded.is_some() {
             return Err(refuse("it is superseded already"));
-        }
-        if before.times.expires_at.is_some_and(|end| end <= context.now) {
-            return Err(refuse("it has expired"));
         }
         if self.leads_to(ns, new, old)? {
             return Err(refuse("that would close a cycle"));
@@ -290,9 +304,8 @@ impl Ledger<'_, '_> {
         let (mut from, mut at, mut left) = (old, new, None::<Vec<Holder>>);
         let mut erased = Vec::new();
         while let Some(vitals) = self.tx.vitals(ns, at)? {
-            let mut copies = self.tx.holders(ns, at)?;
-            copies
-                .retain(|copy| copy.from == Some(from) && left.as_mut().is_none_or(|left| took(left, copy)));
+            let mut copies = self.copies_from(ns, at, from)?;
+            copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
             if copies.is_empty() {
                 break;
             }

@@ -71,6 +71,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) declared: BTreeMap<NsId, Arc<Declared>>,
     /// What the holders of one row bring: the row that a holder left last.
     pub(super) brought: Option<Brought>,
+    /// From where the holders of rows came to which the transaction has asked for copies.
+    pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
     /// all memories have left.
     pub(super) recount: BTreeSet<NsId>,
@@ -83,6 +85,15 @@ pub(super) struct Brought {
     /// The row, and the number of writes to holders after which the counts hold.
     pub(super) of: (NsId, MemoryId, u64),
     pub(super) counts: BTreeMap<JunctionRow, u32>,
+}
+
+/// The numbers of a row's holders, by the row from which each came. Rows that come back from one row one after the other
+/// find their copies here, so the holders are walked once and not for each of them.
+#[derive(Debug)]
+pub(super) struct Copies {
+    /// The next number of a holder when the numbers were read. Another holder changes it.
+    pub(super) next: u32,
+    pub(super) numbers: BTreeMap<MemoryId, Vec<u32>>,
 }
 
 /// A row whose parts can all be read.
@@ -158,6 +169,7 @@ impl<'a, 't> Ledger<'a, 't> {
             waiting: Vec::new(),
             declared: BTreeMap::new(),
             brought: None,
+            copies: BTreeMap::new(),
             recount: BTreeSet::new(),
         })
     }

@@ -105,6 +105,7 @@ impl Desk for Toolbox {
             Question::Briefing => {
                 let briefed = self.namespace().briefing(&Scope::Shared, TOKENS).map_err(failed)?;
                 Ok(briefed
+                    .items
                     .iter()
                     .map(|one| format!("- {}\n", one.memory.row_text))
                     .collect::<String>()

@@ -364,7 +364,9 @@ impl<'a> Group<'a> {
         let fits = |word: &str| !word.is_empty() && word.len() <= TOPIC_WORD_BYTES_MAX;
         let names = self.names.iter().map(|(name, _)| *name).filter(|name| fits(name));
         words.extend(names.take(TOPIC_NAMES));
-        let mut terms: Vec<&Term<'_>> = self.terms.iter().filter(|term| fits(term.word)).collect();
+        // A number alone names no topic.
+        let says = |word: &str| fits(word) && word.chars().any(char::is_alphabetic);
+        let mut terms: Vec<&Term<'_>> = self.terms.iter().filter(|term| says(term.word)).collect();
         terms.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let most = words.len() + TOPIC_WORDS;
         for term in terms {

@@ -27,7 +27,11 @@ pub(super) fn read(line: &[u8], names: Vec<&'static str>) -> Result<(String, Map
         return Err(Error::invalid("envelope", why, format!("{} bytes", line.len())).into());
     }
     let text = std::str::from_utf8(line).map_err(|why| {
-        ToolError::from(Error::invalid("envelope", "must be UTF-8", format!("byte {}", why.valid_up_to())))
+        ToolError::from(Error::invalid(
+            "envelope",
+            "must be UTF-8",
+            format!("other bytes from byte {} on", why.valid_up_to()),
+        ))
     })?;
     let mut value = json::read(text).map(|Strict(value)| value).map_err(|refusal| {
         let pointers = vec![refusal.pointer];

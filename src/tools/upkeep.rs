@@ -182,6 +182,7 @@ pub(super) fn undo(host: &Host, args: UndoArguments, _: &dyn Caller) -> Result<V
         "removed": undone.removed,
         "detached": undone.detached,
         "lost": undone.lost,
+        "summaries": undone.summaries,
         "moved": undone.moved,
         "already": undone.already,
     }))

@@ -22,3 +22,4 @@ mod sharing;
 mod story;
 mod talk;
 mod tool;
+mod words;

@@ -243,6 +243,9 @@ fn a_file_that_is_imported_again_changes_nothing_in_whatever_way_its_lines_chang
         &["a one", "b one", "a two"],
         &["a one", "b one", "a two", "a three"],
         &["a one - p", "b one - q", "a two", "b two", "a one - p"],
+        &["b one", "a one b"],
+        &["b one", "a one b", "a two"],
+        &["b one", "a one b", "a two", "a three"],
     ] {
         let folder = tempfile::tempdir().unwrap();
         let db = database(&folder, "a.oub");

@@ -515,3 +515,25 @@ fn a_call_of_the_graph_reads_the_graph_alone() {
     constant(costs[0].0, costs[1].0);
     constant(costs[0].1, costs[1].1);
 }
+
+/// An undo of a pass walks the writers of the memory that it united once, and not for each of those that come back. A check
+/// reads the row of the journal that tells of the pass once, too.
+#[test]
+fn what_a_pass_has_united_comes_back_at_the_same_cost_for_each() {
+    let of = |n: usize| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| text("equal text").key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        let report = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        let check = cost(|| world.check());
+        let undo = cost(|| drop(world.ns.undo(report.run.unwrap()).unwrap()));
+        assert_eq!(world.live().len(), n);
+        (check, undo)
+    };
+    let (small, large) = (of(50), of(200));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
+    let of_one = (large.0.read - small.0.read) as f64 / 150.0;
+    assert!(of_one < 51.5, "{of_one} rows of each: the row of the pass is among them");
+}

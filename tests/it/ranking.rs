@@ -191,7 +191,7 @@ fn life_25_a_briefing_begins_with_what_is_pinned() {
     let less = ns(&db).add(Draft::new("less worth it")).unwrap().id;
     let ids = |tokens| -> Vec<MemoryId> {
         let briefed = ns(&db).briefing(&Scope::Shared, tokens).unwrap();
-        briefed.into_iter().map(|briefed| briefed.memory.id).collect()
+        briefed.items.into_iter().map(|briefed| briefed.memory.id).collect()
     };
     assert_eq!(ids(1_000), [strong, weak, worth, less]);
     assert_eq!(ids(0), [strong, weak], "the budget never cuts pinned ones");

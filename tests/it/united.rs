@@ -327,10 +327,21 @@ fn an_undo_brings_nothing_back_that_its_writer_has_ended() {
             world.advance("1h");
             way(&world);
             world.advance("2h");
-            undo(&world);
+            let undone = undo(&world);
             let live = world.live();
             let keys: Vec<_> = live.iter().flat_map(|id| world.row(id).keys).collect();
             assert!(!keys.contains(&"b".to_owned()), "{number}, {pass:?}: {keys:?}");
+            // It is told as lost, and one version alone stands for it.
+            let is_told = |lost: &String| lost.contains("key b ") && lost.contains("said since");
+            assert!(undone.lost.iter().any(is_told), "{number}, {pass:?}: {undone:?}");
+            assert_eq!(undone.restored, 1, "{number}, {pass:?}: {undone:?}");
+            let versions = world.ns.history("b").unwrap().versions;
+            // What has ended by an instant that its writer set may be erased by now.
+            let standing = versions
+                .iter()
+                .filter(|version| version.superseded_by.is_none() && version.state != State::Tombstoned)
+                .count();
+            assert!(standing <= 1, "{number}, {pass:?}: {versions:?}");
             world.check();
         }
     }

@@ -11,7 +11,9 @@ use crate::story;
 /// `changes`.
 pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let team = place.open(Access::Read)?.namespace(namespace)?;
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let team = database.namespace(namespace)?;
     let page = match (team.changes(options.since.unwrap_or(0), options.limit), options.since) {
         // Whoever has no cursor yet begins with what is kept.
         (Err(Error::CursorTooOld { oldest }), None) => {
@@ -26,15 +28,22 @@ pub(crate) fn run(options: &ChangesOptions, place: &Place, output: Output<'_>) -
         return output.document(&json!(page));
     }
     let rows = page.changes.iter().map(|change| {
-        vec![
+        let mut row = vec![
             change.seq.to_string(),
             story::when(change.at, &place.present()),
             change.op.to_string(),
             change.id.map(|id| id.to_string()).unwrap_or_default(),
             change.fields.join(" "),
-        ]
+        ];
+        if output.verbose {
+            row.push(change.actor.to_string());
+            row.push(change.run.map(|run| run.to_string()).unwrap_or_default());
+        }
+        row
     });
-    output.list(&["seq", "when", "what", "id", "fields"], rows.collect(), "Nothing has changed")?;
+    let heads = ["seq", "when", "what", "id", "fields", "by", "run"];
+    let heads = if output.verbose { &heads } else { &heads[..5] };
+    output.list(heads, rows.collect(), "Nothing has changed")?;
     let when = if page.changes.len() < options.limit { "later" } else { "more" };
     output.line(&format!("{when}: --since {}", page.next))
 }

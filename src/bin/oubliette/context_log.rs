@@ -4,10 +4,10 @@ use oubliette::Error;
 use oubliette::exchange::LineReader;
 use oubliette::memory::{ContextDraft, Inclusion};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::ContextLogOptions;
-use crate::output::{Done, Output};
+use crate::output::{Done, Output, plain};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
@@ -53,7 +53,9 @@ fn item(text: &[u8]) -> oubliette::Result<Inclusion> {
             "bucket" => ("bucket", "must be persistent, related or recent"),
             _ => ("line", "must be an object {\"memory\": ID|KEY, \"tokens\": N, \"bucket\"?: BUCKET}"),
         };
-        Error::invalid(field, bound, String::from_utf8_lossy(text))
+        let line = serde_json::from_slice::<Value>(text).ok();
+        let value = line.as_ref().and_then(|line| line.get(field)).map(plain);
+        Error::invalid(field, bound, value.unwrap_or_else(|| String::from_utf8_lossy(text).into_owned()))
     })?;
     let item = Inclusion::new(line.memory_id, line.tokens);
     Ok(match line.bucket {

@@ -82,6 +82,10 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         progress.set(tallies.first().map_or(0, |tally| tally.took.len() as u64));
     }
     drop(progress);
+    if !output.json && tallies.iter().all(|tally| tally.took.is_empty()) {
+        let told = "No query names what answers it, so nothing is measured: a line does so with \"evidence\": [\"KEY\"]";
+        return output.line(told);
+    }
     let mut members: Map<String, Value> =
         modes.iter().zip(tallies).map(|(mode, tally)| (mode.as_str().to_owned(), tally.document())).collect();
     members.insert("without_evidence".to_owned(), json!(without));

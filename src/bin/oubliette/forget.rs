@@ -26,6 +26,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         None => Scope::Shared,
     };
     let database = place.open(Access::Write)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let what = match (&options.tag, &options.filter) {
         (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },
         (None, Some(filter)) => {
@@ -133,7 +134,8 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
     while let Some((number, line)) = lines.next_line()? {
         let name = std::str::from_utf8(line);
         let name = name.map_err(|why| {
-            Error::invalid("name", "must be UTF-8", format!("byte {}", why.valid_up_to())).at_line(number)
+            Error::invalid("name", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))
+                .at_line(number)
         })?;
         names.push(name.to_owned());
     }
@@ -151,6 +153,7 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
         "removed": undone.removed,
         "detached": undone.detached,
         "lost": undone.lost,
+        "summaries": undone.summaries,
         "already": undone.already,
     });
     output.done(&document, |_| {
@@ -166,6 +169,9 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
                 format!("Took the run back: {restored} restored, {removed} removed, {detached} detached")
             }
         };
+        told.push_str(&told::still_told(
+            &undone.summaries.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ));
         undone.lost.iter().for_each(|lost| told.push_str(&format!("\nlost: {lost}")));
         told
     })
@@ -193,6 +199,7 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
         sum.removed += done.removed;
         sum.detached += done.detached;
         sum.lost.extend(done.lost);
+        sum.summaries.extend(done.summaries);
         sum.lost.extend(told::moved(done.moved).filter(|_| is_named));
         sum.already &= done.already;
     }
@@ -204,13 +211,14 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
 pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace: NamespaceName = name.parse()?;
     let asks = !yes && !output.json;
-    if asks && !place.caller().can_be_asked() {
+    let database = place.open(Access::Write)?;
+    let is_there = database.namespaces()?.contains(&namespace);
+    if asks && is_there && !place.caller().can_be_asked() {
         let why =
             format!("{namespace} goes with everything in it: say --yes, as there is no terminal to ask at");
         return Err(Failure::Usage(why));
     }
-    let database = place.open(Access::Write)?;
-    if asks && database.namespaces()?.contains(&namespace) {
+    if asks && is_there {
         let memories = database.namespace(&namespace)?.stats()?.memories;
         let live = told::of(memories.live, "live memory", "live memories");
         if !is_confirmed(&format!("Drop {namespace} with {live} and everything else in it?"), place.caller())?

@@ -10,7 +10,7 @@ use oubliette::gc::{
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
-use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span};
+use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NameOptions;
@@ -19,10 +19,12 @@ use crate::gc_arguments::{CommitOptions, GcCommand, RunOptions};
 use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
-use crate::story::local;
 use crate::summarizer::{ANSWER_BYTES_MAX, Commanded};
 use crate::told::of;
 use crate::{runs, story};
+
+/// Runs that a sentence names.
+const RUNS_NAMED: usize = 3;
 
 /// `gc`.
 pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
@@ -31,6 +33,9 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
         _ => Access::Write,
     };
     let database = place.open(access)?;
+    if access == Access::Read {
+        place.unknown_namespace(&database.namespaces()?, output)?;
+    }
     let namespace = database.namespace(place.namespace()?)?;
     match command {
         GcCommand::Plan(options) => {
@@ -40,7 +45,11 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
         }
         GcCommand::Show { plan: Some(plan) } => {
             let plan = namespace.gc_show(id(plan)?)?;
-            if output.json { output.document(&json!(plan)) } else { groups(&plan, &place.present(), output) }
+            if output.json {
+                output.document(&json!(plan))
+            } else {
+                groups(&namespace, &plan, &place.present(), output)
+            }
         }
         GcCommand::Show { plan: None } => plans(&namespace, &place.present(), output),
         GcCommand::Pack { plan, group } => {
@@ -53,7 +62,7 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
             output.done(&json!(plan), |_| given_up(&plan, group.as_deref()))
         }
         GcCommand::Report { since } => {
-            let since = since.as_deref().map(|since| named("--since", since.parse())).transpose()?;
+            let since = since.as_deref().map(|since| since_of(since, place)).transpose()?;
             let report = namespace.gc_report(since)?;
             if output.json {
                 output.document(&json!(report))
@@ -65,6 +74,14 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
             place.check_namespace(&database.namespaces()?)?;
             summarize(&namespace, options, output)
         }
+    }
+}
+
+/// The beginning of a report: an instant, or how long ago.
+fn since_of(text: &str, place: &Place) -> Result<Time> {
+    match text.parse::<Span>() {
+        Ok(span) => Ok(place.now().minus(span)),
+        Err(_) => named("--since", text.parse()),
     }
 }
 
@@ -141,7 +158,7 @@ fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Don
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
 
-fn groups(plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
+fn groups(namespace: &Namespace, plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
     let ends = match plan.state {
         PlanState::Open => format!("; it ends {}", story::when(plan.expires_at, now)),
         _ => String::new(),
@@ -159,8 +176,25 @@ fn groups(plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
         for GcProbe { text, from } in &group.probes {
             output.line(&printable(&format!("Group {} is asked ({from}): {text}", group.group_id)))?;
         }
+        if output.verbose {
+            output.line(&format!("Group {} takes:", group.group_id))?;
+            let row = |id: &MemoryId| vec![id.to_string(), text_of(namespace, *id).unwrap_or_default()];
+            let rows = group.source_ids.iter().map(row).collect();
+            output.list(&["memory", "text"], rows, "No memory any more")?;
+        }
     }
     Ok(())
+}
+
+/// What a memory says; nothing where it is gone. What maintenance removed can be read until it can't be brought back any more.
+fn text_of(namespace: &Namespace, id: MemoryId) -> Result<String> {
+    match namespace.look_up(id, false) {
+        Ok(Got::Memory(memory)) => Ok(memory.text),
+        Ok(Got::Tombstone(_)) => Ok(String::new()),
+        // Its tombstone has gone as well.
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(why) => Err(why),
+    }
 }
 
 /// The plan that was typed.
@@ -229,17 +263,17 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
     let nothing = if report.groups == 0 { nothing(namespace)? } else { String::new() };
-    output.done(&document, |_| match report.groups {
-        0 => nothing,
-        _ => run_told(&report, options.dry_run),
-    })?;
-    // Whoever runs this by a clock must hear that it came to nothing.
-    match report.failures.first() {
-        Some(first) if report.summaries == 0 => {
-            Err(Error::Conflict { what: "gc run".to_owned(), why: first.clone() }.into())
-        }
-        _ => Ok(()),
+    let failure = report.failures.first().filter(|_| report.summaries == 0);
+    // A person hears of it by the error alone.
+    if failure.is_none() || output.json || output.verbose {
+        output.done(&document, |_| match report.groups {
+            0 => nothing,
+            _ => run_told(&report, options.dry_run),
+        })?;
     }
+    // Whoever runs this by a clock must hear that it came to nothing.
+    failure
+        .map_or(Ok(()), |first| Err(Error::Conflict { what: "gc run".to_owned(), why: first.clone() }.into()))
 }
 
 #[cfg(feature = "openai")]
@@ -279,6 +313,15 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_before,
     );
     told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
+    told.push_str(&match report.runs.as_slice() {
+        [] => String::new(),
+        [run] => format!("; `undo {run}` takes it back"),
+        runs if runs.len() <= RUNS_NAMED => {
+            let all: Vec<String> = runs.iter().map(|run| format!("`undo {run}`")).collect();
+            format!("; {} take it back, each a group", all.join(", "))
+        }
+        runs => format!("; `undo` takes each of its {} runs back, which `runs` lists", runs.len()),
+    });
     if report.too_short > 0 {
         let groups = of(report.too_short, "group is", "groups are");
         told.push_str(&format!("; {groups} too short for a summary that is shorter"));
@@ -305,16 +348,10 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
     if !output.json {
         let now = place.present();
         let row = |(id, stone): &(MemoryId, Option<Tombstone>)| {
-            // What maintenance removed can be read until it can't be brought back any more.
-            let text = match team.look_up(*id, false) {
-                Ok(Got::Memory(memory)) => memory.text,
-                Ok(Got::Tombstone(_)) => String::new(),
-                // Its tombstone has gone as well.
-                Err(why) if why.kind() == ErrorKind::NotFound => String::new(),
-                Err(why) => return Err(why),
-            };
-            let fate =
-                stone.as_ref().map(|stone| format!("{} {}", stone.reason, local(stone.deleted_at, &now)));
+            let text = text_of(&team, *id)?;
+            let fate = stone
+                .as_ref()
+                .map(|stone| format!("{} {}", stone.reason, story::when(stone.deleted_at, &now)));
             Ok(vec![id.to_string(), fate.unwrap_or_else(|| "there".to_owned()), text])
         };
         let rows = found.sources.iter().map(row).collect::<Result<Vec<_>>>()?;

@@ -39,7 +39,7 @@ pub(crate) enum GcCommand {
     },
     /// Tell what happened to summaries and repeated messages, for a report to a person
     Report {
-        /// The first instant of the report [default: report.interval of the policy ago]
+        /// The first instant of the report, or how long ago it lies, such as 7d [default: report.interval of the policy ago]
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
     },

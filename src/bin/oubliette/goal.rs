@@ -9,6 +9,9 @@ use crate::output::{Done, Output, short};
 use crate::place::{Access, Place};
 use crate::story;
 
+/// Characters of a goal that a table shows; `-v` shows the whole goal.
+const GOAL_CHARS: usize = 60;
+
 /// `goal`.
 pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> Done {
     match command {
@@ -16,7 +19,7 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> D
         GoalCommand::List => list(place, output),
         GoalCommand::Drop { id } => {
             let goal = place.open(Access::Write)?.namespace(place.namespace()?)?.drop_goal(id.parse()?)?;
-            output.done(&document(&goal), |_| format!("Dropped the goal: {}", short(&goal.text, 60)))
+            done(&goal, place, output, || format!("Dropped the goal: {}", short(&goal.text, GOAL_CHARS)))
         }
     }
 }
@@ -31,17 +34,25 @@ fn set(options: &GoalSetOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Create)?;
     let goal = database.namespace(&namespace)?.set_goal(draft)?;
     place.close(database)?;
-    output.done(&document(&goal), |_| {
+    done(&goal, place, output, || {
         let of =
             goal.agent.as_deref().map_or_else(|| "all agents".to_owned(), |agent| format!("agent {agent}"));
         let waits =
             if goal.vector.is_none() { "; it waits for a vector, which `maintain embed` gives" } else { "" };
-        format!("Set a goal of {of} in {namespace}{waits}")
+        format!("Set a goal of {of} in {namespace}{waits}; `goal drop {}` ends it", goal.id)
     })
 }
 
+/// What was done with a goal; with `-v` also the goal, its instant as a local date.
+fn done(goal: &Goal, place: &Place, output: Output<'_>, told: impl FnOnce() -> String) -> Done {
+    let shown = document(goal);
+    output.done(&if output.json { shown } else { story::dated(shown, &place.present()) }, |_| told())
+}
+
 fn list(place: &Place, output: Output<'_>) -> Done {
-    let goals = place.open(Access::Read)?.namespace(place.namespace()?)?.goals()?;
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let goals = database.namespace(place.namespace()?)?.goals()?;
     if output.json {
         let goals: Vec<Value> = goals.iter().map(document).collect();
         return output.document(&json!({ "goals": goals }));
@@ -53,7 +64,7 @@ fn list(place: &Place, output: Output<'_>) -> Done {
             goal.agent.clone().unwrap_or_default(),
             goal.weight.to_string(),
             story::when(goal.set_at, &now),
-            short(&goal.text, 60),
+            if output.verbose { goal.text.clone() } else { short(&goal.text, GOAL_CHARS) },
         ]
     };
     let rows = goals.iter().map(row).collect();

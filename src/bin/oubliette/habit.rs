@@ -4,7 +4,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands of others, and ours.
-const HABITS: [(&[&str], &str); 8] = [
+const HABITS: [(&[&str], &str); 9] = [
     (&["rm", "del", "delete", "remove", "erase", "drop", "unlearn", "clear", "wipe", "reset"], "forget"),
     (&["edit", "change", "modify", "patch"], "update"),
     (&["put", "set", "store", "insert", "create", "remember", "write", "save", "push"], "add"),
@@ -13,6 +13,28 @@ const HABITS: [(&[&str], &str); 8] = [
     (&["dump", "save-all"], "export"),
     (&["load", "restore-all", "ingest"], "import"),
     (&["clean", "cleanup", "prune", "sweep", "vacuum", "dedup"], "maintain"),
+    (&["info", "status", "count", "size"], "stats"),
+];
+
+/// The same of commands that have commands of their own.
+const NESTED: [(&str, &[&str], &str); 9] = [
+    ("goal", &["add", "new", "create"], "set"),
+    ("goal", &["remove", "rm", "delete", "del", "forget", "end"], "drop"),
+    ("policy", &["get", "cat", "view", "print"], "show"),
+    ("policy", &["edit", "load", "update"], "set"),
+    ("index", &["rm", "remove", "delete", "del"], "drop"),
+    ("index", &["create", "new", "set"], "add"),
+    ("namespace", &["rename", "mv"], "move"),
+    ("namespace", &["rm", "remove", "delete", "del"], "drop"),
+    ("gc", &["start", "collect"], "run"),
+];
+
+/// What others call the work of `maintain`, and what does it here.
+const PASSES: [(&[&str], &str); 4] = [
+    (&["gc", "summarize"], "`gc run` makes summaries of old memories"),
+    (&["all"], "`maintain` without a pass runs all that the policy enables"),
+    (&["dedup", "duplicates"], "near-duplicates and vector-duplicates unite what says the same"),
+    (&["optimize", "vacuum"], "the pass index links what is new, and `compact` makes the file small"),
 ];
 
 /// Commands that take a text, which can have several words.
@@ -34,9 +56,21 @@ const FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Options of others, by the command at which they are typed, and how that is done here.
-const OPTIONS: [(&str, &str, &str); 2] = [
-    ("list", "--all", "--state any lists memories of every state, and --limit more on a page"),
-    ("add", "--id", "the database gives ids; --key is the name of a record in your own world"),
+const OPTIONS: [(&str, &[&str], &str); 10] = [
+    ("list", &["--all"], "--state any lists memories of every state, and --limit more on a page"),
+    ("add", &["--id"], "the database gives ids; --key is the name of a record in your own world"),
+    ("add", &["--text", "-m", "--message"], "the text stands alone: add TEXT"),
+    (
+        "add",
+        &["--user", "--user-id", "--user_id"],
+        "--author-id tells who said it, and --agent whose part it is in",
+    ),
+    ("add", &["--file"], "`import FILE` reads lines, and `add -` standard input"),
+    ("search", &["--top", "--top-k", "--top_k"], "-k tells how many"),
+    ("get", &["--id", "--key"], "the id or the key stands alone: get ID|KEY"),
+    ("forget", &["-y", "-f", "--force"], "--yes forgets without a question"),
+    ("undo", &["--last", "--run"], "the id of the run stands alone; `runs` lists the last one first"),
+    ("import", &["--dry-run"], "an import has none; `undo` takes it back"),
 ];
 
 /// Commands of the feature `mcp`.
@@ -60,7 +94,7 @@ fn of_option(command: &str, word: &str) -> Option<String> {
         return OF_TEXTS.contains(&command).then(|| tip.to_owned());
     }
     let field = FIELDS.iter().find(|(option, _)| *option == word && OF_FILTERS.contains(&command));
-    let tip = OPTIONS.iter().find(|(of, option, _)| (*of, *option) == (command, word));
+    let tip = OPTIONS.iter().find(|(of, options, _)| *of == command && options.contains(&word));
     field
         .map(|(_, field)| format!("a filter asks for that: --filter '{{\"{field}\":\"X\"}}'"))
         .or(tip.map(|(.., tip)| (*tip).to_owned()))
@@ -80,14 +114,16 @@ pub(crate) fn advised(mut error: Error) -> Error {
                 let tip = "this build was made without the feature mcp, which has this command".into();
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
             }
-            let known = word.and_then(|word| HABITS.iter().find(|(words, _)| words.contains(&&*word)));
-            if let Some((_, ours)) = known {
-                let ours = ContextValue::Strings(vec![(*ours).to_owned()]);
+            let within = command(&error).filter(|command| command.chars().all(char::is_alphabetic));
+            if let Some(ours) = word.and_then(|word| meant(&word, within.as_deref())) {
+                let ours = ContextValue::Strings(vec![ours.to_owned()]);
                 error.insert(ContextKind::SuggestedSubcommand, ours);
             }
         }
         ErrorKind::UnknownArgument => {
             let (word, command) = (typed(&error, ContextKind::InvalidArg), command(&error));
+            // Nobody means an option to be a text.
+            error.remove(ContextKind::Suggested);
             if let Some(tip) = word.zip(command).and_then(|(word, command)| of_option(&command, &word)) {
                 // The one that is spelled most like it is not what was meant, and neither is the use that shows it.
                 if error.remove(ContextKind::SuggestedArg).is_some() {
@@ -100,7 +136,47 @@ pub(crate) fn advised(mut error: Error) -> Error {
             let tip = "--dry-run tells what would go, and forgets nothing".into();
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         }
+        ErrorKind::MissingRequiredArgument if asks_for(&error, "<RUN>") => {
+            let tip = "`runs` lists the runs, the last one first".into();
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        }
+        ErrorKind::MissingRequiredArgument if asks_for(&error, "<FROM>") => {
+            // `--by` takes all that follows it.
+            let tip = "FROM stands before --by: namespace split FROM --by KEY".into();
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            error.remove(ContextKind::Usage);
+        }
+        ErrorKind::InvalidValue if asks_for_pass(&error) => {
+            if let Some(tip) = typed(&error, ContextKind::InvalidValue).and_then(|word| of_pass(&word)) {
+                error.remove(ContextKind::SuggestedValue);
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+        }
         _ => {}
     }
     error
+}
+
+/// Our command, or our command of a command, that a word of others means.
+fn meant(word: &str, within: Option<&str>) -> Option<&'static str> {
+    match within {
+        Some(within) => {
+            let known = NESTED.iter().find(|(of, words, _)| *of == within && words.contains(&word));
+            known.map(|(.., ours)| *ours)
+        }
+        None => HABITS.iter().find(|(words, _)| words.contains(&word)).map(|(_, ours)| *ours),
+    }
+}
+
+/// Whether a value that is none was to be the name of a pass.
+fn asks_for_pass(error: &Error) -> bool {
+    matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(of)) if of.contains("PASS"))
+}
+
+/// What leads from a name that is no pass to what was meant.
+fn of_pass(word: &str) -> Option<String> {
+    if word.contains(',') {
+        return Some("names of passes stand apart, with a space between them".to_owned());
+    }
+    PASSES.iter().find(|(words, _)| words.contains(&word)).map(|(_, tip)| (*tip).to_owned())
 }

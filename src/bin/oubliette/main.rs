@@ -18,6 +18,7 @@ mod eval_gc;
 mod evaluate;
 mod evidence;
 mod fields;
+mod figures;
 mod forget;
 mod front;
 mod gc;

@@ -431,7 +431,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
         ));
     }
     String::from_utf8(bytes).map_err(|why| {
-        Error::invalid(name(), "must be UTF-8", format!("byte {}", why.utf8_error().valid_up_to()))
+        Error::invalid(
+            name(),
+            "must be UTF-8",
+            format!("other bytes from byte {} on", why.utf8_error().valid_up_to()),
+        )
     })
 }
 

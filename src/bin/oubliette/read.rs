@@ -15,7 +15,7 @@ use crate::arguments::{
 };
 use crate::output::{Done, Failure, Output, plain, short};
 use crate::place::{Access, Place, metadata_key, named};
-use crate::{distribution, story, told};
+use crate::{distribution, figures, story, told};
 
 /// Memories that are named of those that say the same.
 const NAMED: usize = 5;
@@ -214,7 +214,9 @@ pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output<
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         limit: options.limit,
     };
-    let found = place.open(Access::Read)?.namespace(place.namespace()?)?.distinct(query)?;
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let found = database.namespace(place.namespace()?)?.distinct(query)?;
     if output.json {
         return output.document(&serde_json::to_value(&found).unwrap_or_default());
     }
@@ -246,7 +248,9 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
     let of = match (&options.aggregate, &options.memory, &options.event) {
-        (Some(id), _, _) => EventsOf::Aggregate(id.parse()?),
+        (Some(id), _, _) => EventsOf::Aggregate(id.parse().map_err(|_| {
+            Error::invalid("--aggregate", "must be an id, such as those that `aggregates` lists", id)
+        })?),
         (_, Some(name), _) => {
             EventsOf::Memory(match database.namespace(&namespace)?.look_up(name, false)? {
                 Got::Memory(memory) => memory.id,
@@ -263,6 +267,12 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
         limit: options.page.limit,
         cursor: options.page.cursor.clone(),
     };
+    if let (Some(from), Some(to)) = (query.from, query.to)
+        && to < from
+    {
+        return Err(Error::invalid("--to", format!("must not lie before --from, which is {from}"), to).into());
+    }
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let page = database.namespace(&namespace)?.events(&query)?;
     if output.json {
         return output.line(&of_page(json!(page.items), page.next, &page.damaged));
@@ -272,8 +282,8 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
         let mut row = vec![
             story::when(event.ts, &place.present()),
             event.channel.clone().unwrap_or_default(),
-            event.author_kind.to_string(),
-            event.payload.as_deref().map(|text| short(text, 60)).unwrap_or_default(),
+            author(event),
+            event.payload.as_deref().map_or_else(|| "its text is gone".to_owned(), |text| short(text, 60)),
             event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
         ];
         if output.verbose {
@@ -283,7 +293,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
         }
         row
     };
-    let heads = ["when", "channel", "author", "payload", "aggregate", "id", "memory", "decision"];
+    let heads = ["when", "channel", "author", "said", "aggregate", "id", "memory", "decision"];
     let heads = if output.verbose { &heads } else { &heads[..5] };
     let none = match (&query.of, query.from, query.to, &query.cursor) {
         (EventsOf::All, None, None, None) => {
@@ -295,12 +305,23 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output<'_>)
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
+/// Who wrote a message: the sort of author, and the name if it is known.
+fn author(event: &Event) -> String {
+    let name = event.author_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+    format!("{}{name}", event.author_kind)
+}
+
 /// A page of messages or of their aggregates, as a document.
 fn of_page(items: Value, next: Option<String>, damaged: &[MemoryId]) -> String {
-    match damaged.is_empty() {
-        true => json!({ "items": items, "next": next }).to_string(),
-        false => json!({ "items": items, "next": next, "damaged": damaged }).to_string(),
+    of_damaged(json!({ "items": items, "next": next }), damaged)
+}
+
+/// A document with what it leaves out, where that is something.
+fn of_damaged(mut document: Value, damaged: &[MemoryId]) -> String {
+    if let (false, Value::Object(members)) = (damaged.is_empty(), &mut document) {
+        members.insert("damaged".to_owned(), json!(damaged));
     }
+    document.to_string()
 }
 
 /// Says what a page leaves out, and of which messages it can't be told any more what followed them.
@@ -313,27 +334,35 @@ fn tell_damaged(damaged: &[MemoryId], output: Output<'_>) {
 /// `aggregates`.
 pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let page = place
-        .open(Access::Read)?
-        .namespace(&namespace)?
-        .aggregates(options.cursor.as_deref(), options.limit)?;
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let page = database.namespace(&namespace)?.aggregates(options.cursor.as_deref(), options.limit)?;
     if output.json {
         return output.line(&of_page(json!(page.items), page.next, &page.damaged));
     }
     tell_damaged(&page.damaged, output);
     let row = |aggregate: &Aggregate| {
-        vec![
+        let mut row = vec![
             aggregate.id.to_string(),
             aggregate.scope.clone().unwrap_or_default(),
             aggregate.dup_count.to_string(),
             story::when(aggregate.ts_first, &place.present()),
             story::when(aggregate.ts_last, &place.present()),
             aggregate.example_snippets.first().map(|text| short(text, 60)).unwrap_or_default(),
-        ]
+        ];
+        if output.verbose {
+            row.extend([
+                aggregate.authors_seen.join("\n"),
+                aggregate.first_event_id.to_string(),
+                aggregate.last_event_id.to_string(),
+            ]);
+        }
+        row
     };
-    let heads = ["id", "channel", "messages", "first", "last", "example"];
+    let heads =
+        ["id", "channel", "messages", "first", "last", "example", "authors", "first message", "last message"];
     output.list(
-        &heads,
+        if output.verbose { &heads } else { &heads[..6] },
         page.items.iter().map(row).collect(),
         "No repeated messages, or none that have not ended",
     )?;
@@ -342,10 +371,9 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
 
 fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let page = place
-        .open(Access::Read)?
-        .namespace(&namespace)?
-        .tombstones(options.cursor.as_deref(), options.limit)?;
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let page = database.namespace(&namespace)?.tombstones(options.cursor.as_deref(), options.limit)?;
     if output.json {
         let mut items = Vec::new();
         for tombstone in &page.items {
@@ -384,8 +412,14 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     };
     for (version, told) in history.versions.iter().zip(&mut versions) {
         // What is gone or damaged has no text any more.
-        if let (Ok(Got::Memory(memory)), Value::Object(members)) = (team.look_up(version.id, false), told) {
-            members.insert("text".to_owned(), json!(memory.row_text));
+        match (team.look_up(version.id, false), told) {
+            (Ok(Got::Memory(memory)), Value::Object(members)) => {
+                members.insert("text".to_owned(), json!(memory.row_text));
+            }
+            (Err(why), _) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
+                tell_damaged(&[version.id], output);
+            }
+            _ => {}
         }
     }
     let (stored, state, how) = (("recorded_at", "stored"), ("state", "state"), ("mode", "how"));
@@ -483,25 +517,46 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
         return distribution::tell(used, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
+    if !output.json {
+        place.unknown_namespace(&database.namespaces()?, output)?;
+        figures::stats(&stats, &place.present(), output)?;
+    }
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
     if let (Some(indexes), Value::Object(members)) = (indexes, &mut document) {
         let report = database.check(&CheckOptions::default())?;
         let recount =
             json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
         members.insert("recount".to_owned(), recount);
-        let bytes = serde_json::to_value(database.file_stats()?).unwrap_or_default();
-        members.insert("bytes".to_owned(), bytes);
+        let file = database.file_stats()?;
+        if !output.json {
+            let findings = told::of(report.findings.len() as u64 + report.more, "finding", "findings");
+            output.line(&format!(
+                "{} counted again: {findings}",
+                told::of(report.checked, "row was", "rows were")
+            ))?;
+            let tables = file.by_table.iter().filter(|(_, table)| table.rows > 0);
+            let tables =
+                tables.map(|(name, of)| vec![(*name).to_owned(), of.rows.to_string(), told::size(of.live)]);
+            output.table(&["table", "rows", "bytes"], tables)?;
+        }
+        members.insert("bytes".to_owned(), serde_json::to_value(file).unwrap_or_default());
         members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
     }
     if let (Some(used), Value::Object(members)) = (used, &mut document) {
         members.insert("access".to_owned(), json!(used));
     }
-    output.document(&document)
+    match (output.json, output.verbose) {
+        (true, _) => output.document(&document),
+        (false, true) => output.document(&story::dated(document, &place.present())),
+        (false, false) => Ok(()),
+    }
 }
 
 /// `memory-stats`: the small document, of one namespace.
 pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
-    let stats = place.open_to_count()?.namespace(place.namespace()?)?.memory_stats()?;
+    let database = place.open_to_count()?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let stats = database.namespace(place.namespace()?)?.memory_stats()?;
     if output.json {
         return output.document(&json!(stats));
     }
@@ -533,15 +588,16 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
     let briefed =
         database.snapshot()?.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
     if output.json {
-        let items = briefed.iter().map(|Briefed { memory, score }| {
+        let items = briefed.items.iter().map(|Briefed { memory, score }| {
             json!({
                 "id": memory.id, "key": memory.key(), "text": memory.row_text,
                 "pinned": memory.pinned, "score": score,
             })
         });
-        return output.document(&json!({ "items": items.collect::<Vec<_>>() }));
+        return output.line(&of_damaged(json!({ "items": items.collect::<Vec<_>>() }), &briefed.damaged));
     }
-    let rows = briefed.iter().map(|Briefed { memory, score }| {
+    tell_damaged(&briefed.damaged, output);
+    let rows = briefed.items.iter().map(|Briefed { memory, score }| {
         let mark = if memory.pinned { "pinned" } else { "" };
         vec![mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
     });

@@ -19,7 +19,9 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         return output.document(&json!(report));
     }
     let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor, "runs")).transpose()?;
-    let page = place.open_best()?.namespace(&namespace)?.runs(options.page.limit, before)?;
+    let database = place.open_best()?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    let page = database.namespace(&namespace)?.runs(options.page.limit, before)?;
     if output.json {
         let mut document = Map::new();
         document.insert("items".to_owned(), json!(page.items));
@@ -49,7 +51,12 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
 fn row(run: &RunReport, now: &story::Present) -> Vec<String> {
     let counts = plain(&json!(run.counts));
     let is_done = run.status == RunStatus::Done;
-    let told = if is_done { counts } else { format!("{}; {counts}", run.status) };
+    let mut told = if is_done { counts } else { format!("{}; {counts}", run.status) };
+    match (run.can_be_undone, run.undoable_until) {
+        (false, _) => {}
+        (true, None) => told.push_str("; can be undone"),
+        (true, Some(until)) => told.push_str(&format!("; can be undone until {}", story::local(until, now))),
+    }
     vec![run.id.to_string(), run.sort.to_string(), story::local(run.started_at, now), told]
 }
 

@@ -20,7 +20,7 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, printable, unwritable};
 use crate::place::{Access, Place, named};
-use crate::{told, write};
+use crate::{figures, told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
@@ -77,7 +77,10 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     let most = options.max_tokens.filter(|_| cut);
     tell(&team, (&query, &hits, &found.plan), (options.around, most), (&database, output))?;
     if options.explain {
-        output.document(&json!({ "plan": plan, "took_us": took_us }))?;
+        figures::plan(&found.plan, took_us, output)?;
+        if output.verbose {
+            output.document(&json!({ "plan": plan, "took_us": took_us }))?;
+        }
     }
     Ok(())
 }
@@ -109,6 +112,12 @@ fn tell(
 /// Why a memory is a hit, or not.
 fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output<'_>) -> Done {
     let why = team.why(query, name)?;
+    if !output.json {
+        figures::why(name, &why, output)?;
+    }
+    if !output.json && !output.verbose {
+        return Ok(());
+    }
     output.document(&json!({
         "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
         "least": why.least, "signals": why.signals,
@@ -451,7 +460,9 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
     let database: Database = place.open(access(options))?;
     let snapshot = database.snapshot()?;
     let mut out = BufWriter::new(place.caller().output());
+    let mut answered = 0_u64;
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
+        answered += 1;
         let (team, begun) = (snapshot.namespace(&namespace)?, Instant::now());
         let found = team.search(&query).map_err(|error| error.at_line(number))?;
         if output.json {
@@ -461,6 +472,9 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         let asked = query.text.as_deref().unwrap_or("a vector");
         output.line(&printable(&format!("Query {number}: {asked}")))?;
         tell(&team, (&query, &found.hits, &found.plan), (None, None), (&database, output))?;
+    }
+    if answered == 0 {
+        output.remark("There is no query to answer: the file has no line");
     }
     if options.track {
         database.flush_access()?;

@@ -213,7 +213,9 @@ fn end(of: Subject<'_>) -> Vec<String> {
         let reason = reason(limbo.text("reason").unwrap_or("removed"));
         lines.push(format!("Maintenance removed it {when}: {reason}."));
         let undo = limbo.text("run_id").map(|run| format!("`undo {run}` or ")).unwrap_or_default();
-        lines.push(format!("{undo}`restore` brings it back."));
+        // A key leads to what has it now.
+        let id = of.text("id").unwrap_or_default();
+        lines.push(format!("{undo}`restore {id}` brings it back."));
     }
     lines
 }
@@ -239,11 +241,10 @@ fn details(of: Subject<'_>) -> Vec<String> {
             lines.push(format!("{word}: {}", items.join(", ")));
         }
     }
-    if let Some(Value::Object(members)) = of.members.get("metadata")
-        && !members.is_empty()
-    {
-        let members = members.iter().map(|(name, value)| format!("{name} {}", plain(value)));
-        lines.push(format!("Metadata: {}", members.collect::<Vec<_>>().join(", ")));
+    let mut members = Vec::new();
+    of.members.get("metadata").into_iter().for_each(|metadata| values("", metadata, &mut members));
+    if !members.is_empty() {
+        lines.push(format!("Metadata: {}", members.join(", ")));
     }
     let payload = of.members.get("payload").filter(|payload| !payload.is_null());
     lines.extend(payload.map(|payload| format!("Payload: {}", shown(payload))));
@@ -253,6 +254,29 @@ fn details(of: Subject<'_>) -> Vec<String> {
         lines.push(format!("Vector of {} dimensions: {numbers}", vector.len()));
     }
     lines
+}
+
+/// The values of metadata behind their names; those of objects in objects by their path, and those of a list one by one.
+fn values(path: &str, value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                values(&if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, value, all);
+            }
+        }
+        Value::Array(items) => {
+            let items = items.iter().map(|item| match item {
+                Value::Object(_) | Value::Array(_) => {
+                    let mut inner = Vec::new();
+                    values("", item, &mut inner);
+                    format!("({})", inner.join(", "))
+                }
+                item => plain(item),
+            });
+            all.push(format!("{path} {}", items.collect::<Vec<_>>().join(", ")).trim_start().to_owned());
+        }
+        value => all.push(format!("{path} {}", plain(value)).trim_start().to_owned()),
+    }
 }
 
 /// A payload: a text as it is, JSON as JSON.
@@ -272,6 +296,9 @@ fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
             .map(|end| format!("What is true now: {}.", (of.called)(end))),
     );
     lines.extend(stone.text("run_id").map(|run| format!("It went in run {run}.")));
+    // What was forgotten in limbo had been removed before.
+    let erased = stone.when("erased_at").filter(|_| stone.at("erased_at") > stone.at("deleted_at"));
+    lines.extend(erased.map(|when| format!("What it said was erased {when}.")));
     lines
 }
 
@@ -338,9 +365,9 @@ fn events(of: Subject<'_>, verbose: bool) -> Vec<String> {
     }
     lines.extend(events.iter().skip(left_out).map(|event| {
         let event = Subject { members: event, ..of };
-        let mut fields: Vec<&str> = Vec::new();
-        for name in event.list("changes").iter().filter_map(|change| change.get("field")?.as_str().map(field))
-        {
+        let mut fields: Vec<String> = Vec::new();
+        let changed = event.list("changes").iter().filter_map(|change| change.get("field")?.as_str());
+        for name in changed.filter_map(|name| field(name, verbose)) {
             // A pass that unites many names the same field for each of them.
             if !fields.contains(&name) {
                 fields.push(name);
@@ -365,6 +392,12 @@ fn why(event: Subject<'_>) -> String {
         event.text("run").map(|run| format!(", run {run}")),
     ];
     told.into_iter().flatten().collect()
+}
+
+/// How it stands with a memory that is shown, in the words of a person.
+pub(crate) fn condition_of(memory: &Value, now: &Present) -> String {
+    let of = Subject { members: memory, now, called: &str::to_owned };
+    condition(of.text("state").unwrap_or("live"), Some(of))
 }
 
 /// How it stands with a memory, in the words of a person.
@@ -404,9 +437,16 @@ pub(crate) fn happened(op: &str) -> String {
     .to_owned()
 }
 
-/// A field of a change, by the name of what a person gave.
-fn field(name: &str) -> &str {
-    if name == "embedding_space" { "vector" } else { name }
+/// A field of a change, by the name of what a person gave; none for what only the database keeps, unless it is `verbose`.
+fn field(name: &str, verbose: bool) -> Option<String> {
+    const KEPT: [&str; 5] = ["version", "merged", "cluster_id", "is_representative", "expires_by"];
+    match name {
+        "embedding_space" => Some("vector".to_owned()),
+        name if verbose => Some(name.to_owned()),
+        "reinforcement_count" => Some("observations".to_owned()),
+        name if KEPT.contains(&name) || name.contains('.') && !name.starts_with("metadata.") => None,
+        name => Some(words(name)),
+    }
 }
 
 /// The memories of a list, a few by name, and how many others there are.

@@ -154,12 +154,20 @@ pub(crate) fn forgotten(answer: &Value) -> String {
         }
     }
     let derived = answer.get("derived").and_then(Value::as_array).into_iter().flatten();
-    let derived: Vec<_> = derived.filter_map(Value::as_str).collect();
-    if !derived.is_empty() {
-        let summaries = of(derived.len() as u64, "summary", "summaries");
-        told.push_str(&format!("; {summaries} may still tell of it: {}", derived.join(", ")));
-    }
+    let derived: Vec<_> = derived.filter_map(Value::as_str).map(str::to_owned).collect();
+    told.push_str(&still_told(&derived));
     told
+}
+
+/// Summaries that stay, and may tell of what went.
+pub(crate) fn still_told(summaries: &[String]) -> String {
+    match summaries {
+        [] => String::new(),
+        stay => {
+            let summaries = of(stay.len() as u64, "summary", "summaries");
+            format!("; {summaries} may still tell of it: {}", stay.join(", "))
+        }
+    }
 }
 
 /// A file before and after.

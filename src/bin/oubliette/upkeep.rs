@@ -45,6 +45,10 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
         let why = "must stand beside --every or the pass cluster";
         return Err(Error::invalid("--summarizer", why, listed(&asked.passes, " ")).into());
     }
+    if options.summarizer.as_deref() == Some("builtin") {
+        let why = "must be a command or openai:MODEL beside the pass cluster: builtin only summarizes, and unites nothing";
+        return Err(Error::invalid("--summarizer", why, "builtin").into());
+    }
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
@@ -449,16 +453,17 @@ fn show_samples(pass: &PassReport, output: Output<'_>) -> Done {
         return Ok(());
     }
     let row = |sample: &ProfileCollapseGroupSample| {
-        let gone: Vec<&str> =
-            sample.duplicate_summaries.iter().take(SHOWN_DUPLICATES).map(String::as_str).collect();
-        vec![
-            sample.group_size.to_string(),
-            sample.canonical_summary.clone(),
-            gone.join("\n"),
-            sample.signature.clone(),
-        ]
+        let others = sample.duplicate_summaries.iter().filter(|text| **text != sample.canonical_summary);
+        let mut gone: Vec<&str> = others.take(SHOWN_DUPLICATES).map(String::as_str).collect();
+        if gone.is_empty() {
+            gone.push("the same text");
+        }
+        let mut row = vec![sample.group_size.to_string(), sample.canonical_summary.clone(), gone.join("\n")];
+        row.extend(output.verbose.then(|| sample.signature.clone()));
+        row
     };
-    output.table(&["rows", "stays", "goes into it", "the same by"], samples.iter().map(row))
+    let heads = ["memories", "stays", "goes into it", "the same by"];
+    output.table(if output.verbose { &heads } else { &heads[..3] }, samples.iter().map(row))
 }
 
 /// `reindex`: of the namespace that was named, or of the whole file.

@@ -400,7 +400,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     let team = database.namespace(&namespace)?;
     let names: Vec<&String> = options.names.iter().collect::<BTreeSet<_>>().into_iter().collect();
     let (mut answers, mut touched, mut missing, mut refused) = (Vec::new(), 0, 0, 0);
-    let (mut gone, mut first) = (0, None);
+    let (mut gone, mut first, mut remarks) = (0, None, Vec::new());
     for (name, answer) in names.iter().zip(team.touch(names.iter().copied(), expiry)?) {
         answers.push(match answer {
             Ok(outcome) => {
@@ -414,13 +414,16 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
                 let counter = if why.kind() == ErrorKind::NotFound { &mut missing } else { &mut refused };
                 *counter += 1;
                 let told = json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } });
-                output.remark(&format!("{name}: {why}"));
+                let why_not = why.to_string();
+                remarks.push(if why_not.contains(name.as_str()) { why_not } else { format!("{name}: {why}") });
                 first = first.or(Some(why));
                 told
             }
         });
     }
     place.close(database)?;
+    // One error is told once.
+    remarks.iter().filter(|_| touched > 0 || remarks.len() > 1).for_each(|remark| output.remark(remark));
     if let (0, Some(why)) = (touched, first) {
         return Err(why.into());
     }
@@ -499,11 +502,13 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
     }
     place.close(database)?;
+    let now = place.present();
     output.done(&document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
-        match answer.get("state").map(output::plain) {
-            Some(state) => format!("{} is {state} again{taken}{beside}", told::name(answer)),
+        match answer.get("state").map(|_| story::condition_of(answer, &now)) {
+            Some(live) if live == "live" => format!("{} is live again{taken}{beside}", told::name(answer)),
+            Some(ended) => format!("{} is back, and {ended}{taken}{beside}", told::name(answer)),
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }
     })

@@ -1,15 +1,17 @@
 //! Journal and tombstones.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::error::Result;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
-use crate::model::JournalRow;
+use crate::model::{JournalRow, MemoryId};
 use crate::record::{At, decode_journal, decode_tombstone};
 use crate::store::control::LimboRow;
 use crate::store::keys;
-use crate::store::{Rows, Table, meta_of};
+use crate::store::{NsId, Rows, Table, meta_of};
 use crate::vector::UnitVector;
 
 impl Check<'_> {
@@ -44,13 +46,27 @@ impl Check<'_> {
     pub(super) fn journal_subject(&mut self, key: &[u8]) -> Result<()> {
         let table = Table::JournalSubject;
         let keys::JournalSubject { ns, id, holder, seq } = keys::JournalSubject::read(table, key)?;
-        if let Some(row) = seen(self.snapshot.journal_row(ns, seq))?
-            && row.is_none_or(|row| row.found_by().all(|about| about != (&id, holder)))
-        {
+        if self.is_about(ns, seq, (id, holder))? == Some(false) {
             let what = format!("row {seq} is not about {id}");
             self.find(Code::JournalSubject, table, key, what);
         }
         Ok(())
+    }
+
+    /// Whether a row of the journal is found by a memory; none if the row is damaged. The row of a merge is found by each of
+    /// its members, so it is read once and not for each of them.
+    fn is_about(&mut self, ns: NsId, seq: u64, about: (MemoryId, Option<u32>)) -> Result<Option<bool>> {
+        if let Some(members) = self.merges.members_of(ns, seq) {
+            return Ok(Some(members.contains(&about)));
+        }
+        let Some(row) = seen(self.snapshot.journal_row(ns, seq))? else { return Ok(None) };
+        let Some(row) = row else { return Ok(Some(false)) };
+        let found_by: BTreeSet<_> = row.found_by().map(|(id, holder)| (*id, holder)).collect();
+        let is_about = found_by.contains(&about);
+        if found_by.len() > 1 {
+            self.merges.keep(ns, seq, found_by);
+        }
+        Ok(Some(is_about))
     }
 
     pub(super) fn journal_run(&mut self, key: &[u8]) -> Result<()> {

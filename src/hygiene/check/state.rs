@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Mesh, Tally, TextTally};
+use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Merges, Mesh, Tally, TextTally};
 use crate::hygiene::report::{CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, GraphHead, SlotHead};
@@ -54,6 +54,8 @@ pub(super) struct Check<'s> {
     /// Superseded rows of `settled_ns` whose chain is known to end.
     pub(super) settled: BTreeSet<MemoryId>,
     pub(super) settled_ns: Option<NsId>,
+    /// The merges of the journal that were read.
+    pub(super) merges: Merges,
     /// The ring of past queries that is being walked, and the number of its first query.
     pub(super) ring_at: Option<(NsId, PartId, u64)>,
     /// The key that is being walked, and the current row that holds it.
@@ -100,6 +102,7 @@ impl<'s> Check<'s> {
             walked: true,
             settled: BTreeSet::new(),
             settled_ns: None,
+            merges: Merges::default(),
             ring_at: None,
             key_at: None,
         })

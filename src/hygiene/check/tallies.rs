@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::bit_rows::Coder;
 use crate::ledger::derived::counted_in;
-use crate::model::{Content, Tier, Vitals};
+use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::record::NODES_PER_BLOCK;
 use crate::store::control::{CounterRow, CounterSort, TOTAL, TextHead};
 use crate::store::{NsId, PartId};
@@ -152,4 +152,33 @@ pub(super) struct TextTally {
     pub(super) threads: i64,
     /// Something could not be read.
     pub(super) blind: bool,
+}
+
+/// The number of members of merges that are kept at once: a few tens of megabytes.
+const MEMBERS_KEPT: usize = 1_000_000;
+
+/// Memories by which a row of the journal is found, each with the number of its holder if the row is about one.
+type Members = BTreeSet<(MemoryId, Option<u32>)>;
+
+/// Rows of the journal that tell of merges, and by which memories each is found.
+#[derive(Default)]
+pub(super) struct Merges {
+    found_by: BTreeMap<(NsId, u64), Members>,
+    /// Members of all of them.
+    members: usize,
+}
+
+impl Merges {
+    /// The members of a row; none if the row was not kept.
+    pub(super) fn members_of(&self, ns: NsId, seq: u64) -> Option<&Members> {
+        self.found_by.get(&(ns, seq))
+    }
+
+    pub(super) fn keep(&mut self, ns: NsId, seq: u64, found_by: Members) {
+        if self.members + found_by.len() > MEMBERS_KEPT {
+            *self = Merges::default();
+        }
+        self.members += found_by.len();
+        self.found_by.insert((ns, seq), found_by);
+    }
 }

@@ -168,7 +168,7 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
     );
     let table = sandbox.plain(&["--db", "m.oub", "maintain"], b"");
     assert!(table.code == 0 && table.out.contains("repair"), "{table:?}");
-    let table = sandbox.plain(&["--db", "m.oub", "stats"], b"");
+    let table = sandbox.plain(&["--db", "m.oub", "-v", "stats"], b"");
     for name in ["vectors.regime", "vectors.in_graph", "vectors.tail"] {
         assert!(table.out.contains(name), "{name} is not in {}", table.out);
     }
@@ -210,7 +210,9 @@ fn a_search_is_as_thorough_as_it_is_told() {
     assert_eq!(filtered["hits"], search(&["--filter", filter, "--exact"])["hits"]);
     let named = search(&["--filter", r#"{"tags":{"$in":["mod1"]}}"#]);
     assert_eq!((&named["plan"]["regime"], &named["plan"]["filter"]), (&json!("rows"), &json!("names")));
-    let table = sandbox.plain(&["--db", "m.oub", "search", "--vector-file", "q.npy", "--explain"], b"");
+    let told = ["--db", "m.oub", "search", "--vector-file", "q.npy", "--explain"];
+    assert!(sandbox.plain(&told, b"").out.contains("looked at on a walk through the graph"));
+    let table = sandbox.plain(&[&["-v"], &told[..]].concat(), b"");
     assert!(table.out.contains("plan.walked"), "{table:?}");
 }
 
