@@ -1,8 +1,9 @@
 //! A scan by one bit a dimension: only slots that are likely among the best have their codes read.
 //!
-//! The scan writes down each slot whose one-bit code promises as much as the best k of the codes that were read so far. When
-//! the list is long, the codes of its most promising slots are read, which raises what the others must promise. So
-//! after a part of the scan few slots are written down, and each block of one-bit codes is read once.
+//! The scan writes down each slot whose one-bit code promises as much as the best k of the codes that were read so far. It begins
+//! with a sample of the blocks, and goes on with the others in their order. When the list is long, the codes of its most
+//! promising slots are read, which raises what the others must promise. So after the sample few slots are written down, and
+//! each block of one-bit codes is read once.
 
 use std::ops::ControlFlow;
 
@@ -114,7 +115,6 @@ impl Search<'_> {
         let mut settle_len = found_min.max(2 * found.slots.len());
         let mut visit = |chunk: usize, visible: u64| -> Result<ControlFlow<()>> {
             let among = of.among.map_or(u64::MAX, |words| words.get(chunk).copied().unwrap_or(0));
-            // A chunk without codes ends the scan, and so does the stop.
             if visible & among != 0
                 && !self.look(of, (number, chunk), visible & among, found, candidates.floor())
             {
@@ -127,26 +127,31 @@ impl Search<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        match of.held {
+        let (sight, read);
+        let visible: &[u64] = match of.held {
             Held::View(view, _) => {
-                for (chunk, visible) in view.sight(self.window).words().iter().enumerate() {
-                    if visit(chunk, *visible)?.is_break() {
-                        break;
-                    }
-                }
+                sight = view.sight(self.window);
+                sight.words()
             }
             Held::Sketch(sketch) => {
-                for (chunk, visible) in sketch.visible(self.window).enumerate() {
-                    if visit(chunk, visible)?.is_break() {
-                        break;
-                    }
-                }
+                read = Vec::from_iter(sketch.visible(self.window));
+                &read
+            }
+        };
+        // The first floor comes from chunks of all parts of the source: slots that lie side by side are often alike.
+        let step = (visible.len() * BIT_SLOTS / found_min).max(1);
+        let chunks = || visible.iter().copied().enumerate();
+        let sample = chunks().step_by(step);
+        let rest = chunks().filter(|(chunk, _)| !chunk.is_multiple_of(step));
+        for (chunk, visible) in sample.chain(rest) {
+            if visit(chunk, visible)?.is_break() {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Writes down the slots of a chunk that promise `floor`. False if the scan ends here.
+    /// Writes down the slots of a chunk that promise `floor`. False if the search must stop.
     fn look(
         &self,
         of: &Sifted<'_>,
@@ -157,19 +162,18 @@ impl Search<'_> {
     ) -> bool {
         let first = (chunk * BIT_SLOTS) as u32;
         let likely = |bit: u32, upper| Likely { upper, slot: first + bit, of: number as u32 };
-        if let Held::View(view, _) = of.held
-            && (1..=FEW_FOR_BITS).contains(&visible.count_ones())
-        {
+        if matches!(of.held, Held::View(..)) && (1..=FEW_FOR_BITS).contains(&visible.count_ones()) {
             // Their codes cost less than a look at the one-bit codes.
             found.slots.extend(ones(visible).map(|bit| likely(bit, f32::INFINITY)));
             found.scanned += u64::from(visible.count_ones());
-            return view.chunk(chunk).is_some();
+            return true;
         }
         let room = &mut [0.0; BIT_SLOTS];
         let wanted = Wanted { slots: visible, least: floor };
-        let Some(promising) = of.uppers(chunk, wanted, room).filter(|_| !self.ask.stop.is_over()) else {
+        if self.ask.stop.is_over() {
             return false;
-        };
+        }
+        let Some(promising) = of.uppers(chunk, wanted, room) else { return true };
         found.scanned += u64::from(visible.count_ones());
         if promising != 0 {
             let slots = ones(promising).filter_map(|bit| Some(likely(bit, *room.get(bit as usize)?)));

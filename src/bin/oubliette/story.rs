@@ -299,6 +299,7 @@ fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
     // What was forgotten in limbo had been removed before.
     let erased = stone.when("erased_at").filter(|_| stone.at("erased_at") > stone.at("deleted_at"));
     lines.extend(erased.map(|when| format!("What it said was erased {when}.")));
+    lines.extend(stone.when("forgotten_at").map(|when| format!("It was forgotten {when}.")));
     lines
 }
 
