@@ -228,6 +228,10 @@ impl Namespace {
                     let what = "earlier writes of keys whose texts others had written too, not brought back";
                     undone.lost.push(format!("{what}: {}", step.parted));
                 }
+                if step.updated > 0 {
+                    let what = "changes of fields in place, which stay where their memories stay";
+                    undone.lost.push(format!("{what}: {}", step.updated));
+                }
                 return Ok(undone);
             }
         }

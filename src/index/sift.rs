@@ -21,11 +21,12 @@ use crate::store::{Read, Table, keys};
 use crate::vector::{BIT_SLOTS, BitQuery, Candidates, Wanted};
 
 /// The number of slots that are written down before the codes of the most promising are read, at least, and for each
-/// neighbour that is wanted.
+/// neighbour that is wanted. In a model of this scan of 20,000 real vectors with k = 10, 512 let 1,482 slots be written down
+/// and 287 codes be read in all; 4,096 let 4,819 and 278.
 const FOUND_MIN: usize = 512;
 const FOUND_FOR_EACH: usize = 32;
-/// How many of the most promising slots are read at once, for each neighbour that is wanted. In a model of this scan of 20,000
-/// real vectors with k = 10, 20 let 247 codes be read in all, 10 let 252 and 80 let 256, where the final floor alone lets 244.
+/// How many of the most promising slots are read at once, for each neighbour that is wanted. In the same model 1 lets 281 codes
+/// be read in all, and 4 lets 321, where the final floor alone lets 267.
 const FIRST_FOR_EACH: usize = 2;
 /// Codes that are on the way from memory while those before them are compared.
 const AHEAD: usize = 8;

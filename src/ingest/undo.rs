@@ -4,7 +4,7 @@
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
-use crate::model::{Forgotten, Kind, MemoryId, RuleId, RunId, TombstoneReason};
+use crate::model::{Decision, Forgotten, Kind, MemoryId, RuleId, RunId, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
 use crate::store::{MessageRows, Rows};
 
@@ -19,6 +19,8 @@ pub(crate) struct UndoStep {
     /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
     /// writers.
     pub(crate) parted: u64,
+    /// Changes of fields that the import made in place. No version has the values of before.
+    pub(crate) updated: u64,
     /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
     pub(crate) told_on: Vec<MemoryId>,
     /// Whether the whole run is undone.
@@ -59,9 +61,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
         let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
+        let updated = row.counts.get(Decision::Updated.as_str()).copied().unwrap_or(0);
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, parted, told_on, finished })
+        Ok(UndoStep { done, parted, updated, told_on, finished })
     }
 }

@@ -54,7 +54,14 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         output.line(&told(&plan))?;
         return match sample.is_empty() {
             true => Ok(()),
-            false => output.list(&["memory", "state", "text"], sample, ""),
+            false => {
+                let more = plan.memories().saturating_sub(sample.len() as u64);
+                output.list(&["memory", "state", "text"], sample, "")?;
+                match more {
+                    0 => Ok(()),
+                    more => output.line(&format!("and {more} more")),
+                }
+            }
         };
     }
     let team = database.namespace(&namespace)?;

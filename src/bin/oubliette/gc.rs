@@ -108,7 +108,7 @@ fn nothing(namespace: &Namespace) -> Result<String> {
         Some(plan) => {
             let id = plan.plan_id;
             format!(
-                "Nothing to summarize but what the open plan {id} has: `gc show {id}` lists it, `gc abort {id}` frees it"
+                "Nothing to summarize but what the open plan {id} has: `gc show {id}` lists it, `gc abort {id} --reason WHY` frees it"
             )
         }
         None => NOTHING.to_owned(),

@@ -119,7 +119,8 @@ pub(crate) fn import(report: &Value) -> String {
         told.push_str(&format!(": {}", counts.join(", ")));
     }
     // What changed nothing can't be taken back.
-    let changed = WORDS.iter().any(|name| !["unchanged", "ignored", "bad"].contains(name) && count(name) > 0);
+    let stays = ["unchanged", "updated", "ignored", "bad"];
+    let changed = WORDS.iter().any(|name| !stays.contains(name) && count(name) > 0);
     let runs: Vec<&str> = match report.get("runs").and_then(Value::as_array) {
         Some(each) => each.iter().filter_map(|run| run.get("run")?.as_str()).collect(),
         None => report.get("run").and_then(Value::as_str).into_iter().collect(),
@@ -128,7 +129,8 @@ pub(crate) fn import(report: &Value) -> String {
         let mut all: String = others.iter().map(|run| format!("`undo {run}`, ")).collect();
         all.push_str(&format!("`undo {last}`"));
         let takes = if others.is_empty() { "takes it back" } else { "take it back, each a namespace" };
-        told.push_str(&format!("; {all} {takes}"));
+        let but = if count("updated") > 0 { ", but for what was updated" } else { "" };
+        told.push_str(&format!("; {all} {takes}{but}"));
     }
     told
 }

@@ -233,3 +233,23 @@ fn a_refusal_says_what_was_meant_before_anything_runs() {
         assert_eq!(found.matches("maintenance removed it").count(), 1, "{found}");
     }
 }
+
+/// MODEL-33: an import in place has no version to go back to, and says so before and after.
+#[test]
+fn an_undo_of_an_import_tells_what_stays_changed() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann is here", "--key", "a"]);
+    let change = r#"{"key":"a","text":"Ann is here","importance":0.9}"#;
+    sandbox.write("change.jsonl", change);
+    let told = read(&sandbox, &["import", "change.jsonl"]);
+    assert!(told.contains("1 updated") && !told.contains("undo"), "{told}");
+    sandbox.write("both.jsonl", [&change.replace("0.9", "0.8"), r#"{"text":"Bob is there"}"#].join("\n"));
+    let told = read(&sandbox, &["import", "both.jsonl"]);
+    assert!(told.contains("takes it back, but for what was updated"), "{told}");
+    let runs = sandbox.document(&["runs"]);
+    let run = runs["items"][0]["id"].as_str().unwrap().to_owned();
+    let undone = sandbox.document(&["undo", &run]);
+    assert_eq!((&undone["removed"], &undone["lost"].as_array().unwrap().len()), (&1.into(), &1), "{undone}");
+    assert!(undone["lost"][0].as_str().unwrap().contains("changes of fields in place"), "{undone}");
+    assert_eq!(sandbox.document(&["get", "a"])["importance"], 0.8);
+}
