@@ -16,8 +16,7 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Left, Onward};
 use crate::ledger::change::Change;
 use crate::ledger::derived::{IndexRow, index_rows};
-use crate::ledger::erase::Going;
-use crate::ledger::erase::is_asked_for;
+use crate::ledger::erase::{Going, erased_late};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
@@ -214,10 +213,7 @@ impl Ledger<'_, '_> {
         let was_there = stone.as_ref().is_none_or(Option::is_some);
         let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), gone);
         let tombstone = match stone.flatten() {
-            Some(kept) => {
-                let asked = is_asked_for(gone.reason).then_some(context.now);
-                Tombstone { erased_at: Some(context.now), forgotten_at: kept.forgotten_at.or(asked), ..kept }
-            }
+            Some(kept) => erased_late(kept, gone.reason, context.now),
             None => {
                 let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
                 let mut key_hashes: Vec<_> = names.iter().map(|key| self.hash_key(key)).collect();

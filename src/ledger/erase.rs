@@ -7,7 +7,7 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Onward};
 use crate::ledger::writer::{Context, Ledger, Whole, Why, gone, truth};
 use crate::model::{
-    Content, Evidence, Holder, Life, MemoryId, Op, RuleId, SupersedeMode, Supersession, Tombstone,
+    Content, Evidence, Holder, Life, MemoryId, Op, RuleId, SupersedeMode, Supersession, Time, Tombstone,
     TombstoneReason,
 };
 use crate::policy::TombstoneHash;
@@ -87,8 +87,7 @@ impl Ledger<'_, '_> {
             Some(removed_at) => {
                 truth(self.tx).delete_limbo(ns, id, removed_at)?;
                 let kept = sound(self.tx.tombstone(ns, id))?.flatten().unwrap_or(fresh);
-                let asked = is_asked_for(going.reason).then_some(context.now);
-                Tombstone { erased_at: Some(context.now), forgotten_at: kept.forgotten_at.or(asked), ..kept }
+                erased_late(kept, going.reason, context.now)
             }
             None => {
                 self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
@@ -320,6 +319,13 @@ impl Ledger<'_, '_> {
             TombstoneHash::Sha256 => plain(text),
         }
     }
+}
+
+/// The tombstone of a memory that maintenance had removed before, when the memory is erased.
+pub(super) fn erased_late(stone: Tombstone, reason: TombstoneReason, now: Time) -> Tombstone {
+    let is_forgotten = matches!(reason, TombstoneReason::Forget | TombstoneReason::ForgetByTag);
+    let forgotten_at = stone.forgotten_at.or(is_forgotten.then_some(now));
+    Tombstone { erased_at: Some(now), forgotten_at, ..stone }
 }
 
 /// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well, and the

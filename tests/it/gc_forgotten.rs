@@ -6,7 +6,7 @@ use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, TombstoneReason};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Forget, Kind, MemoryId, Scope};
+use oubliette::{Draft, Forget, Kind, MemoryId, Scope, WriteOptions};
 
 /// Four old messages with a summary in their place: their ids, the summary, and the run.
 fn summarized(world: &World) -> ([MemoryId; 4], MemoryId, RunId) {
@@ -127,6 +127,26 @@ fn a_memory_that_is_forgotten_in_limbo_says_so() {
     world.advance("30d");
     world.db.maintain().unwrap();
     assert_eq!(world.tombstone(ids[1]).forgotten_at, None, "nobody asked");
+}
+
+#[test]
+fn an_import_that_is_taken_back_forgets_nothing() {
+    let world = World::new();
+    let run = world.ns.start_import().unwrap();
+    let old = |text: &str| {
+        let text = format!("{text} That is how it was, and so it will be for all of us, as they say.");
+        Draft::new(text).kind(Kind::Message).channel("home").created_at(world.ago("20d"))
+    };
+    let drafts = ["The boiler broke.", "The plumber asks for 480 euros."].map(old).to_vec();
+    let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+    let ids: Vec<_> = world.ns.add_all(drafts, &how).unwrap().into_iter().map(|done| done.id).collect();
+    world.ns.finish_run(run).unwrap();
+    assert_eq!(world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap().sources, 2);
+    let [summary] = world.live()[..] else { panic!("one summary") };
+    assert_eq!(world.ns.undo(run).unwrap().summaries, [summary]);
+    let stone = world.tombstone(ids[0]);
+    assert_eq!((stone.erased_at, stone.forgotten_at), (Some(world.now()), None));
+    world.check();
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub(crate) fn plan(plan: &SearchPlan, took_us: u64, output: Output<'_>) -> Done 
         let texts = told::of(plan.texts, "text", "texts");
         lines.push(format!("A word of the query was met {met} in {texts}."));
     }
-    if plan.tested > 0 {
+    if plan.tested > 0 && !plan.filter.is_empty() {
         lines.push(format!("The filter was tried on {}.", told::of(plan.tested, "memory", "memories")));
     }
     let pending = told::of(plan.pending, "memory has", "memories have");

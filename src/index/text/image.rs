@@ -259,11 +259,14 @@ impl TextView {
                     break;
                 }
                 lengths.push(match self.doc(doc) {
-                    // A damaged text has no terms, and keeps no other text from being found.
-                    Some(meta) => {
-                        let words = sound(self.words(snapshot, meta.id))?.unwrap_or_default();
-                        run.push(&self.analyzer, doc, &words)
-                    }
+                    Some(meta) => match sound(self.words(snapshot, meta.id))? {
+                        Some(words) => run.push(&self.analyzer, doc, &words),
+                        // A damaged text keeps no other text from being found.
+                        None => {
+                            tail.note_unread(doc);
+                            0
+                        }
+                    },
                     None => 0,
                 });
             }

@@ -127,6 +127,8 @@ pub(super) struct Tail {
     first: u32,
     /// The number of terms of each document, from the first on; 0 for a missing document.
     lengths: Vec<u32>,
+    /// The documents whose texts can't be read.
+    unread: Vec<u32>,
     runs: Vec<Arc<Run>>,
 }
 
@@ -169,7 +171,18 @@ impl Tail {
         &self.runs
     }
 
+    /// Notes a document whose text can't be read.
+    pub(super) fn note_unread(&mut self, doc: u32) {
+        self.unread.push(doc);
+    }
+
+    /// The documents whose texts can't be read.
+    pub(super) fn unread(&self) -> &[u32] {
+        &self.unread
+    }
+
     pub(super) fn bytes(&self) -> usize {
-        self.lengths.capacity() * size_of::<u32>() + self.runs.iter().map(|run| run.bytes).sum::<usize>()
+        (self.lengths.capacity() + self.unread.capacity()) * size_of::<u32>()
+            + self.runs.iter().map(|run| run.bytes).sum::<usize>()
     }
 }

@@ -131,6 +131,8 @@ pub(crate) struct Lexical {
     pub(crate) postings: u64,
     /// Whether the query had more than is kept.
     pub(crate) cut: bool,
+    /// Memories whose texts can't be read, so nobody knows whether they hold a word. Of texts with postings it is not known.
+    pub(crate) unread: Vec<MemoryId>,
 }
 
 impl std::fmt::Debug for Lexical {
@@ -152,6 +154,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         let (seen, live) = if ask.all { (view.held(), Some(live)) } else { (live, None) };
         lexical.sources.push(Source { view, tail, seen, live, found: Vec::new() });
     }
+    lexical.unread = lexical.sources.iter().flat_map(Source::unread).collect();
     let Some(first) = lexical.sources.first() else { return Ok(lexical) };
     let TextQuery { clauses, cut } = first.view.analyzer().parse_query(ask.words);
     lexical.cut = cut;
@@ -250,6 +253,12 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 }
 
 impl Source {
+    /// The memories that are searched and whose texts can't be read.
+    fn unread(&self) -> impl Iterator<Item = MemoryId> {
+        let docs = self.tail.unread().iter().filter(|doc| self.seen.holds(**doc));
+        docs.filter_map(|doc| Some(self.view.doc(*doc)?.id))
+    }
+
     /// The documents over which the statistics are counted.
     fn counted(&self) -> &Seen {
         self.live.as_ref().unwrap_or(&self.seen)
