@@ -131,10 +131,7 @@ impl Reader<'_> {
         plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
         plan.pending = self.pending(ns, part)?;
-        plan.damaged += matcher.as_ref().map_or(0, Matcher::damaged);
-        // One that is a hit by its vector is counted when its text is read.
-        let unread = lexical.unread.iter().filter(|id| hits.iter().all(|hit| hit.id != **id));
-        plan.damaged += unread.count() as u64;
+        plan.damaged += matcher.as_ref().map_or(0, Matcher::damaged) + lexical.unread_beside(&hits);
         plan.past = self.past_plan(&away, true);
         if filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";

@@ -24,7 +24,7 @@ use crate::index::stop::Stop;
 use crate::index::text::held::Held;
 use crate::index::text::image::{Lengths, Seen, TextView};
 use crate::index::text::run::Tail;
-use crate::model::{MemoryId, Time};
+use crate::model::{MemoryId, Ranked, Time};
 use crate::record::PostingsRef;
 use crate::store::{NsId, PartId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
 use crate::text::{Analyzer, Clause, TextQuery};
@@ -132,7 +132,7 @@ pub(crate) struct Lexical {
     /// Whether the query had more than is kept.
     pub(crate) cut: bool,
     /// Memories whose texts can't be read, so nobody knows whether they hold a word. Of texts with postings it is not known.
-    pub(crate) unread: Vec<MemoryId>,
+    unread: Vec<MemoryId>,
 }
 
 impl std::fmt::Debug for Lexical {
@@ -422,6 +422,11 @@ fn keys_of(text: TextId, term: &str) -> Walk {
 }
 
 impl Lexical {
+    /// The number of memories whose texts can't be read, without those of the hits: these are counted when their texts are read.
+    pub(crate) fn unread_beside(&self, hits: &[Ranked]) -> u64 {
+        self.unread.iter().filter(|id| hits.iter().all(|hit| hit.id != **id)).count() as u64
+    }
+
     /// Sets the lightest broad clauses apart.
     fn set_apart(&mut self, mut many: Vec<usize>) {
         let weight = |clause: &usize| self.weights.get(*clause).copied().unwrap_or(0.0);
