@@ -119,7 +119,8 @@ impl Reader<'_> {
         let Ranking { ns, hits: best, mode, mut plan } = ranking;
         plan.mode = mode.as_str();
         let mut hits = Vec::with_capacity(best.len());
-        let summaries = has_summaries(self, ns)?;
+        // Of a damaged counter nobody knows, and each row says what it is.
+        let summaries = sound(has_summaries(self, ns))?.unwrap_or(true);
         for Ranked { id, score, signals } in best {
             let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
                 plan.damaged += 1;
