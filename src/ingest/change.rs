@@ -124,7 +124,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
-        Edit { patch, vector, embedder, given, says_text: false, run: self.context.run, begins: None }
+        Edit { vector, embedder, given, run: self.context.run, ..Edit::of(patch) }
     }
 
     /// Whether a draft gives null for a field that the holder carries.
@@ -200,7 +200,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
         let key = held.and_then(|holder| holder.key);
-        let edit = Edit { patch, vector, embedder, given, says_text, run: self.context.run, begins: None };
+        let edit = Edit { vector, embedder, given, says_text, run: self.context.run, ..Edit::of(patch) };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
         let outcome = Outcome {
             id,
@@ -319,6 +319,13 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !edit.is_of_holder()
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
+                if edit.patch.text.is_some() && self.says_alone(id, &self.holder(id, number)?)? {
+                    // Nothing else would tell what the key said until now, so that stays as the version before.
+                    let alone = self.set_apart(id, number)?;
+                    if alone != id {
+                        return self.revise(alone, Through::All, self.parts_of_row(alone)?, edit, mode);
+                    }
+                }
                 self.copy_on_write(id, number, edit)
             }
             _ if edit.patch.text.is_some() => self.revise(id, through, parts, edit, mode),
@@ -334,6 +341,19 @@ impl NamespaceWriter<'_, '_, '_> {
     fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
         self.ledger.tx.any_holder(self.ns(), id, has_text)
+    }
+
+    /// Whether neither another writer of a row nor an earlier row says what this holder says.
+    fn says_alone(&self, id: MemoryId, holder: &Holder) -> Result<bool> {
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        let own = holder.text.as_ref().unwrap_or(&content.text);
+        let says_it = &mut |other: &Holder| {
+            let text = other.text.as_ref().unwrap_or(&content.text);
+            other.number != holder.number && !other.follows && text == own
+        };
+        Ok(!holder.follows
+            && !self.ledger.tx.any_holder(self.ns(), id, says_it)?
+            && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.
@@ -455,10 +475,12 @@ impl NamespaceWriter<'_, '_, '_> {
             // New content makes a new memory, which begins now.
             parts.vitals.created_at = now;
         }
+        let known_since = edit.known_since;
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
         edit.patch.text = Some(text.unwrap_or_else(|| parts.content.text.clone()));
         let mut row = self.row_like(parts, edit, holder)?;
         ended.into_iter().for_each(|life| row.vitals.set_life(life));
+        known_since.into_iter().for_each(|at| row.vitals.times.recorded_at = at);
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;
         let new = row.id;
@@ -531,8 +553,9 @@ impl NamespaceWriter<'_, '_, '_> {
         if has_ended || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        // The write stays one of the import that brought it.
-        let edit = Edit { run: holder.run, ..Edit::of(Patch::default()) };
+        // What nothing else tells was known before, and is seen in the past. The write stays one of the import that brought it.
+        let known_since = self.says_alone(id, &holder)?.then_some(times.recorded_at);
+        let edit = Edit { run: holder.run, known_since, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, number, edit)?;
         Ok(alone)
     }

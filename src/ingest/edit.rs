@@ -32,6 +32,8 @@ pub(super) struct Edit {
     pub(super) run: Option<RunId>,
     /// When the row begins that is changed or made, if that is ahead. The end that a tier gives counts from then.
     pub(super) begins: Option<Time>,
+    /// Since when what the new row tells has been recorded, if that was before.
+    pub(super) known_since: Option<Time>,
 }
 
 impl Edit {
@@ -95,6 +97,7 @@ impl Edit {
             says_text: false,
             run: None,
             begins: None,
+            known_since: None,
         }
     }
 

@@ -2,8 +2,11 @@
 
 use crate::world::{World, at, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
-use oubliette::memory::{Field, Significance, SupersedeMode, Tier};
-use oubliette::{Draft, Filter, Forget, Kind, Memory, MemoryId, Patch, Scope, State, WriteOptions};
+use oubliette::memory::{Field, PointInTime, Significance, SupersedeMode, Tier};
+use oubliette::policy::Syntax;
+use oubliette::{
+    Draft, Filter, Forget, Kind, Memory, MemoryId, PageRequest, Patch, Scope, State, WriteOptions,
+};
 use serde_json::json;
 
 /// The words of `a` and of `b`, which a pass unites.
@@ -478,6 +481,58 @@ fn what_was_said_of_united_memories_by_id_stays_with_those_that_are_left() {
             assert_eq!((left.importance, left.kind), (0.9, Kind::Event), "{case}");
             assert_eq!(left.channel.as_deref(), Some("told to both"), "{case}");
             assert_eq!((left.metadata, left.has_payload), (json!({ "of": stays }), true), "{case}");
+            world.check();
+        }
+    }
+}
+
+/// MODEL-8: a text that nothing else tells stays as the version before, when its key says another: also where a pass had
+/// united it with the text of another key, and where it was absorbed as it was written.
+#[test]
+fn a_text_that_stood_for_others_stays_as_the_version_before() {
+    for by_pass in [true, false] {
+        for key in ["a", "b"] {
+            let (world, id) = match by_pass {
+                true => united(),
+                false => {
+                    let world = World::new();
+                    world.db.set_policy("write.normalized_match = 'absorb'", Syntax::Toml).unwrap();
+                    let id = world.add(text("the cat sat").key("a")).id;
+                    assert_eq!(world.add(text("The  cat sat").key("b")).id, id);
+                    (world, id)
+                }
+            };
+            let other = if key == "a" { "b" } else { "a" };
+            let own = world.row(key);
+            let text_of = |memory: &Memory| match memory
+                .holders
+                .iter()
+                .find(|holder| holder.key.as_deref() == Some(key))
+            {
+                Some(holder) => holder.text.clone().unwrap_or_else(|| memory.text.clone()),
+                None => panic!("a holder of {key}"),
+            };
+            let said = text_of(&own);
+            world.advance("1h");
+            let before = world.now();
+            world.advance("1h");
+            let run = world.start_import();
+            let outcome = world.import(run, vec![text("a dog came").key(key)]).remove(0);
+            assert_ne!(outcome.id, id);
+            let versions = world.ns.history(key).unwrap().versions;
+            let told = |id| world.row(id).text == said;
+            assert!(versions.iter().any(|version| told(version.id)), "{by_pass}, {key}: {versions:?}");
+            let page = PageRequest { at: PointInTime::as_of(before), ..PageRequest::default() };
+            let then = world.ns.list(&page).unwrap().items;
+            // The pass had superseded the text for which the memory stands.
+            let was_told = !by_pass || own.row_text == said;
+            assert!(!was_told || then.iter().any(|memory| memory.text == said), "{by_pass}, {key}: {then:?}");
+            assert_eq!(world.row(other).keys, [other]);
+            world.check();
+            // Undo of the write brings the text back to its key.
+            let undone = world.ns.undo(run).unwrap();
+            assert_eq!(text_of(&world.row(key)), said, "{by_pass}, {key}: {undone:?}");
+            assert_eq!(world.row(other).keys, [other]);
             world.check();
         }
     }
