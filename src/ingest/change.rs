@@ -553,8 +553,10 @@ impl NamespaceWriter<'_, '_, '_> {
         if has_ended || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        // What nothing else tells was known before, and is seen in the past. The write stays one of the import that brought it.
-        let known_since = self.says_alone(id, &holder)?.then_some(times.recorded_at);
+        // The text of the row, if nothing else tells it, is seen in the past as before. Of a near text that the row had absorbed
+        // nobody knows when it came. The write stays one of the import that brought it.
+        let was_told = holder.wrote_row_text() && self.says_alone(id, &holder)?;
+        let known_since = was_told.then_some(times.recorded_at);
         let edit = Edit { run: holder.run, known_since, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, number, edit)?;
         Ok(alone)
