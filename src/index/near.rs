@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::index::chunk::Window;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Scope, Search, Slots, Target, Walked, check_dim};
+use crate::index::rank::{Crowd, is_worth_a_pass};
+use crate::index::search::{Ask, Scope, Search, Slots, Target, check_dim};
 use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
@@ -69,8 +70,8 @@ pub(crate) fn near_many(
         let search = Search::over(published, sources, ask(first, Effort::Recall(SURE)), window);
         let mut candidates = Candidates::at_least(&search.code, most, least);
         let scanned = search.sift(Scope::default(), &mut candidates)?;
-        found.push(ranked(&search, candidates.finish(), scanned, Walked::default(), least)?);
-        return Ok(found);
+        let candidates = candidates.finish();
+        return ranked(&[search], vec![candidates], scanned, least);
     }
     // The cost of a walk does not depend on the query, so the first query decides for all.
     let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
@@ -97,7 +98,7 @@ pub(crate) fn near_many(
                 signs.likely(codes, &mut likely);
                 for (at, (of_one, likely)) in candidates.iter_mut().zip(&likely).enumerate() {
                     if likely & visible != 0 {
-                        of_one.push_rows(seen.codes.rows(seen.first, likely & visible));
+                        of_one.push_likely(seen.codes.rows(seen.first, likely & visible));
                         signs.set_floor(at, of_one.floor());
                     }
                 }
@@ -106,25 +107,44 @@ pub(crate) fn near_many(
                 .iter_mut()
                 .for_each(|of_one| of_one.push_chunk(seen.first, seen.codes, seen.visible.words())),
         })?;
-        let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
-        for (search, candidates) in searches.iter().zip(candidates) {
-            found.push(ranked(search, candidates, scanned, search.walk_through()?, least)?);
-        }
+        let candidates = candidates.into_iter().map(Candidates::finish).collect();
+        found.extend(ranked(&searches, candidates, scanned, least)?);
     }
     Ok(found)
 }
 
-/// The memories among candidates that score at least `least`, best first.
+/// Ranks the candidates of searches that share their sources, with what their walks find; best first. Where many searches
+/// have many candidates, a vector is read once for all of them.
 fn ranked(
-    search: &Search<'_>,
-    candidates: Vec<Candidate>,
+    searches: &[Search<'_>],
+    candidates: Vec<Vec<Candidate>>,
     scanned: u64,
-    walked: Walked,
     least: f32,
-) -> Result<Vec<Ranked>> {
-    let mut hits = search.rank(candidates, scanned, walked, least)?.hits;
-    hits.retain(|hit| hit.score >= least);
-    Ok(hits)
+) -> Result<Vec<Vec<Ranked>>> {
+    let walks = searches.iter().map(Search::walk_through).collect::<Result<Vec<_>>>()?;
+    let with = searches.iter().zip(&candidates).zip(&walks);
+    let crowded: Vec<bool> = with.map(|((search, of), walked)| search.is_crowded(of, walked)).collect();
+    let of_crowds = candidates.iter().zip(&crowded).filter(|(_, crowded)| **crowded);
+    let together = is_worth_a_pass(of_crowds.map(|(of, _)| of.len()).sum(), scanned);
+    let (mut found, mut crowds) = (Vec::with_capacity(searches.len()), Vec::new());
+    let with = searches.iter().zip(candidates).zip(walks).zip(crowded);
+    for (at, (((search, of), walked), crowded)) in with.enumerate() {
+        if crowded && together {
+            crowds.push((at, search.crowd(of)));
+            found.push(Vec::new());
+        } else {
+            found.push(search.rank(of, scanned, walked, least)?.hits);
+        }
+    }
+    let (places, mut crowds): (Vec<_>, Vec<_>) = crowds.into_iter().unzip();
+    Crowd::score(&mut crowds)?;
+    for (at, crowd) in places.into_iter().zip(crowds) {
+        if let Some(place) = found.get_mut(at) {
+            *place = crowd.into_ranker().into_hits();
+        }
+    }
+    found.iter_mut().for_each(|hits| hits.retain(|hit| hit.score >= least));
+    Ok(found)
 }
 
 /// An index as searches take it. A process that writes `once` needs no view of a large one: its one-bit codes and the codes of

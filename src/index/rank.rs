@@ -1,5 +1,6 @@
 //! Ranks candidates on their f32 vectors: the exact half of a search.
 
+use std::iter::Peekable;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -8,6 +9,10 @@ use crate::model::{MemoryId, Ranked};
 use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{Candidate, QueryCode, TopK, UnitVector, dot_f32};
+
+/// Blocks are read in one walk only if there is a candidate for so many slots, because such a walk reads everything in
+/// between.
+const SLOTS_PER_CANDIDATE_MAX: u64 = 8;
 
 /// Says whether a memory passes.
 pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
@@ -98,63 +103,23 @@ impl<'s> Ranker<'s> {
     /// Scores the slot of an index. A slot whose vector is damaged or gone is skipped.
     pub(super) fn score_at(&mut self, index: IndexId, slot: u32, id: MemoryId) -> Result<()> {
         let read = self.snapshot.vector(index, self.dim, slot, &mut self.vector);
-        match is_there(read, index, self.dim, slot)? {
-            true => self.push(id),
-            false => self.lost += 1,
+        if is_there(read, index, self.dim, slot)? {
+            let vector = std::mem::take(&mut self.vector);
+            self.push(id, &vector);
+            self.vector = vector;
+        } else {
+            self.lost += 1;
         }
         Ok(())
     }
 
-    fn push(&mut self, id: MemoryId) {
+    fn push(&mut self, id: MemoryId, vector: &[f32]) {
         self.ranked += 1;
-        let score = dot_f32(self.query.as_slice(), &self.vector);
+        let score = dot_f32(self.query.as_slice(), vector);
         self.top.push(score, id);
         if let Some(sure) = &mut self.sure {
             sure.push(score, id);
         }
-    }
-
-    /// Scores all of `candidates`, which are ordered by slot, block by block of their vectors.
-    pub(super) fn blocks(&mut self, candidates: &[Candidate]) -> Result<()> {
-        debug_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot), "blocks are met in order");
-        let base_of = |candidate: &Candidate| locate(self.sources, candidate.slot).0.base;
-        for group in candidates.chunk_by(|a, b| base_of(a) == base_of(b)) {
-            let Some(first) = group.first() else { continue };
-            let (source, _) = locate(self.sources, first.slot);
-            self.blocks_of(source, group)?;
-        }
-        Ok(())
-    }
-
-    fn blocks_of(&mut self, source: &Source, group: &[Candidate]) -> Result<()> {
-        let per = vectors_per_block(self.dim) as u32;
-        let mut slots = group.iter().map(|candidate| candidate.slot - source.base).peekable();
-        let Some(first) = slots.peek().copied() else { return Ok(()) };
-        let walk =
-            Walk::prefix(&keys::index(source.index)).starting_at(&keys::block(source.index, first / per));
-        let snapshot = self.snapshot;
-        snapshot.vector_blocks(&walk, &mut |block, at, bytes| {
-            while let Some(slot) = slots.next_if(|slot| slot / per <= block) {
-                let position = (slot % per) as usize;
-                // A walk that is past the block of a slot has not met that block, so the block is missing.
-                let read = match slot / per < block {
-                    true => Ok(false),
-                    false => read_vector(at, bytes, self.dim, position, &mut self.vector),
-                };
-                if is_there(read, source.index, self.dim, slot)? {
-                    let id = self.id_of(source, slot)?;
-                    self.push(id);
-                } else {
-                    self.lost += 1;
-                }
-            }
-            Ok(if slots.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        for slot in slots {
-            is_there(Ok(false), source.index, self.dim, slot)?;
-            self.lost += 1;
-        }
-        Ok(())
     }
 
     /// The memory of a slot.
@@ -182,6 +147,117 @@ impl<'s> Ranker<'s> {
         }
         Ok(self.ids.as_ref().map(|(_, _, ids)| ids.as_slice()).unwrap_or_default())
     }
+}
+
+/// Whether one pass over the blocks of vectors costs less than a look-up for each of so many candidates of so many slots:
+/// if most blocks hold a candidate.
+pub(super) fn is_worth_a_pass(candidates: usize, slots: u64) -> bool {
+    candidates as u64 * SLOTS_PER_CANDIDATE_MAX >= slots
+}
+
+/// A ranker with many candidates, all of which are scored.
+pub(super) struct Crowd<'s> {
+    ranker: Ranker<'s>,
+    /// In the order of their slots.
+    candidates: Vec<Candidate>,
+}
+
+impl<'s> Crowd<'s> {
+    pub(super) fn new(ranker: Ranker<'s>, mut candidates: Vec<Candidate>) -> Self {
+        // Blocks are met in order; what one-bit codes promise comes in the order of the promises.
+        candidates.sort_unstable_by_key(|candidate| candidate.slot);
+        Crowd { ranker, candidates }
+    }
+
+    /// Scores the candidates of crowds whose searches have the same sources, block by block of the vectors. A vector is
+    /// read once for all crowds: near-equal vectors are candidates of each other.
+    pub(super) fn score(crowds: &mut [Crowd<'s>]) -> Result<()> {
+        let Some(sources) = crowds.first().map(|crowd| crowd.ranker.sources) else { return Ok(()) };
+        for (number, source) in sources.iter().enumerate() {
+            let end = sources.get(number + 1).map_or(u32::MAX, |next| next.base);
+            let within = |of: &Candidate| source.base <= of.slot && of.slot < end;
+            let mut parts: Vec<_> = crowds
+                .iter_mut()
+                .map(|Crowd { ranker, candidates }| {
+                    let first = candidates.partition_point(|of| of.slot < source.base);
+                    let part = candidates.get(first..).unwrap_or_default();
+                    let slots = part.iter().take_while(move |of| within(of)).map(|of| of.slot - source.base);
+                    Part { ranker, slots: slots.peekable() }
+                })
+                .collect();
+            score_source(source, &mut parts)?;
+        }
+        Ok(())
+    }
+
+    /// The ranker, with what was scored.
+    pub(super) fn into_ranker(self) -> Ranker<'s> {
+        self.ranker
+    }
+}
+
+/// The candidates of a crowd in one source.
+struct Part<'c, 's, S: Iterator<Item = u32>> {
+    ranker: &'c mut Ranker<'s>,
+    /// Those that are not scored yet, in order.
+    slots: Peekable<S>,
+}
+
+/// Scores the candidates of one source, block by block.
+fn score_source<S: Iterator<Item = u32>>(source: &Source, parts: &mut [Part<'_, '_, S>]) -> Result<()> {
+    let Some(first) = next_slot(parts) else { return Ok(()) };
+    let Some((snapshot, dim)) = parts.first().map(|part| (part.ranker.snapshot, part.ranker.dim)) else {
+        return Ok(());
+    };
+    let per = vectors_per_block(dim) as u32;
+    let walk = Walk::prefix(&keys::index(source.index)).starting_at(&keys::block(source.index, first / per));
+    let mut vector = Vec::with_capacity(dim);
+    snapshot.vector_blocks(&walk, &mut |block, at, bytes| {
+        while let Some(slot) = next_slot(parts).filter(|slot| slot / per <= block) {
+            // A walk that is past the block of a slot has not met that block, so the block is missing.
+            let read = match slot / per < block {
+                true => Ok(false),
+                false => read_vector(at, bytes, dim, (slot % per) as usize, &mut vector),
+            };
+            let there = is_there(read, source.index, dim, slot)?;
+            score_slot(source, slot, there.then_some(&vector), parts)?;
+        }
+        Ok(if next_slot(parts).is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    while let Some(slot) = next_slot(parts) {
+        is_there(Ok(false), source.index, dim, slot)?;
+        score_slot(source, slot, None, parts)?;
+    }
+    Ok(())
+}
+
+/// The first slot that is a candidate of any part.
+fn next_slot<S: Iterator<Item = u32>>(parts: &mut [Part<'_, '_, S>]) -> Option<u32> {
+    parts.iter_mut().filter_map(|part| part.slots.peek().copied()).min()
+}
+
+/// Scores a slot for each part whose candidate it is. Without a vector it is lost.
+fn score_slot<S: Iterator<Item = u32>>(
+    source: &Source,
+    slot: u32,
+    vector: Option<&Vec<f32>>,
+    parts: &mut [Part<'_, '_, S>],
+) -> Result<()> {
+    let mut id = None;
+    for Part { ranker, slots } in parts {
+        if slots.next_if_eq(&slot).is_none() {
+            continue;
+        }
+        match vector {
+            Some(vector) => {
+                let known = id.map_or_else(|| ranker.id_of(source, slot), Ok)?;
+                id = Some(known);
+                ranker.push(known, vector);
+            }
+            None => ranker.lost += 1,
+        }
+    }
+    Ok(())
 }
 
 /// The source of a number in the search, and the slot in that source.

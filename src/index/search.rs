@@ -12,7 +12,7 @@ use crate::index::calibrate::ef_for;
 use crate::index::chunk::{CHUNK_SLOTS, Chunk, Visible, Window, read_block};
 use crate::index::cost::{Cost, FEW_FOR_CODES};
 use crate::index::published::Published;
-use crate::index::rank::{Accept, Ranker};
+use crate::index::rank::{Accept, Crowd, Ranker, is_worth_a_pass};
 use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::index::view::{View, worth_a_view};
@@ -24,9 +24,6 @@ use crate::vector::{BitBlock, Candidate, Candidates, Codes, Promises, QueryCode,
 
 /// More candidates than this many times k are ranked block by block.
 const CANDIDATES_PER_HIT_MAX: usize = 64;
-/// Blocks are read in one walk only if at least one slot in this many is a candidate, because such a walk reads
-/// everything in between.
-const SLOTS_PER_CANDIDATE_MAX: usize = 8;
 
 /// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
@@ -437,32 +434,36 @@ impl<'p> Search<'p> {
         walked: Walked,
         least: f32,
     ) -> Result<Found> {
+        if self.is_crowded(&candidates, &walked) && is_worth_a_pass(candidates.len(), scanned) {
+            let mut crowd = [self.crowd(candidates)];
+            Crowd::score(&mut crowd)?;
+            let [crowd] = crowd;
+            return Ok(self.found(crowd.into_ranker(), scanned, "blocks"));
+        }
         let mut ranker = self.ranker();
-        let count = candidates.len();
-        // If most blocks of vectors hold a candidate, one pass over the blocks costs less than a look-up for each.
-        let crowded = count > CANDIDATES_PER_HIT_MAX * self.ask.k
-            && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
-            && walked.candidates.is_empty();
-        if crowded {
-            // Blocks are met in order; what one-bit codes promise comes in the order of the promises.
-            candidates.sort_unstable_by_key(|candidate| candidate.slot);
-            ranker.blocks(&candidates)?;
-        } else {
-            candidates.extend(&walked.candidates);
-            for candidate in Ranking::from(candidates) {
-                // Even after the stop `k` candidates are ranked, so that a late answer has hits.
-                let over = ranker.ranked() >= self.ask.k as u64 && self.ask.stop.is_over();
-                if candidate.upper < least || ranker.is_done_at(candidate.upper) || over {
-                    break;
-                }
-                if !ranker.is_sure_at(candidate.upper) || !ranker.estimate(candidate.slot, &self.code) {
-                    ranker.score(candidate.slot, None)?;
-                }
+        candidates.extend(&walked.candidates);
+        for candidate in Ranking::from(candidates) {
+            // Even after the stop `k` candidates are ranked, so that a late answer has hits.
+            let over = ranker.ranked() >= self.ask.k as u64 && self.ask.stop.is_over();
+            if candidate.upper < least || ranker.is_done_at(candidate.upper) || over {
+                break;
+            }
+            if !ranker.is_sure_at(candidate.upper) || !ranker.estimate(candidate.slot, &self.code) {
+                ranker.score(candidate.slot, None)?;
             }
         }
-        let regime = if walked.ef > 0 { "graph" } else { "codes" };
-        let found = self.found(ranker, scanned, if crowded { "blocks" } else { regime });
+        let found = self.found(ranker, scanned, if walked.ef > 0 { "graph" } else { "codes" });
         Ok(Found { walked: walked.scored, ef: walked.ef, ..found })
+    }
+
+    /// Whether so many candidates of a scan may be worth a pass over the blocks of vectors.
+    pub(super) fn is_crowded(&self, candidates: &[Candidate], walked: &Walked) -> bool {
+        candidates.len() > CANDIDATES_PER_HIT_MAX * self.ask.k && walked.candidates.is_empty()
+    }
+
+    /// The candidates with what ranks them block by block.
+    pub(super) fn crowd(&self, candidates: Vec<Candidate>) -> Crowd<'_> {
+        Crowd::new(self.ranker(), candidates)
     }
 
     /// Ranks the results of walks, and all slots that walks can't find, in the order of their codes. Tries a filter on

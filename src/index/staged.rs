@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::MemoryId;
+use crate::model::{MemoryId, Ranked};
 use crate::store::IndexId;
-use crate::vector::{Candidates, Coded, Codes, QueryCode, UnitVector};
+use crate::vector::{Candidates, Coded, Codes, QueryCode, UnitVector, dot_f32};
 
 /// The number of the last vectors of an index that a search reads. It is bounded so that the cost of a draft
 /// does not grow with its batch.
@@ -26,6 +26,8 @@ struct Side {
     codes: Vec<i8>,
     scales: Vec<f32>,
     residuals: Vec<f32>,
+    /// The vectors themselves, of the last [`WINDOW`]: each takes the place of the one so many before it.
+    vectors: Vec<f32>,
     /// A bit for each code that can be found.
     visible: Vec<u64>,
 }
@@ -44,6 +46,12 @@ impl Side {
         );
         (codes, u32::try_from(first).unwrap_or(u32::MAX))
     }
+
+    /// The vector at a position of the window.
+    fn vector(&self, dim: usize, at: usize) -> Option<&[f32]> {
+        let at = at % WINDOW;
+        self.vectors.get(at * dim..(at + 1) * dim)
+    }
 }
 
 impl Staged {
@@ -57,6 +65,11 @@ impl Staged {
         side.ids.push(id);
         side.scales.push(coded.params.scale);
         side.residuals.push(coded.params.residual);
+        let (values, place) = (coded.vector.as_slice(), at % WINDOW * coded.vector.dim());
+        match side.vectors.get_mut(place..place + values.len()) {
+            Some(earlier) => earlier.copy_from_slice(values),
+            None => side.vectors.extend_from_slice(values),
+        }
         if at.is_multiple_of(64) {
             side.visible.push(0);
         }
@@ -80,23 +93,21 @@ impl Staged {
         self.places.contains_key(&(index, id))
     }
 
-    /// The memories that may be among the `most` nearest to `query` and score at least `least`, of the last [`WINDOW`]
-    /// vectors of the index. Each comes with an upper bound on its score; the most promising comes first.
-    pub(crate) fn near(
-        &self,
-        index: IndexId,
-        query: &UnitVector,
-        least: f32,
-        most: usize,
-    ) -> Vec<(MemoryId, f32)> {
+    /// The `most` memories nearest to `query` among those that score at least `least`, of the last [`WINDOW`] vectors of the
+    /// index; best first, equal scores by id. There may be some more.
+    pub(crate) fn near(&self, index: IndexId, query: &UnitVector, least: f32, most: usize) -> Vec<Ranked> {
         let Some(side) = self.indexes.get(&index) else { return Vec::new() };
         let code = QueryCode::new(query);
         let mut candidates = Candidates::at_least(&code, most, least);
         let (codes, first) = side.last(query.dim());
         candidates.push_chunk(first, codes, side.visible.get(first as usize / 64..));
-        let mut candidates = candidates.finish();
-        candidates.sort_unstable();
-        let id = |slot: u32| side.ids.get(slot as usize).copied();
-        candidates.iter().filter_map(|near| Some((id(near.slot)?, near.upper))).collect()
+        let scored = candidates.finish().into_iter().filter_map(|near| {
+            let at = near.slot as usize;
+            let score = dot_f32(query.as_slice(), side.vector(query.dim(), at)?);
+            (score >= least).then_some(Ranked::near(*side.ids.get(at)?, score))
+        });
+        let mut scored: Vec<_> = scored.collect();
+        scored.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
+        scored
     }
 }

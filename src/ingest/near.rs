@@ -7,16 +7,15 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
-use crate::index::{near_many, slots};
+use crate::index::near_many;
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::ledger::Ledger;
 use crate::model::{Evidence, Hint, MemoryId, Outcome, Ranked, Vitals};
 use crate::policy::VectorMatch;
 use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::{Guard, Guards};
-use crate::vector::{TopK, UnitVector, dot_f32};
+use crate::vector::{TopK, UnitVector};
 
 /// The largest number of hints by vector for a write, and of hints by text.
 pub(super) const HINTS_MAX: usize = 5;
@@ -151,12 +150,15 @@ impl NamespaceWriter<'_, '_, '_> {
                 top.push(hit.score, hit.id);
             }
         }
-        for (id, upper) in self.ledger.staged.near(index, vector, reach.least, reach.most) {
-            if top.threshold().is_some_and(|worst| upper < worst) {
+        let mut taken = 0;
+        for hit in self.ledger.staged.near(index, vector, reach.least, reach.most) {
+            // They come best first, so no later one can be among the best.
+            if taken == reach.most || top.threshold().is_some_and(|worst| hit.score < worst) {
                 break;
             }
-            if let Some(score) = self.staged_score(id, part, vector)?.filter(|score| *score >= reach.least) {
-                top.push(score, id);
+            if self.current(hit.id, part)?.is_some() {
+                top.push(hit.score, hit.id);
+                taken += 1;
             }
         }
         let best = top.into_sorted().into_iter();
@@ -167,15 +169,6 @@ impl NamespaceWriter<'_, '_, '_> {
     fn current(&self, id: MemoryId, part: PartId) -> Result<Option<Vitals>> {
         let found = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
         Ok(found.filter(|row| row.times.is_current(self.now()) && row.place.partition == part.0))
-    }
-
-    /// The score of a row that the transaction has written.
-    fn staged_score(&self, id: MemoryId, part: PartId, vector: &UnitVector) -> Result<Option<f32>> {
-        let Some(vitals) = self.current(id, part)? else { return Ok(None) };
-        let Some(slot) = vitals.place.slot else { return Ok(None) };
-        let index = Ledger::index_of(self.ns(), &vitals);
-        let stored = slots::vector_at(self.ledger.tx, index, vector.dim(), slot)?;
-        Ok(stored.map(|stored| dot_f32(vector.as_slice(), stored.as_slice())))
     }
 
     /// The highest cosine of a draft to a current row of a partition other than `except`. None if either side has no

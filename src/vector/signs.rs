@@ -15,14 +15,14 @@
 //! the estimate is too high there, and a neighbour is not missed for it. Where ρ < 0 the estimate is too low. A slot is
 //! therefore never said to have an inner product below 0.
 
-use super::kernel::{BIT_SLOTS, SignNumbers, SignSlots, sign_marks};
+use super::kernel::{BIT_SLOTS, QuerySigns, SignNumbers, SignSlots, sign_marks};
 use super::one_bit::{BitBlock, BitFrame, sign_bytes, squared_deviations};
 
 /// The signs of many queries in one frame.
 #[derive(Clone, Debug)]
 pub struct SignBatch {
-    /// For each query, the bytes of its signs.
-    signs: Vec<u8>,
+    /// For each query, its signs.
+    signs: Vec<QuerySigns>,
     queries: Vec<SignNumbers>,
     /// For each query, what every estimate has in common.
     bases: Vec<f32>,
@@ -59,7 +59,7 @@ impl SignBatch {
 
     /// Adds a query in the frame of the codes.
     fn push(&mut self, values: &[f32]) {
-        self.signs.extend(sign_bytes(values));
+        self.signs.extend(sign_bytes(values).map(|signs| [signs; 4]));
         let square: f32 = values.iter().map(|value| value * value).sum();
         let sum: f32 = values.iter().map(|value| value.abs()).sum();
         // A query in the center has an inner product of 0 with every slot.
@@ -87,6 +87,6 @@ impl SignBatch {
         for ((margin, factor), error) in margins.iter_mut().zip(&numbers.factors).zip(&numbers.errors) {
             *margin = ((error * error + factor * factor * self.lost) * self.squared_deviations).sqrt();
         }
-        sign_marks(&self.signs, &self.queries, &SignSlots { signs, numbers, margins }, out);
+        sign_marks(&self.signs, &self.queries, &SignSlots::new(signs, numbers, margins), out);
     }
 }

@@ -537,3 +537,22 @@ fn what_a_pass_has_united_comes_back_at_the_same_cost_for_each() {
     let of_one = (large.0.read - small.0.read) as f64 / 150.0;
     assert!(of_one < 51.5, "{of_one} rows of each: the row of the pass is among them");
 }
+
+/// Texts with the same vector: those that a batch is compared with are read once for all of the batch, and those of the batch
+/// itself not at all.
+#[test]
+fn texts_of_one_vector_at_the_door() {
+    let world = world();
+    let say = |at: usize| text(&format!("line {at}")).vector(vec![1.0; 64]);
+    fill(&world, 0, 1_000, say);
+    let small = cost(|| fill(&world, 1_000, 1_100, say));
+    fill(&world, 1_100, 3_900, say);
+    let large = cost(|| fill(&world, 3_900, 4_000, say));
+    let (more, blocks) = (large.read.saturating_sub(small.read), 2_900 / 15);
+    assert!(
+        more <= 2 * blocks,
+        "{more} rows more for {blocks} blocks of vectors more: {small:?}, then {large:?}"
+    );
+    assert!(small.read < 100 * 100, "{small:?}");
+    assert_eq!(world.live().len(), 4_000);
+}

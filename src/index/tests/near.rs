@@ -129,7 +129,7 @@ fn staged_vectors_are_looked_for_among_the_last() {
         staged.push(index(0), id(number), &Coded::of(&late));
     }
     let found = |staged: &Staged, vector: &UnitVector| {
-        staged.near(index(0), vector, 0.999, 10).first().map(|(id, _)| *id)
+        staged.near(index(0), vector, 0.999, 10).first().map(|hit| hit.id)
     };
     assert_eq!(found(&staged, &early), None, "it lies before the window");
     assert!(found(&staged, &late).is_some());
@@ -158,8 +158,8 @@ fn staged_vectors_are_found_until_they_end() {
     }
     let ids = |least, most| {
         let near = staged.near(index(0), &center, least, most);
-        assert!(near.is_sorted_by(|a, b| a.1 >= b.1), "the most promising first");
-        near.into_iter().map(|(id, _)| id).collect::<BTreeSet<_>>()
+        assert!(near.is_sorted_by(|a, b| a.score >= b.score), "the best first");
+        near.into_iter().map(|hit| hit.id).collect::<BTreeSet<_>>()
     };
     assert_eq!(ids(0.9, 1_000), kept.iter().copied().collect());
     assert!(ids(0.9, 3).len() >= 3);

@@ -5,8 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, in_turns,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    Wanted, in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -128,10 +128,30 @@ impl Sums {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn write(&self, out: &mut [i32; SLOTS]) {
-        let even = _mm256_sub_epi16(self.all, _mm256_slli_epi16::<8>(self.odd));
-        in_turns(&words(even), &words(self.odd), out);
+    fn even(&self) -> __m256i {
+        _mm256_sub_epi16(self.all, _mm256_slli_epi16::<8>(self.odd))
     }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn write(&self, out: &mut [i32; SLOTS]) {
+        in_turns(&words(self.even()), &words(self.odd), out);
+    }
+
+    /// The lesser sums of two slots each.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn least(&self) -> __m256i {
+        _mm256_min_epu16(self.even(), self.odd)
+    }
+}
+
+/// The least of sixteen words.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn least_of_words(words: __m256i) -> i32 {
+    let least = _mm_min_epu16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+    _mm_extract_epi16::<0>(_mm_minpos_epu16(least))
 }
 
 #[inline]
@@ -193,24 +213,37 @@ pub(super) fn sign_scores(
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
+pub(super) fn sign_marks(
+    signs: &[QuerySigns],
+    queries: &[SignNumbers],
+    slots: &SignSlots<'_>,
+    out: &mut [u64],
+) {
     let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let mut differences = [0; BIT_SLOTS];
-        for (half, out) in differences.as_chunks_mut::<SLOTS>().0.iter_mut().enumerate() {
-            let mut sums = Sums::zero();
+        let mut sums = [Sums::zero(), Sums::zero()];
+        for (half, sums) in sums.iter_mut().enumerate() {
             for (rows, signs) in slots.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
                 let mut counts = _mm256_setzero_si256();
                 for (row, sign) in rows.iter().zip(signs) {
                     let differing =
-                        _mm256_xor_si256(half_of(row, half), _mm256_set1_epi8(sign.cast_signed()));
+                        _mm256_xor_si256(half_of(row, half), _mm256_set1_epi32(i32::from_le_bytes(*sign)));
                     counts = _mm256_add_epi8(counts, ones_of_bytes(differing));
                 }
                 sums.add(counts);
             }
-            sums.write(out);
         }
-        *out = slots.likely(*query, &differences);
+        let [first, second] = &sums;
+        let least = least_of_words(_mm256_min_epu16(first.least(), second.least()));
+        *out = if slots.may_have(*query, least) {
+            let mut differences = [0; BIT_SLOTS];
+            for (sums, out) in sums.iter().zip(differences.as_chunks_mut::<SLOTS>().0) {
+                sums.write(out);
+            }
+            slots.likely(*query, &differences)
+        } else {
+            0
+        };
     }
 }
 

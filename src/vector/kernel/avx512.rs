@@ -7,10 +7,10 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::{self, BYTES_PER_COUNT, prefetch, sum_f32};
+use super::avx2::{self, BYTES_PER_COUNT, least_of_words, prefetch, sum_f32};
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, in_turns,
-    padded,
+    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    Wanted, in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -212,9 +212,23 @@ impl Sums {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
+    fn even(&self) -> __m512i {
+        _mm512_sub_epi16(self.all, _mm512_slli_epi16::<8>(self.odd))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
     fn write(&self, out: &mut [i32; BIT_SLOTS]) {
-        let even = _mm512_sub_epi16(self.all, _mm512_slli_epi16::<8>(self.odd));
-        in_turns(&words(even), &words(self.odd), out);
+        in_turns(&words(self.even()), &words(self.odd), out);
+    }
+
+    /// The least sum of a slot.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn least(&self) -> i32 {
+        let least = _mm512_min_epu16(self.even(), self.odd);
+        let (low, high) = (_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64::<1>(least));
+        least_of_words(_mm256_min_epu16(low, high))
     }
 }
 
@@ -258,21 +272,25 @@ fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
-fn sign_marks(signs: &[u8], queries: &[SignNumbers], block: &SignSlots<'_>, out: &mut [u64]) {
+fn sign_marks(signs: &[QuerySigns], queries: &[SignNumbers], block: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(block.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
         let mut sums = Sums::zero();
         for (rows, signs) in block.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
             let mut counts = _mm512_setzero_si512();
             for (row, sign) in rows.iter().zip(signs) {
-                let differing = _mm512_xor_si512(slots(row), _mm512_set1_epi8(sign.cast_signed()));
+                let differing = _mm512_xor_si512(slots(row), _mm512_set1_epi32(i32::from_le_bytes(*sign)));
                 counts = _mm512_add_epi8(counts, _mm512_popcnt_epi8(differing));
             }
             sums.add(counts);
         }
-        let mut differences = [0; BIT_SLOTS];
-        sums.write(&mut differences);
-        *out = block.likely(*query, &differences);
+        *out = if block.may_have(*query, sums.least()) {
+            let mut differences = [0; BIT_SLOTS];
+            sums.write(&mut differences);
+            block.likely(*query, &differences)
+        } else {
+            0
+        };
     }
 }
 

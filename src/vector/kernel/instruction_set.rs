@@ -14,6 +14,9 @@ pub(super) const LANES: usize = 16;
 pub const BIT_SLOTS: usize = 64;
 /// The signs of eight dimensions, a byte for each slot of a block: bit n is the sign of dimension n of the eight.
 pub type SignBytes = [u8; BIT_SLOTS];
+/// The signs of eight dimensions of a query, four times. Processors load 32 bits into every place of a register at no cost,
+/// but not 8 bits.
+pub(in crate::vector) type QuerySigns = [u8; 4];
 /// Bits of a value of a query.
 pub(in crate::vector) const QUERY_BITS: u32 = 4;
 
@@ -124,17 +127,45 @@ pub(in crate::vector) struct SignSlots<'b> {
     pub(in crate::vector) signs: &'b [SignBytes],
     pub(in crate::vector) numbers: &'b SlotNumbers,
     /// What is allowed for the error of an estimate, for a query at distance 1 from the center.
-    pub(in crate::vector) margins: [f32; BIT_SLOTS],
+    margins: [f32; BIT_SLOTS],
+    /// The highest factor, margin and offset of a slot.
+    most: (f32, f32, f32),
 }
 
-impl SignSlots<'_> {
+impl<'b> SignSlots<'b> {
+    /// A block whose slots have no factor and no margin below 0.
+    pub(in crate::vector) fn new(
+        signs: &'b [SignBytes],
+        numbers: &'b SlotNumbers,
+        margins: [f32; BIT_SLOTS],
+    ) -> Self {
+        let highest = |values: &[f32; BIT_SLOTS]| values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let most = (highest(&numbers.factors), highest(&margins), highest(&numbers.offsets));
+        SignSlots { signs, numbers, margins, most }
+    }
+
+    /// Whether any slot can promise what the query needs, if none differs from it in fewer signs than `fewest`. Most
+    /// blocks are out by this. The bound has the steps of [`SignSlots::likely`] with numbers that are at least as high,
+    /// and rounding keeps an order, so no slot is left out that the function finds.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+    pub(super) fn may_have(&self, query: SignNumbers, fewest: i32) -> bool {
+        let (factor, margin, offset) = self.most;
+        let product = query.value * (self.sign_count() - 2 * fewest).max(0) as f32;
+        factor * product + query.reach * margin + offset >= query.needed
+    }
+
+    fn sign_count(&self) -> i32 {
+        (self.signs.len() * 8) as i32
+    }
+
     /// The slots that promise what the query needs, a bit for each, from the numbers of signs in which slot and query
     /// differ. No product is fused with a sum, so every instruction set gives the same bits.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
     pub(super) fn likely(&self, query: SignNumbers, differences: &[i32; BIT_SLOTS]) -> u64 {
         let SlotNumbers { factors, offsets, .. } = self.numbers;
-        let signs = (self.signs.len() * 8) as i32;
+        let signs = self.sign_count();
         let mut uppers = [0.0; BIT_SLOTS];
         let mut any = false;
         for ((((upper, difference), factor), margin), offset) in
@@ -157,9 +188,9 @@ impl SignSlots<'_> {
 /// Counts for each slot the signs in which it differs from a query.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-pub(super) fn count_differences(rows: &[SignBytes], signs: &[u8]) -> [i32; BIT_SLOTS] {
+pub(super) fn count_differences(rows: &[SignBytes], signs: &[QuerySigns]) -> [i32; BIT_SLOTS] {
     let mut differences = [0; BIT_SLOTS];
-    for (row, sign) in rows.iter().zip(signs) {
+    for (row, [sign, ..]) in rows.iter().zip(signs) {
         for (difference, byte) in differences.iter_mut().zip(row) {
             *difference += (byte ^ sign).count_ones().cast_signed();
         }
@@ -200,7 +231,7 @@ pub(in crate::vector) struct Kernel {
     /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
     /// one query after the other. It is safe to call if `supported` returns true.
     pub(super) sign_marks:
-        unsafe fn(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]),
+        unsafe fn(signs: &[QuerySigns], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]),
 }
 
 impl Kernel {
@@ -247,7 +278,7 @@ impl Kernel {
 
     pub(in crate::vector) fn sign_marks(
         &self,
-        signs: &[u8],
+        signs: &[QuerySigns],
         queries: &[SignNumbers],
         slots: &SignSlots<'_>,
         out: &mut [u64],

@@ -18,7 +18,7 @@ mod scalar;
 
 pub use instruction_set::{BIT_SLOTS, Wanted};
 pub(super) use instruction_set::{
-    Kernel, Levels, QUERY_BITS, ScanBlock, SignBytes, SignNumbers, SignSlots, SlotNumbers,
+    Kernel, Levels, QUERY_BITS, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, SlotNumbers,
 };
 
 /// Every kernel of this architecture, fastest first.
@@ -103,7 +103,12 @@ pub(super) fn sign_scores(
 /// # Panics
 ///
 /// When the queries do not have as many signs as the slots, or there is not one result for each query.
-pub(super) fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
+pub(super) fn sign_marks(
+    signs: &[QuerySigns],
+    queries: &[SignNumbers],
+    slots: &SignSlots<'_>,
+    out: &mut [u64],
+) {
     fastest().sign_marks(signs, queries, slots, out);
 }
 

@@ -6,8 +6,8 @@ use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, at_least,
-    count_differences, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    Wanted, at_least, count_differences, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -208,9 +208,11 @@ fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut
 
 /// The counts of ones are left to the compiler, which has `cnt` for them.
 #[target_feature(enable = "neon")]
-fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
+fn sign_marks(signs: &[QuerySigns], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        *out = slots.likely(*query, &count_differences(slots.signs, signs));
+        let differences = count_differences(slots.signs, signs);
+        let fewest = differences.iter().copied().min().unwrap_or_default();
+        *out = if slots.may_have(*query, fewest) { slots.likely(*query, &differences) } else { 0 };
     }
 }

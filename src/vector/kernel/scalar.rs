@@ -3,8 +3,8 @@
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables, Wanted, at_least,
-    count_differences, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    Wanted, at_least, count_differences, padded,
 };
 
 pub(super) static KERNEL: Kernel =
@@ -62,9 +62,11 @@ fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut
     wanted.slots & at_least(out, wanted.least)
 }
 
-fn sign_marks(signs: &[u8], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
+fn sign_marks(signs: &[QuerySigns], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
     let signs = signs.chunks_exact(slots.signs.len());
     for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        *out = slots.likely(*query, &count_differences(slots.signs, signs));
+        let differences = count_differences(slots.signs, signs);
+        let fewest = differences.iter().copied().min().unwrap_or_default();
+        *out = if slots.may_have(*query, fewest) { slots.likely(*query, &differences) } else { 0 };
     }
 }
