@@ -16,7 +16,7 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Left, Onward};
 use crate::ledger::change::Change;
 use crate::ledger::derived::{IndexRow, index_rows};
-use crate::ledger::erase::{Going, erased_late};
+use crate::ledger::erase::{Going, erased_late, is_asked_for};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
@@ -118,8 +118,11 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_vitals(ns, id, &vitals)
     }
 
-    /// Removes holders from a damaged row. The row goes with its last holder. It is unknown which holders wrote the
-    /// text, so the text stays for the others.
+    /// Removes holders from a damaged row. The row goes with its last holder.
+    ///
+    /// Where holders are to be forgotten and no other that can be read wrote their text, the text goes: what can't be
+    /// read keeps nothing alive. Another holder gives the row its own text then, and without one the row goes. If
+    /// the content of the row is damaged, a row whose other holders have texts stays as it is.
     pub(super) fn detach_damaged(
         &mut self,
         context: &Context,
@@ -135,18 +138,24 @@ impl Ledger<'_, '_> {
             Departure::Forgotten(reason, _) => Some(reason),
             Departure::Apart | Departure::Back(_) => None,
         };
-        if let Some(reason) = reason.filter(|_| stay.is_empty()) {
+        let mut left = self.readable_holders(ns, id)?;
+        let gone: Vec<Holder> = left.extract_if(.., |holder| numbers.contains(&holder.number)).collect();
+        let may_have_written = gone.len() < numbers.len() || gone.iter().any(Holder::wrote_row_text);
+        let text_goes =
+            reason.is_some_and(is_asked_for) && may_have_written && !left.iter().any(Holder::wrote_row_text);
+        let has_teller = left.iter().any(|holder| holder.text.is_some());
+        if let Some(reason) = reason.filter(|_| stay.is_empty() || text_goes && !has_teller) {
             return self.remove_damaged(context, id, Going { reason, replaced_by: None }, why);
         }
         self.recount.insert(ns);
-        let mut share = 0_u32;
+        // The share of a damaged holder is lost, so the holder counts as one write.
+        let lost = numbers.len() - gone.len();
+        let share = gone
+            .iter()
+            .fold(u32::try_from(lost).unwrap_or(u32::MAX), |all, holder| all.saturating_add(holder.share));
         for number in numbers {
-            let gone = sound(self.tx.holder(ns, id, *number))?.flatten();
-            // The share of a damaged holder is lost, so the holder counts as one write.
-            share = share.saturating_add(gone.map_or(1, |holder| holder.share));
             self.take_holder_rows(ns, id, Some(*number))?;
         }
-        let left = self.readable_holders(ns, id)?;
         let whole = left.len() == stay.len();
         // A junction goes only if it is known what every remaining holder brings.
         if whole {
@@ -160,23 +169,34 @@ impl Ledger<'_, '_> {
                 }
             }
         }
-        if let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() {
+        let before = sound(self.tx.vitals(ns, id))?.flatten();
+        if let Some(before) = &before {
+            let mut vitals = before.clone();
             vitals.place.holders = u32::try_from(stay.len()).unwrap_or(u32::MAX);
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(share).max(1);
             vitals.version += 1;
             truth(self.tx).put_vitals(ns, id, &vitals)?;
         }
-        if let Some(mut content) = sound(self.tx.content(ns, id))?.flatten().filter(|_| whole) {
+        let content = sound(self.tx.content(ns, id))?.flatten();
+        if let Some(mut content) = content.clone().filter(|_| whole) {
             content.tags = self.tags_of(ns, id)?;
             truth(self.tx).put_content(ns, id, &content)?;
         }
+        let retold = text_goes && before.is_some() && content.is_some();
+        let marked = match retold {
+            true => self.retell_from(context, id, (gone, left), departure, &why)?,
+            false => None,
+        };
         for number in numbers {
             if reason.is_some() {
                 self.redact_under(ns, &keys::journal_holder(ns, id, Some(*number)), |_| true)?;
             }
             self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
         }
-        Ok(Applied { left: Some(Left { text_held: true, said_anew: false }), ..Applied::default() })
+        // What a damaged holder wrote is unknown, and may be the text that stays.
+        let text_held = !retold && may_have_written;
+        let left = Some(Left { text_held, said_anew: retold });
+        Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
     }
 
     /// Erases a damaged row, and every row that leads to it.
@@ -216,7 +236,14 @@ impl Ledger<'_, '_> {
             Some(kept) => erased_late(kept, gone.reason, context.now),
             None => {
                 let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
-                let mut key_hashes: Vec<_> = names.iter().map(|key| self.hash_key(key)).collect();
+                // A key that a supersession brought still belongs to the row from which it came.
+                let brought: BTreeSet<&str> = holders
+                    .iter()
+                    .filter(|holder| holder.follows)
+                    .filter_map(|holder| holder.key.as_deref())
+                    .collect();
+                let own = names.iter().filter(|key| !brought.contains(key.as_str()));
+                let mut key_hashes: Vec<_> = own.map(|key| self.hash_key(key)).collect();
                 // The names are sorted, so equal hashes stand side by side.
                 key_hashes.dedup();
                 Tombstone { deleted_at: removed_at.unwrap_or(context.now), key_hashes, ..made }

@@ -151,13 +151,8 @@ impl Ledger<'_, '_> {
         let said_anew = retold || matches!(fate, Fate::Stays(Some(_)));
         match fate {
             Fate::Retold(teller) => {
-                let from = teller.from;
                 let changing = Changing { before: &before, old: &old, vitals, content };
-                (vitals, content) = self.retell(ns, id, changing, *teller)?;
-                self.place_row(context, id, &before, &old, vitals, &content)?;
-                let mut why = why.clone();
-                why.evidence.members.extend(from);
-                self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
+                self.put_retold(context, id, changing, *teller, why)?;
             }
             Fate::Stays(heir) => {
                 if let Some(heir) = heir {
@@ -255,11 +250,13 @@ impl Ledger<'_, '_> {
         Ok(best.map(|(_, holder)| holder))
     }
 
-    /// The rank of the row from which a holder came. If the row is gone, the rank comes from what the holder
+    /// The rank of the row from which a holder came. If the row is gone or damaged, the rank comes from what the holder
     /// still says of it.
     fn rank_of(&self, ns: NsId, id: MemoryId, row: &Vitals, holder: &Holder) -> Result<Rank> {
         let from = holder.from.unwrap_or(id);
-        if let Some(vitals) = holder.from.map(|from| self.tx.vitals(ns, from)).transpose()?.flatten() {
+        if let Some(from) = holder.from
+            && let Some(vitals) = sound(self.tx.vitals(ns, from))?.flatten()
+        {
             return Ok(vitals.rank(from));
         }
         Ok(Rank {
@@ -320,7 +317,8 @@ impl Ledger<'_, '_> {
     ) -> Result<(Vitals, Content)> {
         let Changing { before, old, vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
-        let origin = self.origin(ns, &teller, &text)?;
+        // A damaged row tells nothing beside the text.
+        let origin = sound(self.origin(ns, &teller, &text))?.flatten();
         let (mut vitals, content) = self.said(vitals, Content { text, ..content }, origin.as_ref(), &teller);
         // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
@@ -356,10 +354,48 @@ impl Ledger<'_, '_> {
         (parts.vitals, parts.content)
     }
 
+    /// Gives a row whose writers have left the text of the first of those that are left and can be read. Returns what the
+    /// tombstone tells of those that are gone.
+    pub(super) fn retell_from(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        (gone, left): (Vec<Holder>, Vec<Holder>),
+        departure: Departure,
+        why: &Why,
+    ) -> Result<Option<Erased>> {
+        let (before, old) = self.load(context.ns, id)?;
+        let teller = self.first_of(context.ns, id, &before, left, |holder| holder.text.is_some())?;
+        let Some(teller) = teller else { return Ok(None) };
+        let changing = Changing { before: &before, old: &old, vitals: before.clone(), content: old.clone() };
+        self.put_retold(context, id, changing, teller, why)?;
+        self.leave_queries(context.ns, id, true)?;
+        let Departure::Forgotten(reason, stone) = departure else { return Ok(None) };
+        self.mark(context, id, &before, &old, Forgetting { leaving: &gone, reason, stone, retold: true })
+    }
+
+    fn put_retold(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        changing: Changing<'_>,
+        teller: Holder,
+        why: &Why,
+    ) -> Result<()> {
+        let (before, old, from) = (changing.before, changing.old, teller.from);
+        let (vitals, content) = self.retell(context.ns, id, changing, teller)?;
+        self.place_row(context, id, before, old, vitals, &content)?;
+        let mut why = why.clone();
+        why.evidence.members.extend(from);
+        self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)
+    }
+
     /// Makes the remaining holders that wrote this text its writers.
     fn say_text(&mut self, ns: NsId, id: MemoryId, text: &str, origin: Option<&Origin>) -> Result<()> {
-        let beside = origin.map(|origin| self.tx.holders(ns, origin.id)).transpose()?.unwrap_or_default();
-        for mut holder in self.tx.holders(ns, id)? {
+        // Those that can't be read stay as they are.
+        let beside =
+            origin.map(|origin| self.readable_holders(ns, origin.id)).transpose()?.unwrap_or_default();
+        for mut holder in self.readable_holders(ns, id)? {
             let wrote = |there: &Holder| {
                 there.wrote_row_text()
                     && (there.key.is_none(), there.run, &there.tags) == (true, holder.run, &holder.tags)

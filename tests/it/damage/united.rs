@@ -1,0 +1,136 @@
+//! Memories of several writers of which one can't be read: the others are written to, and a text goes with its last writer.
+
+use super::store::{overwrite, tables};
+use crate::world::{World, text};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{Got, SupersedeMode};
+use oubliette::{ErrorKind, Forget, Kind, MemoryId, Patch, Query};
+
+/// Three profiles that are one memory; the text of the first stands in it.
+fn collapsed() -> (World, [MemoryId; 3]) {
+    let world = World::new();
+    let ids = [0, 1, 2].map(|at| {
+        let mut draft = text(&format!("gateway queue holds 30{at} jobs")).key(format!("p{at}"));
+        draft.fields.kind = Some(Kind::Profile);
+        world.add(draft).id
+    });
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert_eq!(world.row("p2").row_text, "gateway queue holds 300 jobs");
+    (world, ids)
+}
+
+/// Turns a bit in the row of `table` that belongs to a memory and has `word` in it, in the word. Without a word the bit is in the middle.
+fn damage(world: &mut World, table: &str, id: MemoryId, word: &str) {
+    world.db.clone().close().unwrap();
+    let rows = tables(&world.path());
+    let says = |value: &[u8]| match word {
+        "" => Some(value.len() / 2),
+        word => value.windows(word.len()).position(|part| part == word.as_bytes()),
+    };
+    let (key, mut value, at) = rows[table]
+        .iter()
+        .filter(|(key, _)| key.get(4..20) == Some(id.as_bytes().as_slice()))
+        .find_map(|(key, value)| Some((key.clone(), value.clone(), says(value)?)))
+        .expect("a row with the word");
+    value[at] ^= 1;
+    overwrite(&world.path(), table, &key, &value);
+    world.open_again(|builder| builder);
+}
+
+type Change = fn(&World) -> oubliette::Result<()>;
+
+fn found(world: &World, words: &str) -> Vec<String> {
+    world.ns.search(Query::text(words)).unwrap().hits.into_iter().map(|hit| hit.text).collect()
+}
+
+/// A memory that was merged into another and can't be read keeps nobody from the other.
+#[test]
+fn a_damaged_loser_blocks_no_change_of_the_memory_that_took_it_in() {
+    let changes: [(&str, Change); 6] = [
+        ("a field", |world| world.ns.update("p0", Patch::new().importance(0.7)).map(drop)),
+        ("a text", |world| world.ns.update("p0", Patch::new().text("gateway is new")).map(drop)),
+        ("a text through another key", |world| world.ns.add(text("gateway is new").key("p2")).map(drop)),
+        ("a rehearsal", |world| world.ns.forget_plan(Forget::names(["p0"])).map(drop)),
+        ("the writer", |world| world.ns.forget(Forget::names(["p0"])).map(drop)),
+        ("another key", |world| world.ns.forget(Forget::names(["p2"])).map(drop)),
+    ];
+    for (what, change) in changes {
+        let (mut world, [_, first, _]) = collapsed();
+        damage(&mut world, "memory", first, "301");
+        change(&world).unwrap_or_else(|why| panic!("{what}: {why}"));
+        let gone = world.forget(&[&first.to_string()]);
+        assert!(gone.tombstones.contains(&first), "{what}: {gone:?}");
+        world.check();
+    }
+}
+
+/// A writer whose row can't be read keeps no text alive that another wrote, and the next of the others tells its own.
+#[test]
+fn a_damaged_writer_keeps_no_forgotten_text() {
+    for keys in [&["p0"][..], &["p0", "p1"], &["p1", "p0"]] {
+        let (mut world, [row, _, _]) = collapsed();
+        damage(&mut world, "holder", row, "301");
+        let gone = world.forget(keys);
+        assert_eq!(gone.forgotten + gone.detached, keys.len() as u64, "{keys:?}: {gone:?}");
+        assert!(found(&world, "300").is_empty(), "{keys:?}: {:?}", found(&world, "300"));
+        assert!(matches!(world.get("p0").unwrap(), Got::Tombstone(_)), "{keys:?}");
+        match keys.contains(&"p1") {
+            true => assert_eq!(world.row("p2").row_text, "gateway queue holds 302 jobs", "{keys:?}"),
+            // The writer that can't be read is still there.
+            false => assert_eq!(world.get("p2").unwrap_err().kind(), ErrorKind::Corrupted),
+        }
+        world.forget(&["p1", "p2"]);
+        assert!(world.live().is_empty(), "{keys:?}");
+        world.check();
+    }
+}
+
+/// What is left of the row from which a writer came is no more than its text, if that row can't be read.
+#[test]
+fn a_damaged_loser_keeps_no_forgotten_text() {
+    for table in ["vitals", "memory"] {
+        let (mut world, [_, first, _]) = collapsed();
+        damage(&mut world, table, first, if table == "memory" { "301" } else { "" });
+        let gone = world.forget(&["p0"]);
+        assert_eq!((gone.forgotten, gone.detached), (1, 0), "{table}");
+        assert!(found(&world, "300").is_empty(), "{table}");
+        assert_eq!(world.row("p2").text, "gateway queue holds 302 jobs", "{table}");
+        world.forget(&["p1", "p2"]);
+        assert!(world.live().is_empty(), "{table}");
+        world.check();
+    }
+}
+
+/// Keys that a supersession led to a text have not written it, whether they can be read or not.
+#[test]
+fn a_text_goes_past_a_damaged_key_that_was_led_to_it() {
+    let mut world = World::new();
+    let [one, two] =
+        ["ash in the grate", "elm at the gate"].map(|say| world.add(text(say).key(&say[..3])).id);
+    let new = world.add(text("birch by the door").key("bir")).id;
+    world.supersede(one, new, SupersedeMode::Replaced, None).unwrap();
+    world.supersede(two, new, SupersedeMode::Replaced, None).unwrap();
+    damage(&mut world, "holder", new, "ash");
+    let gone = world.forget(&["bir"]);
+    assert_eq!((gone.forgotten, gone.detached, gone.tombstones.as_slice()), (1, 0, [new].as_slice()));
+    assert!(found(&world, "birch").is_empty());
+    assert_eq!(world.tombstone("elm").id, new);
+    world.check();
+}
+
+/// Keys that a supersession led to a text have not written it.
+#[test]
+fn a_damaged_text_goes_with_its_only_writer() {
+    let mut world = World::new();
+    let old = world.add(text("ash in the grate").key("one")).id;
+    let new = world.add(text("birch by the door").key("two")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    damage(&mut world, "memory", new, "birch");
+    assert_eq!(world.get("one").unwrap_err().kind(), ErrorKind::Corrupted);
+    let gone = world.forget(&["two"]);
+    assert_eq!((gone.forgotten, gone.detached, gone.tombstones.as_slice()), (1, 0, [new].as_slice()));
+    for key in ["one", "two"] {
+        assert_eq!(world.tombstone(key).id, new, "{key}");
+    }
+    world.check();
+}
