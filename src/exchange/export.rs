@@ -13,7 +13,8 @@ use crate::exchange::{
 use crate::hygiene::CheckReport;
 use crate::limits::LINE_BYTES_MAX;
 use crate::model::{
-    Event, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
+    Event, EventId, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
+    Time, Tombstone, TombstoneReason,
 };
 
 /// Rows that are read at a time.
@@ -147,8 +148,8 @@ impl Export {
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
         let report = ExportReport { check: self.found_in(snapshot)?, ..ExportReport::default() };
-        let written = BTreeSet::new();
-        let mut lines = Lines { out, path, vectors, all_states, line, written, report };
+        let (written, replaced) = (BTreeSet::new(), BTreeSet::new());
+        let mut lines = Lines { out, path, vectors, all_states, line, written, replaced, report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
             if all_states {
@@ -160,13 +161,17 @@ impl Export {
                 lines.missed(&namespace)?;
             }
             lines.written.clear();
+            lines.replaced.clear();
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
                 lines.goals(&namespace)?;
             }
         }
-        let Lines { out, path, report, .. } = lines;
+        let Lines { out, path, mut report, .. } = lines;
+        // More than one list can lead to the same row.
+        let mut named = BTreeSet::new();
+        report.damaged.retain(|one| named.insert(one.clone()));
         out.flush().map_err(|source| Error::Io { action: "write", path, source })?;
         Ok(report)
     }
@@ -195,6 +200,8 @@ struct Lines<'a, W> {
     line: Vec<u8>,
     /// The memories of the namespace that are written.
     written: BTreeSet<MemoryId>,
+    /// The memories for which a tombstone stands in.
+    replaced: BTreeSet<MemoryId>,
     report: ExportReport,
 }
 
@@ -365,6 +372,9 @@ impl<W: Write + Seek> Lines<'_, W> {
         }
         if !self.report.check.ok {
             stand_in(&mut memory);
+            if let Some(superseded) = &memory.superseded {
+                self.bury(namespace, superseded.by, superseded.at)?;
+            }
         }
         self.written.insert(memory.id);
         self.report.memories += 1;
@@ -436,6 +446,37 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
+    /// Writes a tombstone for a memory that other lines name and that can't be read: an import takes no line that names what
+    /// is not there.
+    fn bury(&mut self, namespace: &Of, id: MemoryId, at: Time) -> Result<()> {
+        if self.report.check.ok || self.replaced.contains(&id) {
+            return Ok(());
+        }
+        match namespace.look_up(id, false) {
+            Ok(_) => return Ok(()),
+            Err(Error::Corrupted { .. } | Error::NotFound { .. }) => {}
+            Err(why) => return Err(why),
+        }
+        self.replaced.insert(id);
+        self.report.tombstones += 1;
+        let stone = Tombstone {
+            id,
+            deleted_at: at,
+            reason: TombstoneReason::Pruned,
+            run: None,
+            replaced_by: None,
+            made_by: None,
+            merged_from: Vec::new(),
+            key_hashes: Vec::new(),
+            content_hash: [0; 32],
+            rows: 1,
+            erased_at: None,
+            forgotten_at: None,
+        };
+        write_tombstone(namespace.name(), &stone, &mut self.line);
+        self.end_line(None)
+    }
+
     fn note_damaged(&mut self, namespace: &Of, ids: Vec<MemoryId>) {
         self.report.damaged.extend(ids.into_iter().map(|id| (namespace.name().clone(), id)));
     }
@@ -467,11 +508,18 @@ impl<W: Write + Seek> Lines<'_, W> {
         loop {
             let page = namespace.aggregates(cursor.as_deref(), PAGE_ROWS)?;
             self.note_damaged(namespace, page.damaged);
-            for aggregate in page.items {
+            for mut aggregate in page.items {
+                let members = EventQuery::of_aggregate(aggregate.id);
+                if !self.report.check.ok {
+                    // Those that can't be read are gone for an import.
+                    let left = self.readable(namespace, members.clone())?;
+                    aggregate.events_ended = aggregate.dup_count.saturating_sub(left.len() as u64);
+                    aggregate.example_event_ids.retain(|id| left.contains(id));
+                }
                 self.report.aggregates += 1;
                 write_aggregate(namespace.name(), &aggregate, &mut self.line);
                 self.end_line(None)?;
-                self.events(namespace, EventQuery::of_aggregate(aggregate.id), |_| true)?;
+                self.events(namespace, members, |_| true)?;
             }
             match page.next {
                 Some(next) => cursor = Some(next),
@@ -479,6 +527,20 @@ impl<W: Write + Seek> Lines<'_, W> {
             }
         }
         self.events(namespace, EventQuery::default(), |event| event.aggregate_id.is_none())
+    }
+
+    /// The messages that can be read.
+    fn readable(&self, namespace: &Of, mut query: EventQuery) -> Result<BTreeSet<EventId>> {
+        query.limit = PAGE_ROWS;
+        let mut ids = BTreeSet::new();
+        loop {
+            let page = namespace.events(&query)?;
+            ids.extend(page.items.iter().map(|event| event.id));
+            match page.next {
+                Some(next) => query.cursor = Some(next),
+                None => return Ok(ids),
+            }
+        }
     }
 
     fn events(
@@ -493,6 +555,10 @@ impl<W: Write + Seek> Lines<'_, W> {
             self.note_damaged(namespace, page.damaged);
             for event in page.items.iter().filter(|event| wanted(event)) {
                 let family = namespace.family(event.id)?;
+                let first = family.as_ref().map(|family| family.first_memory);
+                for memory in event.memory_id.into_iter().chain(first) {
+                    self.bury(namespace, memory, event.ts)?;
+                }
                 self.report.events += 1;
                 write_event(namespace.name(), event, family.as_ref(), &mut self.line);
                 self.end_line(None)?;

@@ -1,7 +1,10 @@
 //! A copy that goes past damage is a whole store, and its report names what was lost.
 
 use std::collections::BTreeSet;
+use std::io::Cursor;
 
+use crate::world::World;
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::memory::Got;
 use oubliette::report::{CheckOptions, CompactReport};
 use oubliette::{Database, MemoryId, NamespaceName};
@@ -83,6 +86,39 @@ fn a_copy_past_damage_is_a_whole_store() {
         db.close().unwrap();
     }
     assert!(failures.is_empty(), "{} tables: {}", failures.len(), failures.join("\n"));
+}
+
+/// What names a memory that can't be read names its tombstone in an export of everything.
+#[test]
+fn an_import_takes_the_export_of_a_damaged_store() {
+    let store = store();
+    let copy = store.file.with_extension("read");
+    std::fs::copy(&store.file, &copy).unwrap();
+    let mut failures = Vec::new();
+    let all = tables(&copy);
+    for table in ["memory", "vitals", "holder", "limbo", "event"] {
+        let rows = &all[table];
+        for at in 0..rows.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("memory.oub");
+            std::fs::copy(&store.file, &path).unwrap();
+            overwrite(&path, table, &rows[at].0, &damaged("a bit", at, rows));
+            let (db, _) = open(&path, store.now);
+            let export = Export { namespaces: vec![NamespaceName::default()], all_states: true };
+            let (mut out, snapshot) = (Vec::new(), db.snapshot().unwrap());
+            let told =
+                export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+            drop(snapshot);
+            db.close().unwrap();
+            let fresh = World::new();
+            let lines = LineReader::new(&out[..], "lines");
+            match Import::default().run(&fresh.db, lines, &mut ()) {
+                Ok(done) if done.bad == 0 => fresh.check(),
+                other => failures.push(format!("{table} row {at} ({told:?}): {other:?}")),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} rows: {}", failures.len(), failures.join("\n"));
 }
 
 /// A key has no checksum of its own. That of the value covers it, and what is all key follows from other rows.
