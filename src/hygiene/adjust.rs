@@ -202,6 +202,7 @@ adjustable! {
     "expires_at" vitals.times.expires_at;
     "expires_by" vitals.expires_by;
     "happened_at" vitals.happened_at;
+    "last_reinforced_at" vitals.last_reinforced_at;
     "confidence" vitals.confidence;
     "updated_at" vitals.updated_at;
     "promoted_at" access.promoted_at;

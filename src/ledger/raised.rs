@@ -9,7 +9,7 @@ use crate::model::{Delta, Vitals};
 pub(crate) const OF_THE_OTHER: &str = "by.";
 
 /// What a row that takes another one in has of it beside holders and counts, and gives back when the other returns: the
-/// longest life, the most durable tier, the latest time.
+/// longest life, the most durable tier, the latest times.
 pub(super) fn raised(before: &Vitals, after: &Vitals) -> Vec<Delta> {
     let shown = |vitals: &Vitals| {
         [
@@ -17,6 +17,7 @@ pub(super) fn raised(before: &Vitals, after: &Vitals) -> Vec<Delta> {
             ("expires_at", json!(vitals.times.expires_at)),
             ("expires_by", json!(vitals.expires_by)),
             ("happened_at", json!(vitals.happened_at)),
+            ("last_reinforced_at", json!(vitals.last_reinforced_at)),
         ]
     };
     let pairs = shown(before).into_iter().zip(shown(after));

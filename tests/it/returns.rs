@@ -10,7 +10,7 @@ use crate::world::{World, holders, text};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::Undone;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Link, SupersedeMode};
+use oubliette::memory::{Link, Significance, SupersedeMode};
 use oubliette::{Draft, Kind, MemoryId, Mode, Query, State};
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::{Durability, WriteOptions};
@@ -254,6 +254,30 @@ fn reinforcement_is_given_back_once() {
     world.ns.undo(run).unwrap();
     assert_eq!(world.row(a).reinforcement_count, 4);
     world.check();
+}
+
+/// LIFE-63: the instant of the last repeat goes back with the row that was repeated, unless the row has been repeated since.
+#[test]
+fn the_last_repeat_is_given_back() {
+    for repeated_since in [false, true] {
+        let world = World::new();
+        let mut first = status(2);
+        first.fields.significance = Some(Significance::Important);
+        let a = world.add(first).id;
+        world.add(status(0).key("b"));
+        world.advance("1h");
+        world.add(status(0).key("c"));
+        let at = world.now();
+        world.advance("1h");
+        let run = collapse(&world);
+        assert_eq!((world.live(), world.row(a).last_reinforced_at), (vec![a], Some(at)));
+        if repeated_since {
+            world.add(status(2));
+        }
+        world.ns.undo(run).unwrap();
+        assert_eq!(world.row(a).last_reinforced_at, repeated_since.then(|| world.now()));
+        world.check();
+    }
 }
 
 /// The write that an import brought was forgotten by its id; that it had led to a later row did not make undoing the
