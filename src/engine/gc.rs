@@ -6,7 +6,7 @@ use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
-    Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, carry_out,
+    Committing, GcCommitted, GcFound, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, carry_out,
     close_plan, committed, gc_report, group_of, groups, pack, pack_limits, plan_told, refuse, shared,
 };
 use crate::index::Published;
@@ -87,7 +87,7 @@ impl Namespace {
         let _one = inner.upkeep.lock();
         let in_force = inner.in_force();
         let now = inner.instant(&*inner.state()?);
-        let found = self.gc_found(options, &BTreeSet::new())?;
+        let GcFound { groups: found, damaged } = self.gc_found(options, &BTreeSet::new())?;
         let id = RunId::from_bytes(inner.ids.next(now));
         let row = PlanRow {
             state: if found.is_empty() { PlanState::Committed } else { PlanState::Open },
@@ -109,7 +109,7 @@ impl Namespace {
             }
             Ok(())
         })?;
-        self.gc_show(id)
+        Ok(GcPlan { damaged, ..self.gc_show(id)? })
     }
 
     /// A plan, with the state of each of its groups.
@@ -380,7 +380,7 @@ impl Namespace {
     }
 
     /// The groups that a plan would have, without the memories of `taken`.
-    pub(super) fn gc_found(&self, options: &GcOptions, taken: &BTreeSet<MemoryId>) -> Result<Vec<GroupRow>> {
+    pub(super) fn gc_found(&self, options: &GcOptions, taken: &BTreeSet<MemoryId>) -> Result<GcFound> {
         check(options)?;
         let policy = overlaid(&self.db.inner.in_force().policy, options);
         let found = self.gc_read(|rows, ns, now| {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::engine::gc::{draft_of, number};
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
-use crate::hygiene::{GcGroup, GcOptions, GcPlan, pack, shared};
+use crate::hygiene::{GcFound, GcGroup, GcOptions, GcPlan, pack, shared};
 use crate::ingest::prepare;
-use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone};
+use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone, is_zero};
 use crate::recall::{Got, Reader};
 use crate::store::GroupRow;
 use crate::summary::{
@@ -62,6 +62,9 @@ pub struct GcRunReport {
     /// Why groups were given up or refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// Memories that can't be read, and were left alone. Not in JSON while there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged: u64,
 }
 
 /// How far a run is.
@@ -180,6 +183,8 @@ impl Namespace {
         let mut is_over = is_full(report);
         while !is_over {
             let plan = self.gc_plan(&options.plan)?;
+            // Each plan looks at them again.
+            report.damaged = report.damaged.max(plan.damaged);
             if plan.groups.is_empty() {
                 break;
             }
@@ -342,7 +347,8 @@ impl Namespace {
         let (mut report, mut taken) = (GcRunReport::default(), BTreeSet::new());
         let gc = self.db.inner.in_force().policy.gc.clone();
         loop {
-            let found = self.gc_found(&options.plan, &taken)?;
+            let GcFound { groups: found, damaged } = self.gc_found(&options.plan, &taken)?;
+            report.damaged = report.damaged.max(damaged);
             if found.is_empty() || report.plans >= PLANS_MAX {
                 return Ok(report);
             }

@@ -14,12 +14,13 @@ use std::io::Cursor;
 
 use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, VectorsTo};
+use oubliette::gc::{Extractive, GcOptions, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, EventQuery, Got};
 use oubliette::report::CheckOptions;
 use oubliette::{
-    Database, Draft, Effort, ErrorKind, Forget, MemoryId, Namespace, PageRequest, Patch, Query, Scope,
+    Database, Draft, Effort, ErrorKind, Forget, Kind, MemoryId, Namespace, PageRequest, Patch, Query, Scope,
 };
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 
@@ -501,6 +502,37 @@ fn a_history_names_its_damaged_versions() {
     let versions: Vec<MemoryId> = history.versions.iter().map(|version| version.id).collect();
     assert_eq!((versions, history.damaged), (vec![second], vec![first]));
     world.forget(&[&first.to_string()]);
+}
+
+/// A memory that can't be read is in no summary, and whoever plans is told.
+#[test]
+fn a_plan_of_summaries_counts_what_it_can_not_read() {
+    for table in ["memory", "vitals"] {
+        let mut world = World::new();
+        let at = world.now().minus("400d".parse().unwrap());
+        let ids: Vec<_> = (0..6)
+            .map(|number| {
+                let say = format!(
+                    "Ann: The boiler of house {number} broke again. There is no hot water for any of us there. Should we buy a new one?"
+                );
+                world.add(Draft::new(say).kind(Kind::Message).channel("home").created_at(at)).id
+            })
+            .collect();
+        world.db.clone().close().unwrap();
+        let rows = &tables(&world.path())[table];
+        let place = rows.iter().position(|(key, _)| key.ends_with(ids[2].as_bytes())).unwrap();
+        overwrite(&world.path(), table, &rows[place].0, &damaged("a bit", place, rows));
+        world.open_again(|builder| builder);
+        let dry = GcRunOptions { dry_run: true, ..GcRunOptions::default() };
+        let told = world.ns.gc_run(&Extractive::default(), &dry, |_| ()).unwrap();
+        assert_eq!((told.sources, told.damaged), (5, 1), "{table}");
+        let plan = world.ns.gc_plan(&GcOptions::default()).unwrap();
+        assert_eq!((plan.groups[0].source_ids.len(), plan.damaged), (5, 1), "{table}");
+        world.ns.gc_abort(plan.plan_id, None, "to run it").unwrap();
+        let done = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+        assert_eq!((done.sources, done.damaged), (5, 1), "{table}");
+        world.forget(&[&ids[2].to_string()]);
+    }
 }
 
 /// One of two writes behind a damaged text is forgotten: the other keeps the row.

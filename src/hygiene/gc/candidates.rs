@@ -73,6 +73,8 @@ pub(super) struct Candidates<'r, R> {
     found: Vec<Candidate>,
     /// How much is read next.
     next: usize,
+    /// Memories that were read, can't be, and are left alone.
+    damaged: u64,
 }
 
 impl<'r, R: MessageRows> Candidates<'r, R> {
@@ -100,7 +102,7 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         }
         unread.sort_unstable_by(|a, b| b.cmp(a));
         let asked = Asked { ns, now, policy, kinds: Kinds::of(policy) };
-        Ok(Candidates { rows, asked, unread, found: Vec::new(), next: READ_FIRST })
+        Ok(Candidates { rows, asked, unread, found: Vec::new(), next: READ_FIRST, damaged: 0 })
     }
 
     /// Reads as many memories as were read before, and those of the same instant as the last of them.
@@ -118,7 +120,7 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         ids.sort_unstable();
         let known = self.found.len();
         for ids in ids.chunks(READ_AT_ONCE) {
-            self.asked.candidates(self.rows, ids, &mut self.found)?;
+            self.damaged += self.asked.candidates(self.rows, ids, &mut self.found)?;
         }
         if let Some(new) = self.found.get_mut(known..) {
             new.sort_unstable_by(|a, b| {
@@ -128,6 +130,11 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         }
         join_replies(&mut self.found);
         Ok(())
+    }
+
+    /// The number of memories that were looked at and can't be read.
+    pub(super) fn damaged(&self) -> u64 {
+        self.damaged
     }
 
     /// What was read, and the creation of the oldest memory that was not.
@@ -209,16 +216,24 @@ struct Asked<'p> {
 }
 
 impl Asked<'_> {
-    /// Adds those of some memories that may be summarized. A memory with a damaged row is left alone.
-    fn candidates<R: MessageRows>(&self, rows: &R, ids: &[MemoryId], all: &mut Vec<Candidate>) -> Result<()> {
+    /// Adds those of some memories that may be summarized. A memory with a damaged row is left alone; returns how many these are.
+    fn candidates<R: MessageRows>(
+        &self,
+        rows: &R,
+        ids: &[MemoryId],
+        all: &mut Vec<Candidate>,
+    ) -> Result<u64> {
+        let mut damaged = 0;
         let mut seen: Vec<Seen> = Vec::with_capacity(ids.len());
         rows.each_vitals(self.ns, ids, &mut |id, vitals| {
+            damaged += u64::from(vitals.is_none());
             let vitals = vitals.filter(|vitals| self.qualifies(vitals));
             seen.extend(vitals.map(|vitals| Seen::of(id, &vitals)));
             Ok(())
         })?;
         let mut used: BTreeMap<MemoryId, Option<Access>> = BTreeMap::new();
         rows.each_access(self.ns, &ids_of(&seen), &mut |id, access| {
+            damaged += u64::from(access.is_none());
             used.insert(id, access);
             Ok(())
         })?;
@@ -237,11 +252,15 @@ impl Asked<'_> {
         rows.each_belonging(self.ns, &ids, &mut |id, content| {
             // Both come in the order of their ids, and a memory that has no content is met in one of them alone.
             let seen = left.find(|seen| seen.stamp.id == id);
+            damaged += u64::from(content.is_none());
             if let Some((seen, content)) = seen.zip(content) {
-                all.extend(sound(self.candidate(rows, seen, &content))?.flatten());
+                let candidate = sound(self.candidate(rows, seen, &content))?;
+                damaged += u64::from(candidate.is_none());
+                all.extend(candidate.flatten());
             }
             Ok(())
-        })
+        })?;
+        Ok(damaged)
     }
 
     /// Whether a memory may be summarized, by its vitals.

@@ -17,6 +17,15 @@ pub(crate) struct GroupLimits {
     pub(crate) group_tokens: Option<u64>,
 }
 
+/// What a plan finds.
+#[derive(Debug, Default)]
+pub(crate) struct GcFound {
+    /// The groups, the oldest first.
+    pub(crate) groups: Vec<GroupRow>,
+    /// Memories that can't be read, and are left alone.
+    pub(crate) damaged: u64,
+}
+
 /// The groups of a plan: the oldest of a namespace that no plan has, within the bounds of the policy and of the plan. Memories are
 /// read until no younger one could change the plan.
 ///
@@ -28,13 +37,13 @@ pub(crate) fn groups<R: MessageRows>(
     policy: &Policy,
     taken: &BTreeSet<MemoryId>,
     limits: GroupLimits,
-) -> Result<Vec<GroupRow>> {
+) -> Result<GcFound> {
     let mut candidates = Candidates::of(rows, ns, now, policy, taken)?;
     loop {
         candidates.read()?;
         let (found, next) = candidates.found();
         if let Some(groups) = planned(grouped(found, &policy.gc, next), &policy.gc, limits) {
-            return Ok(groups);
+            return Ok(GcFound { groups, damaged: candidates.damaged() });
         }
     }
 }

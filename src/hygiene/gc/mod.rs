@@ -12,7 +12,7 @@ mod report;
 mod told;
 
 pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
-pub(crate) use groups::{GroupLimits, groups};
+pub(crate) use groups::{GcFound, GroupLimits, groups};
 pub(crate) use pack::{Shared, pack, pack_limits, shared};
 pub(crate) use probes::past_queries;
 pub(crate) use report::gc_report;

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::error::{Result, sound};
 use crate::hygiene::gc::probes::past_queries;
 use crate::model::{
-    GcProbe, GroupState, MemoryId, PlanState, ProbeSource, RecallGuard, Refusal, RunId, Span, Time, TimeRange,
+    GcProbe, GroupState, MemoryId, PlanState, ProbeSource, RecallGuard, Refusal, RunId, Span, Time,
+    TimeRange, is_zero,
 };
 use crate::policy::Gc;
 use crate::store::{GroupRow, MessageRows, NsId, PlanRow};
@@ -48,6 +49,10 @@ pub struct GcPlan {
     pub reason: Option<String>,
     /// Its groups, the oldest first.
     pub groups: Vec<GcGroup>,
+    /// Memories that could not be read when the plan was made, and were left alone. Only the call that makes a plan knows
+    /// them. Not in JSON while there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged: u64,
 }
 
 /// A group of a plan: memories that become one summary.
@@ -161,6 +166,7 @@ pub(crate) fn plan_told<R: MessageRows>(
         expires_at: Time::from_millis(row.expires_ms),
         reason: row.reason.clone(),
         groups: groups.collect::<Result<_>>()?,
+        damaged: 0,
     })
 }
 
