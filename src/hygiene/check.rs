@@ -7,6 +7,7 @@
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
 
 mod bits;
+mod circles;
 mod contexts;
 mod counts;
 mod events;

@@ -1,6 +1,7 @@
 //! What an operation costs as a database grows, in rows read and written: the same at any size.
 
 use crate::world::{World, text};
+use oubliette::exchange::{Export, VectorsTo};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
@@ -555,4 +556,27 @@ fn texts_of_one_vector_at_the_door() {
     );
     assert!(small.read < 100 * 100, "{small:?}");
     assert_eq!(world.live().len(), 4_000);
+
+/// A check, an export and the counts of a key that was revised many times read each version as often, however many there are.
+#[test]
+fn a_long_chain_of_versions_is_read_row_by_row() {
+    let world = world();
+    let say = |at: usize| text(&format!("status number {at}")).key("status");
+    let work = || {
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+        let check = cost(|| world.check());
+        let export = cost(|| {
+            let (snapshot, mut out) = (world.db.snapshot().unwrap(), Vec::new());
+            let nowhere = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+            let report = export.write(&snapshot, &mut out, "lines", nowhere).unwrap();
+            assert!(report.is_whole());
+        });
+        (check, export)
+    };
+    fill(&world, 0, 500, say);
+    let small = work();
+    fill(&world, 500, 2_000, say);
+    let large = work();
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
 }

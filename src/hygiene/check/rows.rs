@@ -1,6 +1,7 @@
 //! Memories: vitals, content, statistics, and the rows that follow from them.
 
 use crate::error::Result;
+use crate::hygiene::check::circles::Settled;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
@@ -120,26 +121,20 @@ impl Check<'_> {
             );
         }
         if self.settled_ns != Some(ns) {
-            self.settled.clear();
+            self.settled = Settled::default();
             self.settled_ns = Some(ns);
         }
-        let (mut path, mut at) = (vec![id], Some(by));
-        while let Some(next) = at.filter(|next| !self.settled.contains(next)) {
-            if path.contains(&next) {
-                self.find(
-                    Code::SupersessionCycle,
-                    Table::Vitals,
-                    key,
-                    format!("the chain comes back to {next}"),
-                );
-                break;
+        let snapshot = self.snapshot;
+        let circle = self.settled.walk(id, |at| {
+            if at == id {
+                return Ok(Some(by));
             }
-            at = self.vitals_of(ns, next)?.flatten().and_then(|vitals| vitals.times.superseded_by());
-            if at.is_some() {
-                path.push(next);
-            }
+            Ok(seen(snapshot.vitals(ns, at))?.flatten().and_then(|vitals| vitals.times.superseded_by()))
+        })?;
+        if let Some(id) = circle {
+            let what = format!("the chain comes back to {id}");
+            self.find(Code::SupersessionCycle, Table::Vitals, key, what);
         }
-        self.settled.extend(path);
         Ok(())
     }
 

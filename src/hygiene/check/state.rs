@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
+use crate::hygiene::check::circles::Settled;
 use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Merges, Mesh, Tally, TextTally};
 use crate::hygiene::report::{CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
@@ -51,8 +52,8 @@ pub(super) struct Check<'s> {
     pub(super) bytes: u64,
     /// Whether every row was met.
     pub(super) walked: bool,
-    /// Superseded rows of `settled_ns` whose chain is known to end.
-    pub(super) settled: BTreeSet<MemoryId>,
+    /// Rows of `settled_ns` whose chain of superseders was walked.
+    pub(super) settled: Settled<MemoryId>,
     pub(super) settled_ns: Option<NsId>,
     /// The merges of the journal that were read.
     pub(super) merges: Merges,
@@ -100,7 +101,7 @@ impl<'s> Check<'s> {
             counts: Counts::default(),
             bytes: 0,
             walked: true,
-            settled: BTreeSet::new(),
+            settled: Settled::default(),
             settled_ns: None,
             merges: Merges::default(),
             ring_at: None,
