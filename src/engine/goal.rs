@@ -59,29 +59,29 @@ impl Namespace {
         })
     }
 
-    /// Drops a goal, and gives what it was. The journal keeps no more than a hash of its text.
+    /// Drops a goal, and gives what it was; none where the goal is damaged. The journal keeps no more than a hash of its text.
     ///
     /// ```
     /// use oubliette::memory::GoalDraft;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// let goal = team.set_goal(GoalDraft::new("Ship the release"))?;
-    /// assert_eq!(team.drop_goal(goal.id)?.text, "Ship the release");
+    /// assert_eq!(team.drop_goal(goal.id)?.map(|goal| goal.text).as_deref(), Some("Ship the release"));
     /// assert!(team.drop_goal(goal.id).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `NotFound` for a goal that the namespace does not have; `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn drop_goal(&self, id: GoalId) -> Result<Goal> {
+    pub fn drop_goal(&self, id: GoalId) -> Result<Option<Goal>> {
         let namespace = self.name.clone();
         self.db.submit(weight_of(1), move |session| session.known_writer(&namespace)?.drop_goal(id))
     }
 }
 
 impl<Of> Namespace<Of> {
-    /// The goals of the namespace, in the order in which they were first set: at most 1,000. One that is damaged is left out; `check`
-    /// tells of it.
+    /// The goals of the namespace, in the order in which they were first set: at most 1,000. One that is damaged is left out;
+    /// [`damaged_goals`](Self::damaged_goals) names it.
     ///
     /// ```
     /// use oubliette::memory::GoalDraft;
@@ -97,6 +97,21 @@ impl<Of> Namespace<Of> {
     /// `Corrupted`, `Closed`.
     pub fn goals(&self) -> Result<Vec<Goal>> {
         Ok(self.goals_left()?.0)
+    }
+
+    /// The goals of the namespace that can't be read. [`drop_goal`](Namespace::drop_goal) takes one away.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(team.damaged_goals()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, where more than single rows is damaged; `Closed`.
+    pub fn damaged_goals(&self) -> Result<Vec<GoalId>> {
+        Ok(self.goals_left()?.1)
     }
 
     /// The goals of the namespace, and those that are damaged.

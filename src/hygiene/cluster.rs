@@ -183,6 +183,7 @@ impl Clustering {
             only_visible: true,
         };
         let goals = Goals::read(input.published.snapshot(), input.field.ns)?;
+        input.field.pass_over(goals.damaged());
         let mut search = Search::new(input, rules);
         let Some(indexes) = search.rows(stop)? else { return Ok(None) };
         for (index, rows) in indexes {

@@ -50,8 +50,8 @@ struct Aim {
 /// The goals of a namespace, as they stand in a snapshot.
 pub(super) struct Goals {
     aims: Vec<Aim>,
-    /// Whether a goal can't be read, which may be one of any agent.
-    damaged: bool,
+    /// Goals that can't be read, and may be those of any agent.
+    damaged: u64,
     /// The stamp of each agent that was asked for.
     stamps: BTreeMap<Option<Arc<str>>, GoalStamp>,
 }
@@ -77,13 +77,18 @@ impl Goals {
             Aim { vector: goal.vector.clone().and_then(UnitVector::from_stored), goal }
         };
         let (goals, damaged) = rows.goals(ns)?;
-        let damaged = !damaged.is_empty();
+        let damaged = damaged.len() as u64;
         Ok(Goals { aims: goals.into_iter().map(aim).collect(), damaged, stamps: BTreeMap::new() })
     }
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.aims.is_empty() && !self.damaged
+        self.aims.is_empty() && self.damaged == 0
+    }
+
+    /// How many can't be read.
+    pub(super) fn damaged(&self) -> u64 {
+        self.damaged
     }
 
     /// The goals that count for an agent.
@@ -116,7 +121,7 @@ impl Goals {
     ///
     /// Source: the memory-pruning proposal, strategy 2; the weight is ours.
     pub(super) fn relevance(&self, agent: Option<&str>, vector: Option<&UnitVector>) -> Relevance {
-        let mut relevance = Relevance { is_stale: self.damaged, ..Relevance::default() };
+        let mut relevance = Relevance { is_stale: self.damaged > 0, ..Relevance::default() };
         for Aim { goal, vector: to } in self.aims.iter().filter(|aim| aim.goal.is_of(agent)) {
             relevance.is_stale |= to.is_none();
             if let (Some(vector), Some(to)) = (vector, to) {
@@ -201,7 +206,7 @@ mod tests {
     }
 
     fn goals(aims: Vec<Aim>) -> Goals {
-        Goals { aims, damaged: false, stamps: BTreeMap::new() }
+        Goals { aims, damaged: 0, stamps: BTreeMap::new() }
     }
 
     #[test]

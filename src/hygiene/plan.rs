@@ -59,8 +59,13 @@ impl Field {
     /// What was read of a row; none where it is damaged, which is counted.
     pub(super) fn sound<T>(&self, read: Result<T>) -> Result<Option<T>> {
         let read = sound(read)?;
-        self.damaged.set(self.damaged.get() + u64::from(read.is_none()));
+        self.pass_over(read.is_none().into());
         Ok(read)
+    }
+
+    /// Counts what can't be read, and is left alone.
+    pub(super) fn pass_over(&self, damaged: u64) {
+        self.damaged.set(self.damaged.get() + damaged);
     }
 }
 

@@ -56,7 +56,7 @@ pub struct PruneReport {
     /// Memories that stay because they matter to a goal.
     #[serde(skip_serializing_if = "is_zero")]
     pub for_goals: u64,
-    /// Memories that stay because a goal of their agent waits for a vector.
+    /// Memories that stay because a goal of their agent waits for a vector, or is damaged.
     #[serde(skip_serializing_if = "is_zero")]
     pub stale_goals: u64,
     /// The step at which summaries of sessions were looked at last, where the host counts steps.
@@ -139,6 +139,7 @@ struct Planning<'s> {
 impl<'s> Planning<'s> {
     fn new(input: PlanInput<'s>) -> Result<Self> {
         let goals = Goals::read(input.published.snapshot(), input.field.ns)?;
+        input.field.pass_over(goals.damaged());
         Ok(Planning { input, goals, plan: Plan::default(), report: PruneReport::default(), scanned: 0 })
     }
 

@@ -14,7 +14,7 @@ use crate::hygiene::scorer::Judge;
 use crate::hygiene::uniqueness::{uniqueness, vector_of};
 use crate::hygiene::utility::utility_of;
 use crate::index::Published;
-use crate::model::{MemoryId, Time};
+use crate::model::{MemoryId, Time, is_zero};
 use crate::policy::Policy;
 use crate::store::{NsId, Rows};
 
@@ -29,8 +29,11 @@ pub struct Scores {
     pub memory_utility_score: f64,
     /// The relevance to goals (GRS): the greatest weighted cosine of the memory and a goal of its agent, 0 to 1.
     pub goal_relevance_score: f64,
-    /// Whether a goal of its agent waits for a vector, so that the relevance may be too low.
+    /// Whether a goal of its agent waits for a vector, or one of any agent is damaged, so that the relevance may be too low.
     pub goal_relevance_stale: bool,
+    /// Goals of the namespace that are damaged, and may be those of any agent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_goals: u64,
     /// The uniqueness (SUS): 1 less the cosine of the memory and its nearest other visible memory, 0 to 1.
     pub semantic_uniqueness_score: f64,
     /// The importance for the store (MIS): relevance to goals and uniqueness with the weights of the policy.
@@ -69,6 +72,7 @@ pub(crate) fn scores(
         memory_utility_score: mus,
         goal_relevance_score: relevance.grs,
         goal_relevance_stale: relevance.is_stale,
+        damaged_goals: goals.damaged(),
         semantic_uniqueness_score: sus,
         memory_importance_score: memory_importance(relevance.grs, sus, policy),
         final_score: final_score(mus, relevance.grs, policy),

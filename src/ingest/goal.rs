@@ -1,6 +1,6 @@
 //! Goals as they are set: the same text of the same agent is the same goal.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::{Embedded, NamespaceWriter};
 use crate::ledger::{Change, Entry};
 use crate::limits::GOALS_MAX;
@@ -56,15 +56,17 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(row.shown(id, self.ledger.clock.space))
     }
 
-    /// Drops a goal, and gives what it was.
+    /// Drops a goal, and gives what it was; none where it is damaged.
     ///
     /// # Errors
     /// `NotFound`.
-    pub(crate) fn drop_goal(&mut self, id: GoalId) -> Result<Goal> {
-        let row = self.ledger.tx.goal(self.ns(), id)?;
-        let row = row.ok_or_else(|| Error::NotFound { what: "goal", name: id.to_string() })?;
+    pub(crate) fn drop_goal(&mut self, id: GoalId) -> Result<Option<Goal>> {
+        let row = sound(self.ledger.tx.goal(self.ns(), id))?;
+        if row == Some(None) {
+            return Err(Error::NotFound { what: "goal", name: id.to_string() });
+        }
         self.apply_entry(Entry::new(RuleId::GOAL, Change::DropGoal { id }))?;
-        Ok(row.shown(id, self.ledger.clock.space))
+        Ok(row.flatten().map(|row| row.shown(id, self.ledger.clock.space)))
     }
 
     /// Puts a goal of an export back. One that is there already is left as it is.

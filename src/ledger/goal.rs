@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Delta, GoalId, MemoryId, Op, Time};
@@ -39,15 +39,21 @@ impl Ledger<'_, '_> {
     /// Takes a goal away. Of its text the journal keeps the HMAC.
     pub(super) fn drop_goal(&mut self, context: &Context, id: GoalId, why: Why) -> Result<Applied> {
         let ns = context.ns;
-        let Some(row) = self.tx.goal(ns, id)? else { return Ok(Applied::default()) };
+        let row = match sound(self.tx.goal(ns, id))? {
+            Some(None) => return Ok(Applied::default()),
+            found => found.flatten(),
+        };
         truth(self.tx).delete_goal(ns, id)?;
-        self.turn_epoch(ns, row.agent.as_deref(), Some(context.now))?;
+        // A damaged goal may have been that of any agent, so the scores of all agents are stale.
+        self.turn_epoch(ns, row.as_ref().and_then(|row| row.agent.as_deref()), Some(context.now))?;
         let gone = |field: &str, before: Value| Delta { field: field.to_owned(), before, after: Value::Null };
-        let deltas = vec![
-            gone("goal", row.text.clone().into()),
-            gone("agent", row.agent.clone().into()),
-            gone("weight", weight_of(&row)),
-        ];
+        let deltas = row.map_or_else(Vec::new, |row| {
+            vec![
+                gone("goal", row.text.clone().into()),
+                gone("agent", row.agent.clone().into()),
+                gone("weight", weight_of(&row)),
+            ]
+        });
         self.journal(context, Op::DropGoal, Some((subject(id), None)), deltas, why)?;
         self.redact(ns, subject(id))?;
         Ok(Applied::default())

@@ -40,7 +40,7 @@ fn life_62_a_goal_is_set_listed_and_dropped() {
     world.reopen();
     assert_eq!(world.ns.goals().unwrap().len(), 3);
     let dropped = world.ns.drop_goal(first.id).unwrap();
-    assert_eq!(dropped.text, TEXT);
+    assert_eq!(dropped.unwrap().text, TEXT);
     assert_eq!(world.ns.drop_goal(first.id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.ns.goals().unwrap().len(), 2);
 }

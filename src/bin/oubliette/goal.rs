@@ -8,6 +8,7 @@ use crate::fields;
 use crate::output::{Done, Output, short};
 use crate::place::{Access, Place};
 use crate::story;
+use crate::told;
 
 /// Characters of a goal that a table shows; `-v` shows the whole goal.
 const GOAL_CHARS: usize = 60;
@@ -18,8 +19,15 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> D
         GoalCommand::Set(options) => set(options, place, output),
         GoalCommand::List => list(place, output),
         GoalCommand::Drop { id } => {
-            let goal = place.open(Access::Write)?.namespace(place.namespace()?)?.drop_goal(id.parse()?)?;
-            done(&goal, place, output, || format!("Dropped the goal: {}", short(&goal.text, GOAL_CHARS)))
+            let id = id.parse()?;
+            match place.open(Access::Write)?.namespace(place.namespace()?)?.drop_goal(id)? {
+                Some(goal) => done(&goal, place, output, || {
+                    format!("Dropped the goal: {}", short(&goal.text, GOAL_CHARS))
+                }),
+                None => output.done(&json!({ "goal_id": id, "damaged": true }), |_| {
+                    format!("Dropped goal {id}, which was damaged")
+                }),
+            }
         }
     }
 }
@@ -52,10 +60,18 @@ fn done(goal: &Goal, place: &Place, output: Output<'_>, told: impl FnOnce() -> S
 fn list(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
-    let goals = database.namespace(place.namespace()?)?.goals()?;
+    let namespace = database.namespace(place.namespace()?)?;
+    let (goals, damaged) = (namespace.goals()?, namespace.damaged_goals()?);
     if output.json {
         let goals: Vec<Value> = goals.iter().map(document).collect();
-        return output.document(&json!({ "goals": goals }));
+        return output.document(&match damaged.is_empty() {
+            true => json!({ "goals": goals }),
+            false => json!({ "goals": goals, "damaged": damaged }),
+        });
+    }
+    if let Some(first) = damaged.first() {
+        let left_out = told::of(damaged.len() as u64, "goal is", "goals are");
+        output.remark(&format!("{left_out} damaged and left out; `goal drop {first}` ends the first"));
     }
     let now = place.present();
     let row = |goal: &Goal| {
