@@ -171,7 +171,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if vitals.times.removed_at.is_some() {
             return Err(Error::Conflict {
                 what: format!("change {name}"),
-                why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
+                why: "maintenance removed it; `restore` brings it back".to_owned(),
             });
         }
         // Until the instant at which another memory takes its place, a key changes what is true.

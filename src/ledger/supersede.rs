@@ -56,7 +56,7 @@ impl Ledger<'_, '_> {
             return Err(refuse("a memory does not supersede itself"));
         }
         if before.times.removed_at.is_some() {
-            return Err(refuse("maintenance removed it; `restore` or `undo` brings it back"));
+            return Err(refuse("maintenance removed it; `restore` brings it back"));
         }
         if before.times.superseded.is_some() {
             return Err(refuse("it is superseded already"));

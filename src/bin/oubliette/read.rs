@@ -54,7 +54,8 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
-    raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id)))
+    let undoable = |run: &str| is_undoable(&team, run);
+    raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id), &undoable))
 }
 
 /// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id, and why it went.
@@ -70,6 +71,12 @@ pub(crate) fn called(team: &Namespace, id: &str) -> String {
         }
         Err(_) => id.to_owned(),
     }
+}
+
+/// Whether `undo` can still take a run back.
+fn is_undoable(team: &Namespace, run: &str) -> bool {
+    let run = run.parse().ok().and_then(|run| team.run(run).ok().flatten());
+    run.is_some_and(|run| run.can_be_undone)
 }
 
 /// The first of several memories of one namespace, whichever that is, as a person names them.
@@ -104,7 +111,7 @@ fn raw(
     asked: &str,
     text: &str,
     carries: bool,
-    (now, called): (&story::Present, story::Called<'_>),
+    (now, called, undoable): (&story::Present, story::Called<'_>, story::Undoable<'_>),
 ) -> Done {
     if output.json {
         return output.line(text);
@@ -122,7 +129,7 @@ fn raw(
                     members.insert("key".to_owned(), json!(asked));
                 }
             }
-            output.text(&story::memory(&document, now, called))?;
+            output.text(&story::memory(&document, now, called, undoable))?;
             if output.verbose { output.document(&story::dated(document, now)) } else { Ok(()) }
         }
         Err(_) => output.line(text),
@@ -484,7 +491,8 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     };
     explained.damaged.iter().for_each(|why| output.remark(&format!("Left out what can't be read: {why}")));
     let (now, called) = (place.present(), |id: &str| called(&team, id));
-    output.text(&story::explanation(name, &document, memory.as_ref(), (&now, &called, output.verbose)))?;
+    let asked: (_, story::Called<'_>, story::Undoable<'_>) = (&now, &called, &|run| is_undoable(&team, run));
+    output.text(&story::explanation(name, &document, memory.as_ref(), asked, output.verbose))?;
     if output.verbose {
         // The story has told the events, each with its reasons.
         if let Value::Object(members) = &mut document {

@@ -78,12 +78,16 @@ fn distance(at: Time, now: Time) -> String {
 /// How a person names the memory with an id, such as by the beginning of its text.
 pub(crate) type Called<'c> = &'c dyn Fn(&str) -> String;
 
+/// Whether `undo` can take a run back, by its id.
+pub(crate) type Undoable<'c> = &'c dyn Fn(&str) -> bool;
+
 /// A document of which a story is told.
 #[derive(Clone, Copy)]
 struct Subject<'d> {
     members: &'d Value,
     now: &'d Present,
     called: Called<'d>,
+    undoable: Undoable<'d>,
 }
 
 impl<'d> Subject<'d> {
@@ -120,8 +124,13 @@ impl<'d> Subject<'d> {
 }
 
 /// `get`: a memory, or the tombstone of one, as lines.
-pub(crate) fn memory(document: &Value, now: &Present, called: Called<'_>) -> Vec<String> {
-    let of = Subject { members: document, now, called };
+pub(crate) fn memory(
+    document: &Value,
+    now: &Present,
+    called: Called<'_>,
+    undoable: Undoable<'_>,
+) -> Vec<String> {
+    let of = Subject { members: document, now, called, undoable };
     if let Some(stone) = of.within("tombstone") {
         return tombstone(of, stone);
     }
@@ -212,7 +221,9 @@ fn end(of: Subject<'_>) -> Vec<String> {
     if let (Some(limbo), Some(when)) = (of.within("limbo"), of.when("removed_at")) {
         let reason = reason(limbo.text("reason").unwrap_or("removed"));
         lines.push(format!("Maintenance removed it {when}: {reason}."));
-        let undo = limbo.text("run_id").map(|run| format!("`undo {run}` or ")).unwrap_or_default();
+        // Past its horizon a run is not undone any more, and what it removed can be brought back one by one until a sweep.
+        let run = limbo.text("run_id").filter(|run| (of.undoable)(run));
+        let undo = run.map(|run| format!("`undo {run}` or ")).unwrap_or_default();
         // A key leads to what has it now.
         let id = of.text("id").unwrap_or_default();
         lines.push(format!("{undo}`restore {id}` brings it back."));
@@ -308,9 +319,10 @@ pub(crate) fn explanation(
     name: &str,
     document: &Value,
     memory: Option<&Value>,
-    (now, called, verbose): (&Present, Called<'_>, bool),
+    (now, called, undoable): (&Present, Called<'_>, Undoable<'_>),
+    verbose: bool,
 ) -> Vec<String> {
-    let of = Subject { members: document, now, called };
+    let of = Subject { members: document, now, called, undoable };
     let memory = memory.map(|members| Subject { members, ..of });
     let text = memory.and_then(|memory| memory.text("text"));
     let mut lines: Vec<String> = text.map(|text| vec![text.to_owned(), String::new()]).unwrap_or_default();
@@ -397,8 +409,13 @@ fn why(event: Subject<'_>) -> String {
 
 /// How it stands with a memory that is shown, in the words of a person.
 pub(crate) fn condition_of(memory: &Value, now: &Present) -> String {
-    let of = Subject { members: memory, now, called: &str::to_owned };
+    let of = shown_alone(memory, now);
     condition(of.text("state").unwrap_or("live"), Some(of))
+}
+
+/// A memory of which no other memory and no run is told.
+fn shown_alone<'d>(memory: &'d Value, now: &'d Present) -> Subject<'d> {
+    Subject { members: memory, now, called: &str::to_owned, undoable: &|_| false }
 }
 
 /// How it stands with a memory, in the words of a person.

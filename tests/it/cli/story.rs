@@ -77,3 +77,28 @@ fn a_row_of_a_table_names_a_few_of_many_keys() {
     let told = at(&sandbox, EARLY, &["list"]);
     assert!(told.contains("log:0, log:1, log:2, and 6 more") && !told.contains("log:3"), "{told}");
 }
+
+/// Past its horizon a run is undone no more, and was offered all the same.
+#[test]
+fn undo_is_offered_as_long_as_it_works() {
+    let sandbox = Sandbox::new();
+    for number in 0..2 {
+        sandbox.document(&["add", "Ann prefers tea", "--key", &format!("tea-{number}"), "--no-dedup"]);
+    }
+    let line = r#"{"key":"short","text":"Ann is on the train","tier":"working","ttl":"1h"}"#;
+    sandbox.write("line.jsonl", line);
+    sandbox.document(&["import", "line.jsonl"]);
+    sandbox.document(&["maintain", "collapse", "near-duplicates"]);
+    let gone = sandbox.document(&["list", "--state", "limbo"])["items"][0]["id"].as_str().unwrap().to_owned();
+    let told = |at: &str, command: &str| {
+        let answer = sandbox.plain(&["--db", "m.oub", "--now", at, command, &gone], b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.out
+    };
+    for command in ["get", "explain"] {
+        let soon = told("2026-03-02T00:00:00Z", command);
+        assert!(soon.contains("`undo ") && soon.contains("`restore "), "{soon}");
+        let late = told("2027-03-02T00:00:00Z", command);
+        assert!(!late.contains("`undo ") && late.contains("`restore "), "{late}");
+    }
+}
