@@ -106,11 +106,11 @@ impl Forget {
         Forget::Filter { filter, scope, visible_only: false, all: false }
     }
 
-    /// How many records are named.
-    fn asked(&self) -> u64 {
+    /// The names of records that are given.
+    fn asked(&self) -> Vec<String> {
         match self {
-            Forget::Names { names, .. } => names.len() as u64,
-            Forget::Tag { .. } | Forget::Filter { .. } => 0,
+            Forget::Names { names, .. } => names.clone(),
+            Forget::Tag { .. } | Forget::Filter { .. } => Vec::new(),
         }
     }
 }
@@ -193,7 +193,7 @@ impl Namespace {
         let asked = what.asked();
         let done = self.forgetting(what).and_then(|(work, weight)| self.db.submit(weight, work));
         // Nothing was ever remembered there.
-        done.or_else(unless_known(|| Forgotten { missing: asked, ..Forgotten::default() }))
+        done.or_else(unless_known(|| Forgotten::none_of(&asked)))
     }
 
     /// What [`Namespace::forget`] would do, and takes nothing away: the forget runs in a transaction that is given up. As any
@@ -223,7 +223,7 @@ impl Namespace {
             })
         });
         planned.or_else(unless_known(|| ForgetPlan {
-            answer: Forgotten { missing: asked, ..Forgotten::default() },
+            answer: Forgotten::none_of(&asked),
             ..ForgetPlan::default()
         }))
     }
@@ -242,7 +242,7 @@ impl Namespace {
                 let work: Forgetting = Box::new(move |session| {
                     let mut writer = session.known_writer(&ns)?;
                     let Some(part) = writer.part_of(&scope)? else {
-                        return Ok(Forgotten { missing: names.len() as u64, ..Forgotten::default() });
+                        return Ok(Forgotten::none_of(&names));
                     };
                     writer.forget_names(&names, ForgetNames { part, keep_history, also_merged, with_history })
                 });

@@ -28,7 +28,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut answer = Forgotten::default();
         for name in names {
             match name.parse::<MemoryId>() {
-                Ok(id) if self.is_elsewhere(id, how.part)? => answer.missing += 1,
+                Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
                     let versions = self.versions_of(id)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
@@ -179,7 +179,7 @@ impl NamespaceWriter<'_, '_, '_> {
         match (gone, held) {
             (_, true) => answer.detached += 1,
             (true, false) => answer.forgotten += 1,
-            (false, false) => answer.missing += 1,
+            (false, false) => answer.miss(key),
         }
         Ok(())
     }
@@ -347,6 +347,16 @@ impl NamespaceWriter<'_, '_, '_> {
 }
 
 impl Forgotten {
+    /// Where none of some names names anything.
+    pub(crate) fn none_of(names: &[String]) -> Self {
+        Forgotten { missing: names.len() as u64, missing_names: names.to_vec(), ..Forgotten::default() }
+    }
+
+    fn miss(&mut self, name: &str) {
+        self.missing += 1;
+        self.missing_names.push(name.to_owned());
+    }
+
     /// Counts what another call has forgotten as well.
     fn add(&mut self, mut other: Forgotten) {
         self.forgotten += other.forgotten;

@@ -681,6 +681,8 @@ pub struct Forgotten {
     pub went_with: u64,
     /// The number of names that named nothing.
     pub missing: u64,
+    /// These names, in the order in which they were given.
+    pub missing_names: Vec<String>,
     /// The number of rows that are still there: earlier versions of memories that were forgotten by id, and other rows
     /// to which one of their keys leads.
     pub versions_left: u64,

@@ -79,6 +79,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "detached": done.detached,
         "went_with": done.went_with,
         "missing": done.missing,
+        "missing_names": done.missing_names,
         "versions_left": done.versions_left,
         "undecided": done.undecided,
         "tombstones": done.tombstones.len(),

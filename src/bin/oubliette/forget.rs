@@ -117,7 +117,9 @@ fn told(plan: &ForgetPlan) -> String {
     };
     let missing = match plan.answer.missing {
         0 => String::new(),
-        missing => format!("; {missing} not found"),
+        missing => {
+            format!("; {missing} not found{}", told::names(Some(&json!(plan.answer.missing_names))))
+        }
     };
     format!(
         "Would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo){detached}{missing}; nothing is forgotten yet",

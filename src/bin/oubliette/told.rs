@@ -8,6 +8,9 @@ use crate::output::{printable, short};
 /// Keys of a memory that a table names.
 const KEYS: usize = 3;
 
+/// Names that a sentence names.
+const NAMED: usize = 5;
+
 /// Characters of a key in a table; `get` and `-v` show the whole key.
 const KEY_CHARS: usize = 60;
 
@@ -153,12 +156,24 @@ pub(crate) fn forgotten(answer: &Value) -> String {
     for (name, note) in notes {
         if count(name) > 0 {
             told.push_str(&format!("; {} {note}", count(name)));
+            if name == "missing" {
+                told.push_str(&names(answer.get("missing_names")));
+            }
         }
     }
     let derived = answer.get("derived").and_then(Value::as_array).into_iter().flatten();
     let derived: Vec<_> = derived.filter_map(Value::as_str).map(str::to_owned).collect();
     told.push_str(&still_told(&derived));
     told
+}
+
+/// Some names behind a count of them, the first ones where they are many.
+pub(crate) fn names(all: Option<&Value>) -> String {
+    let all = all.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let named: Vec<&str> = all.iter().take(NAMED).filter_map(Value::as_str).collect();
+    let more = all.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) }
 }
 
 /// Summaries that stay, and may tell of what went.

@@ -259,3 +259,22 @@ fn an_undo_of_an_import_tells_what_stays_changed() {
     assert!(undone["lost"][0].as_str().unwrap().contains("changes of fields in place"), "{undone}");
     assert_eq!(sandbox.document(&["get", "a"])["importance"], 0.8);
 }
+
+/// A forget names what it did not find. It gave only the number.
+#[test]
+fn a_forget_names_what_is_missing() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let missing = ["--dry-run", "a", "nobody", "nothing"];
+    let plan = sandbox.document(&[&["forget"], &missing[..]].concat());
+    assert_eq!(plan["answer"]["missing_names"], json!(["nobody", "nothing"]));
+    assert!(read(&sandbox, &[&["forget"], &missing[..]].concat()).contains("2 not found: nobody, nothing"));
+    let done = sandbox.document(&["forget", "a", "nobody", "--yes"]);
+    assert_eq!((&done["missing"], &done["missing_names"]), (&json!(1), &json!(["nobody"])));
+    let told = read(&sandbox, &["forget", "b", "nobody", "--yes"]);
+    assert!(told.contains("Forgot 1 memory; 1 not found: nobody"), "{told}");
+    let many: Vec<String> = (0..7).map(|at| format!("no-{at}")).collect();
+    let mut arguments = vec!["forget", "c", "--yes"];
+    arguments.extend(many.iter().map(String::as_str));
+    assert!(read(&sandbox, &arguments).contains("7 not found: no-0, no-1, no-2, no-3, no-4 and 2 more"));
+}
