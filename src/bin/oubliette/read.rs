@@ -422,6 +422,10 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
         match (team.look_up(version.id, false), told) {
             (Ok(Got::Memory(memory)), Value::Object(members)) => {
                 members.insert("text".to_owned(), json!(memory.row_text));
+                let shown = serde_json::from_str(&answers::memory_text(&memory, false));
+                if let (State::Live, Ok(shown)) = (version.state, shown) {
+                    members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
+                }
             }
             (Err(why), _) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
                 tell_damaged(&[version.id], output);

@@ -22,6 +22,10 @@ const UNITS: [(u64, &str, &str); 5] = [
 const EVENTS: usize = 12;
 /// Ids that a sentence names.
 const NAMED: usize = 3;
+/// What is said of a memory that will be true.
+const NOT_YET: &str = "not true yet";
+/// What is said of a memory that was true.
+const NO_LONGER: &str = "no longer true";
 
 /// The present instant, and whoever reads of it. A zone is looked up on the disk, so only where a date is told.
 #[derive(Clone, Debug)]
@@ -413,6 +417,17 @@ pub(crate) fn condition_of(memory: &Value, now: &Present) -> String {
     condition(of.text("state").unwrap_or("live"), Some(of))
 }
 
+/// The same, with the instant from which it is true, or at which that ended.
+pub(crate) fn validity_of(memory: &Value, now: &Present) -> String {
+    let (of, told) = (shown_alone(memory, now), condition_of(memory, now));
+    let since = match told.as_str() {
+        NOT_YET => of.when("valid_from").map(|from| format!(": valid from {from}")),
+        NO_LONGER => of.when("valid_to").map(|to| format!(": ended {to}")),
+        _ => None,
+    };
+    told + &since.unwrap_or_default()
+}
+
 /// A memory of which no other memory and no run is told.
 fn shown_alone<'d>(memory: &'d Value, now: &'d Present) -> Subject<'d> {
     Subject { members: memory, now, called: &str::to_owned, undoable: &|_| false }
@@ -426,8 +441,8 @@ fn condition(state: &str, memory: Option<Subject<'_>>) -> String {
         "tombstoned" => "gone",
         "limbo" => "in limbo",
         "superseded" if memory.is_some_and(Subject::is_replaced_ahead) => "live",
-        "live" if ends("valid_to").is_some_and(|end| Some(end) <= now) => "no longer true",
-        "live" if ends("valid_from").is_some_and(|from| Some(from) > now) => "not true yet",
+        "live" if ends("valid_to").is_some_and(|end| Some(end) <= now) => NO_LONGER,
+        "live" if ends("valid_from").is_some_and(|from| Some(from) > now) => NOT_YET,
         state => state,
     }
     .to_owned()

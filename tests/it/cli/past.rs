@@ -69,3 +69,28 @@ fn changes_pages_through_the_journal() {
     assert_eq!(rest["changes"].as_array().unwrap().len(), 1);
     assert_eq!(sandbox.run(&["changes", "--since", "99999"]).error().0, "Invalid");
 }
+
+/// A memory that will be true, or was, is told of as such in its history. It read `live`.
+#[test]
+fn history_tells_what_is_true_later_and_what_has_ended() {
+    let sandbox = Sandbox::new();
+    let told = |name: &str| {
+        let answer = sandbox.plain(&["--db", "m.oub", "--now", NOW, "history", name], b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        // A cell breaks between its words.
+        answer
+            .out
+            .split(|c: char| c.is_whitespace() || c == '│')
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    sandbox.document(&["add", "Ann moves to Rome", "--key", "rome", "--valid-from", "2026-06-01T00:00:00Z"]);
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "ghent", "--valid-to", "2026-02-01T00:00:00Z"]);
+    sandbox.document(&["add", "Ann has a dog", "--key", "dog"]);
+    let (rome, ghent, dog) = (told("rome"), told("ghent"), told("dog"));
+    assert!(rome.contains("not true yet: valid from 2026-06-01"), "{rome}");
+    assert!(ghent.contains("no longer true: ended 2026-02-01"), "{ghent}");
+    assert!(dog.contains("live"), "{dog}");
+    assert_eq!(sandbox.document(&["history", "rome"])["versions"][0]["state"], "live");
+}
