@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oubliette::gc::{
-    GcOptions, GcPlan, GcProbe, GcReport, GcRunOptions, GcRunReport, PlanState, RecallGuard, Summarizer,
+    GcOptions, GcPlan, GcProbe, GcReport, GcRunOptions, GcRunReport, GroupState, PlanState, RecallGuard,
+    Summarizer,
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
@@ -59,7 +60,8 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
         GcCommand::Commit(options) => commit(&namespace, options, output),
         GcCommand::Abort { plan, group, reason } => {
             let plan = namespace.gc_abort(id(plan)?, group.as_deref(), reason).map_err(refused)?;
-            output.done(&json!(plan), |_| given_up(&plan, group.as_deref()))
+            let committed = committed_told(&namespace, &plan);
+            output.done(&json!(plan), |_| given_up(&plan, group.as_deref()) + &committed)
         }
         GcCommand::Report { since } => {
             let since = since.as_deref().map(|since| since_of(since, place)).transpose()?;
@@ -138,6 +140,48 @@ fn given_up(plan: &GcPlan, group: Option<&str>) -> String {
     }
 }
 
+/// The groups of a plan that are committed where the plan has others, and which runs take them back.
+fn committed_told(namespace: &Namespace, plan: &GcPlan) -> String {
+    let committed: Vec<_> = plan.groups.iter().filter(|group| group.state == GroupState::Committed).collect();
+    if committed.is_empty() || committed.len() == plan.groups.len() {
+        return String::new();
+    }
+    let is_undoable = |run: &RunId| namespace.run(*run).ok().flatten().is_some_and(|run| run.can_be_undone);
+    let runs: Vec<RunId> = committed.iter().filter_map(|group| group.run).filter(is_undoable).collect();
+    let stand = if committed.len() == 1 { "was committed and stands" } else { "were committed and stand" };
+    let groups = of(plan.groups.len() as u64, "group", "groups");
+    format!("; {} of its {groups} {stand}{}", committed.len(), taken_back(&runs))
+}
+
+/// What takes runs back, each that of a group.
+fn taken_back(runs: &[RunId]) -> String {
+    match runs {
+        [] => String::new(),
+        [run] => format!("; `undo {run}` takes it back"),
+        runs if runs.len() <= RUNS_NAMED => {
+            let all: Vec<String> = runs.iter().map(|run| format!("`undo {run}`")).collect();
+            format!("; {} take it back, each a group", all.join(", "))
+        }
+        runs => format!("; `undo` takes each of its {} runs back, which `runs` lists", runs.len()),
+    }
+}
+
+/// A run that failed after some of its groups were committed, which stand.
+fn stopped(error: Error, committed: u64, runs: &[RunId]) -> Failure {
+    let failure = refused(error);
+    if committed == 0 {
+        return failure;
+    }
+    let (error, mut more) = match failure {
+        Failure::Error(error) => (error, Map::new()),
+        Failure::Partly(error, more) => (error, *more),
+        other => return other,
+    };
+    more.insert("committed".to_owned(), json!(committed));
+    more.insert("runs".to_owned(), json!(runs));
+    Failure::Partly(error, Box::new(more))
+}
+
 /// A report with its period in local dates.
 fn report_told(report: &GcReport, now: &story::Present) -> String {
     let (since, until) = (report.since, report.until);
@@ -163,7 +207,7 @@ fn groups(namespace: &Namespace, plan: &GcPlan, now: &story::Present, output: Ou
         PlanState::Open => format!("; it ends {}", story::when(plan.expires_at, now)),
         _ => String::new(),
     };
-    output.line(&format!("The plan is {}{ends}", plan.state))?;
+    output.line(&format!("The plan is {}{ends}{}", plan.state, committed_told(namespace, plan)))?;
     let rows = plan.groups.iter().map(|group| {
         let place = group.thread.clone().or_else(|| group.channel_id.clone()).unwrap_or_default();
         let state = group.refusal.map_or(group.state.to_string(), |why| format!("{}: {why}", group.state));
@@ -255,9 +299,14 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
     let max_groups = options.plan.max_groups.map(u64::from);
     let wanted = GcRunOptions { plan, max_groups, dry_run: options.dry_run };
     let progress = Progress::new(output, max_groups);
-    let report = namespace.gc_run(summarizer.as_ref(), &wanted, |report| progress.set(report.groups));
+    let (mut committed, mut runs) = (0, Vec::new());
+    let report = namespace.gc_run(summarizer.as_ref(), &wanted, |report| {
+        progress.set(report.groups);
+        committed = report.committed;
+        runs.extend(report.runs.iter().skip(runs.len()));
+    });
     drop(progress);
-    let report = report.map_err(refused)?;
+    let report = report.map_err(|error| stopped(error, committed, &runs))?;
     let mut document = json!(report);
     if let Value::Object(members) = &mut document {
         members.insert("dry_run".to_owned(), json!(options.dry_run));
@@ -313,15 +362,7 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_before,
     );
     told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
-    told.push_str(&match report.runs.as_slice() {
-        [] => String::new(),
-        [run] => format!("; `undo {run}` takes it back"),
-        runs if runs.len() <= RUNS_NAMED => {
-            let all: Vec<String> = runs.iter().map(|run| format!("`undo {run}`")).collect();
-            format!("; {} take it back, each a group", all.join(", "))
-        }
-        runs => format!("; `undo` takes each of its {} runs back, which `runs` lists", runs.len()),
-    });
+    told.push_str(&taken_back(&report.runs));
     if report.too_short > 0 {
         let groups = of(report.too_short, "group is", "groups are");
         told.push_str(&format!("; {groups} too short for a summary that is shorter"));
@@ -365,4 +406,18 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
         }}),
     });
     output.document(&json!({ "summary": found.summary, "sources": sources.collect::<Vec<_>>() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_stops_names_what_it_has_committed() {
+        let why = || Error::Unavailable { why: "the disk is gone".to_owned() };
+        assert!(matches!(stopped(why(), 0, &[]), Failure::Error(_)));
+        let run = RunId::from_bytes([7; 16]);
+        let Failure::Partly(_, more) = stopped(why(), 1, &[run]) else { panic!("it is told of no group") };
+        assert_eq!((more.get("committed"), more.get("runs")), (Some(&json!(1)), Some(&json!([run]))));
+    }
 }

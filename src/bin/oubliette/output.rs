@@ -108,6 +108,8 @@ fn hint_beside(error: &Error, more: &Map<String, Value>) -> &'static str {
     let is_of_storage = matches!(error.kind(), ErrorKind::Retry | ErrorKind::Io | ErrorKind::Unavailable);
     if more.contains_key("forgotten") {
         "the memories are forgotten, and their bytes are not erased yet: `compact` does it, with room for a copy of the file"
+    } else if more.contains_key("committed") {
+        "the groups that were committed stand: `undo` takes the run of each back, and another `gc run` goes on with the rest"
     } else if more.contains_key("run") && is_of_storage {
         "look at the disk and its free space, and import the file again: what stands is not stored twice"
     } else if more.contains_key("run") {

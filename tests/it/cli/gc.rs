@@ -429,3 +429,48 @@ fn a_command_writes_one_memory_for_a_cluster() {
     assert_eq!(sandbox.run(&["maintain", "prune", "--summarizer", "cat"]).error().0, "Invalid");
     assert_eq!(sandbox.run(&["maintain", "--summarizer", "cat"]).error().0, "Invalid");
 }
+
+/// A plan that ends when some of its groups are committed says that these stand, and what takes them back. It said only that it
+/// was given up.
+#[test]
+fn a_plan_that_is_given_up_tells_of_its_committed_groups() {
+    let sandbox = Sandbox::new();
+    for number in 0..6 {
+        let channel = format!("yard-{}", number % 3);
+        let text = said(number);
+        let arguments = [
+            "add",
+            &text,
+            "--kind",
+            "message",
+            "--channel",
+            &channel,
+            "--created-at",
+            "2001-01-02T10:00:00Z",
+        ];
+        sandbox.document(&arguments);
+    }
+    let plan = sandbox.document(&["gc", "plan"]);
+    assert_eq!(plan["groups"].as_array().unwrap().len(), 3);
+    let id = plan["plan_id"].as_str().unwrap();
+    let commit = |group: usize| {
+        let summary = json!({
+            "topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": ["boxes went"],
+            "source_ids": plan["groups"][group]["source_ids"],
+        });
+        let name = plan["groups"][group]["group_id"].as_str().unwrap();
+        let arguments = ["gc", "commit", id, name, "--summary", "-"];
+        sandbox.run_with(&arguments, summary.to_string().as_bytes()).document()
+    };
+    let plain =
+        |arguments: &[&str]| sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), b"").out;
+    let run = commit(0)["run"].as_str().unwrap().to_owned();
+    let shown = plain(&["gc", "show", id]);
+    assert!(shown.contains("1 of its 3 groups was committed and stands"), "{shown}");
+    let told = plain(&["gc", "abort", id, "--reason", "enough"]);
+    let stands = format!("1 of its 3 groups was committed and stands; `undo {run}` takes it back");
+    assert!(told.contains("Gave up the plan") && told.contains(&stands), "{told}");
+    sandbox.document(&["undo", &run]);
+    let shown = plain(&["gc", "show", id]);
+    assert!(!shown.contains("`undo "), "it is taken back already: {shown}");
+}
