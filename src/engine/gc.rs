@@ -6,8 +6,8 @@ use crate::engine::gc_guard::Guard;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
-    Committing, GcCommitted, GcFound, GcOptions, GcPlan, GcReport, GroupLimits, Shared, Verdict, carry_out,
-    close_plan, committed, gc_report, group_of, groups, pack, pack_limits, plan_told, refuse, shared,
+    Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Plans, Shared, Verdict, carry_out,
+    close_plan, committed, gc_report, group_of, pack, pack_limits, plan_told, refuse, shared,
 };
 use crate::index::Published;
 use crate::ingest::prepare;
@@ -19,7 +19,7 @@ use crate::model::{
 use crate::policy::Policy;
 use crate::recall::Reader;
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows};
+use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Snapshot};
 use crate::summary::{
     Accepted, Expected, Fault, InputPack, SummaryDocument, TimeSpan, accept, canonical_json,
 };
@@ -87,7 +87,8 @@ impl Namespace {
         let _one = inner.upkeep.lock();
         let in_force = inner.in_force();
         let now = inner.instant(&*inner.state()?);
-        let GcFound { groups: found, damaged } = self.gc_found(options, &BTreeSet::new())?;
+        let (found, damaged) =
+            self.gc_planned(options, |_, _, mut plans| Ok((plans.groups()?, plans.damaged())))?;
         let id = RunId::from_bytes(inner.ids.next(now));
         let row = PlanRow {
             state: if found.is_empty() { PlanState::Committed } else { PlanState::Open },
@@ -379,24 +380,27 @@ impl Namespace {
         self.gc_show(plan)
     }
 
-    /// The groups that a plan would have, without the memories of `taken`.
-    pub(super) fn gc_found(&self, options: &GcOptions, taken: &BTreeSet<MemoryId>) -> Result<GcFound> {
+    /// What is made of the plans that would follow each other now; nothing where the namespace was never written to.
+    pub(super) fn gc_planned<T: Default>(
+        &self,
+        options: &GcOptions,
+        work: impl FnOnce(&Snapshot, (NsId, Time), Plans<'_, Snapshot>) -> Result<T>,
+    ) -> Result<T> {
         check(options)?;
         let policy = overlaid(&self.db.inner.in_force().policy, options);
-        let found = self.gc_read(|rows, ns, now| {
-            let mut left_out = rows.gc_sources(ns, now)?;
-            left_out.extend(taken);
+        let done = self.gc_read(|rows, ns, now| {
             let plan_tokens = options.limit_tokens.unwrap_or(LIMIT_TOKENS);
             let limits = GroupLimits { plan_tokens, group_tokens: options.group_tokens };
-            groups(rows, (ns, now), &policy, &left_out, limits)
+            let taken = rows.gc_sources(ns, now)?;
+            work(rows, (ns, now), Plans::of(rows, (ns, now), &policy, &taken, limits)?)
         })?;
-        Ok(found.unwrap_or_default())
+        Ok(done.unwrap_or_default())
     }
 
     /// Reads what is published of the namespace; none where it was never written to.
     pub(super) fn gc_read<R>(
         &self,
-        read: impl FnOnce(&crate::store::Snapshot, NsId, Time) -> Result<R>,
+        read: impl FnOnce(&Snapshot, NsId, Time) -> Result<R>,
     ) -> Result<Option<R>> {
         let inner = &self.db.inner;
         if inner.is_closed() {

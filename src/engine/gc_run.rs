@@ -1,17 +1,15 @@
 //! The whole loop of summaries in one call: plan, pack, summarize, commit, group by group.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use crate::engine::gc::{draft_of, number};
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
-use crate::hygiene::{GcFound, GcGroup, GcOptions, GcPlan, pack, shared};
+use crate::hygiene::{GcGroup, GcOptions, GcPlan, Plans, pack, shared};
 use crate::ingest::prepare;
 use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone, is_zero};
 use crate::recall::{Got, Reader};
-use crate::store::GroupRow;
+use crate::store::{GroupRow, NsId, Snapshot};
 use crate::summary::{
     Accepted, Expected, Extractive, Fault, InputPack, Summarizer, SummaryDocument, accept, token_estimate,
 };
@@ -344,11 +342,24 @@ impl Namespace {
     }
 
     fn gc_dry_run(&self, summarizer: &dyn Summarizer, options: &GcRunOptions) -> Result<GcRunReport> {
-        let (mut report, mut taken) = (GcRunReport::default(), BTreeSet::new());
+        self.gc_planned(&options.plan, |rows, at, plans| {
+            self.gc_rehearsed(summarizer, options, (rows, at), plans)
+        })
+    }
+
+    /// Plans, as if each plan before had been carried out, and asks for the summaries.
+    fn gc_rehearsed(
+        &self,
+        summarizer: &dyn Summarizer,
+        options: &GcRunOptions,
+        (rows, at): (&Snapshot, (NsId, Time)),
+        mut plans: Plans<'_, Snapshot>,
+    ) -> Result<GcRunReport> {
+        let mut report = GcRunReport::default();
         let gc = self.db.inner.in_force().policy.gc.clone();
         loop {
-            let GcFound { groups: found, damaged } = self.gc_found(&options.plan, &taken)?;
-            report.damaged = report.damaged.max(damaged);
+            let found = plans.groups()?;
+            report.damaged = plans.damaged();
             if found.is_empty() || report.plans >= PLANS_MAX {
                 return Ok(report);
             }
@@ -357,15 +368,9 @@ impl Namespace {
                 if options.max_groups.is_some_and(|most| report.groups >= most) {
                     return Ok(report);
                 }
-                taken.extend(group.sources.iter().map(|stamp| stamp.id));
                 report.groups += 1;
-                let pack = self.gc_read(|rows, ns, now| {
-                    pack(rows, (ns, now), group.sources.iter().map(|stamp| stamp.id), &gc)
-                })?;
-                match pack
-                    .ok_or(Error::Closed)
-                    .and_then(|pack| rehearsed(summarizer, &pack, gc.repair_attempts))
-                {
+                let pack = pack(rows, at, group.sources.iter().map(|stamp| stamp.id), &gc)?;
+                match rehearsed(summarizer, &pack, gc.repair_attempts) {
                     Ok(document) => {
                         let guard = self.gc_rehearse(&document, group, &options.plan.probes)?;
                         if guard.is_below(gc.recall_floor) {

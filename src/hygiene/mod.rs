@@ -85,8 +85,8 @@ pub(crate) use expire::{Removing, erase_ended, expire};
 pub(crate) use fold::fold;
 pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{
-    Committing, GcFound, GroupLimits, Shared, Verdict, carry_out, close_plan, committed, gc_report, group_of,
-    groups, pack, pack_limits, past_queries, plan_told, refuse, shared,
+    Committing, GroupLimits, Plans, Shared, Verdict, carry_out, close_plan, committed, gc_report, group_of,
+    pack, pack_limits, past_queries, plan_told, refuse, shared,
 };
 pub use gc::{
     Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,

@@ -166,6 +166,14 @@ fn taken_back(runs: &[RunId]) -> String {
     }
 }
 
+/// Memories that a plan left alone because they can't be read.
+fn tell_passed_over(damaged: u64, output: Output<'_>) {
+    if damaged > 0 {
+        let memories = of(damaged, "memory is damaged and was", "memories are damaged and were");
+        output.remark(&format!("{memories} left alone; `check` tells more"));
+    }
+}
+
 /// A run that failed after some of its groups were committed, which stand.
 fn stopped(error: Error, committed: u64, runs: &[RunId]) -> Failure {
     let failure = refused(error);
@@ -208,6 +216,7 @@ fn groups(namespace: &Namespace, plan: &GcPlan, now: &story::Present, output: Ou
         _ => String::new(),
     };
     output.line(&format!("The plan is {}{ends}{}", plan.state, committed_told(namespace, plan)))?;
+    tell_passed_over(plan.damaged, output);
     let rows = plan.groups.iter().map(|group| {
         let place = group.thread.clone().or_else(|| group.channel_id.clone()).unwrap_or_default();
         let state = group.refusal.map_or(group.state.to_string(), |why| format!("{}: {why}", group.state));
@@ -320,6 +329,7 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
             _ => run_told(&report, options.dry_run),
         })?;
     }
+    tell_passed_over(report.damaged, output);
     // Whoever runs this by a clock must hear that it came to nothing.
     failure
         .map_or(Ok(()), |first| Err(Error::Conflict { what: "gc run".to_owned(), why: first.clone() }.into()))

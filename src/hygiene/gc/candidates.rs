@@ -7,13 +7,14 @@ use crate::ingest::owner_of;
 use crate::model::{Access, Belonging, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
-use crate::store::{ContextRows, MessageRows, NsId, PartId, SortedRows, Stamp, Walk};
+use crate::store::{ContextRows, GroupRow, MessageRows, NsId, PartId, SortedRows, Stamp, Walk};
 use crate::summary::tokens_of;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Memories that are read before groups are made of them: more than most plans take.
-const READ_FIRST: usize = 8_192;
+/// Memories that are read before groups are made of them: about as many as most plans take. A run makes many plans, and
+/// each reads what it does not take for nothing.
+const READ_FIRST: usize = 1_024;
 /// Memories whose vitals are kept before their contents are read.
 const READ_AT_ONCE: usize = 4_096;
 /// Steps from an answer to the message that began its chain, at most.
@@ -73,7 +74,7 @@ pub(super) struct Candidates<'r, R> {
     found: Vec<Candidate>,
     /// How much is read next.
     next: usize,
-    /// Memories that were read, can't be, and are left alone.
+    /// Memories that were looked at, can't be read, and are left alone.
     damaged: u64,
 }
 
@@ -130,6 +131,14 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         }
         join_replies(&mut self.found);
         Ok(())
+    }
+
+    /// Leaves out what the groups of a plan take.
+    pub(super) fn take(&mut self, groups: &[GroupRow]) {
+        let taken: BTreeSet<MemoryId> =
+            groups.iter().flat_map(|group| &group.sources).map(|stamp| stamp.id).collect();
+        self.found.retain(|one| !taken.contains(&one.stamp.id));
+        self.next = READ_FIRST;
     }
 
     /// The number of memories that were looked at and can't be read.

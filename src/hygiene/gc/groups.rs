@@ -17,33 +17,44 @@ pub(crate) struct GroupLimits {
     pub(crate) group_tokens: Option<u64>,
 }
 
-/// What a plan finds.
-#[derive(Debug, Default)]
-pub(crate) struct GcFound {
-    /// The groups, the oldest first.
-    pub(crate) groups: Vec<GroupRow>,
-    /// Memories that can't be read, and are left alone.
-    pub(crate) damaged: u64,
+/// The plans of a namespace one after the other, each without what those before it take.
+pub(crate) struct Plans<'r, R> {
+    candidates: Candidates<'r, R>,
+    gc: &'r Gc,
+    limits: GroupLimits,
 }
 
-/// The groups of a plan: the oldest of a namespace that no plan has, within the bounds of the policy and of the plan. Memories are
-/// read until no younger one could change the plan.
-///
-/// # Errors
-/// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn groups<R: MessageRows>(
-    rows: &R,
-    (ns, now): (NsId, Time),
-    policy: &Policy,
-    taken: &BTreeSet<MemoryId>,
-    limits: GroupLimits,
-) -> Result<GcFound> {
-    let mut candidates = Candidates::of(rows, ns, now, policy, taken)?;
-    loop {
-        candidates.read()?;
-        let (found, next) = candidates.found();
-        if let Some(groups) = planned(grouped(found, &policy.gc, next), &policy.gc, limits) {
-            return Ok(GcFound { groups, damaged: candidates.damaged() });
+impl<'r, R: MessageRows> Plans<'r, R> {
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn of(
+        rows: &'r R,
+        (ns, now): (NsId, Time),
+        policy: &'r Policy,
+        taken: &BTreeSet<MemoryId>,
+        limits: GroupLimits,
+    ) -> Result<Self> {
+        Ok(Plans { candidates: Candidates::of(rows, ns, now, policy, taken)?, gc: &policy.gc, limits })
+    }
+
+    /// The number of memories that were looked at so far and can't be read. They are in no group.
+    pub(crate) fn damaged(&self) -> u64 {
+        self.candidates.damaged()
+    }
+
+    /// The groups of the next plan: the oldest of the namespace, within the bounds of the policy and of the plan. Memories are read until
+    /// no younger one could change the plan. None where nothing is left to summarize.
+    ///
+    /// # Errors
+    /// `Corrupted`, where more than single rows is damaged.
+    pub(crate) fn groups(&mut self) -> Result<Vec<GroupRow>> {
+        loop {
+            let (found, next) = self.candidates.found();
+            if let Some(groups) = planned(grouped(found, self.gc, next), self.gc, self.limits) {
+                self.candidates.take(&groups);
+                return Ok(groups);
+            }
+            self.candidates.read()?;
         }
     }
 }

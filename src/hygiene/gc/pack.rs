@@ -9,6 +9,7 @@ use crate::hygiene::gc::candidates::may_be_told;
 use crate::ingest::{owner_in, owner_of};
 use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Time, Vitals};
 use crate::policy::Gc;
+use crate::store::control::{CounterSort, TOTAL};
 use crate::store::keys;
 use crate::store::{AggregateRow, MessageRows, NsId, PartId, Table, Walk, last_id};
 use crate::summary::{InputPack, PackAggregate, PackLimits, PackSource, TimeSpan};
@@ -89,6 +90,13 @@ fn beside<R: MessageRows>(
     mut known: BTreeSet<MemoryId>,
     aggregates: &mut Vec<PackAggregate>,
 ) -> Result<()> {
+    // Without an aggregate there is nothing to find, and every group of a busy day would read the whole day. A counter that
+    // can't be read says nothing.
+    let kind = Kind::Aggregate.to_string();
+    let counted = sound(rows.counter_row(ns, TOTAL, CounterSort::Kind as u8, &kind))?;
+    if counted.is_some_and(|counted| counted.rows == 0) {
+        return Ok(());
+    }
     let mut left = ROWS_BESIDE_MAX;
     for Day { part, owner, channel, begin: day } in days {
         let part = PartId(part);
