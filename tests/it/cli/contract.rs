@@ -478,7 +478,7 @@ fn people_read_a_sentence_for_what_was_done() {
         "Updated ann:home in team\n"
     );
     assert_eq!(told(&["add", "x", "--key", "x", "--agent", "bob"]), "Stored x in default, the part of bob\n");
-    assert_eq!(told(&["forget", "x", "nobody", "--yes"]), "Forgot 1 memory; 1 not found\n");
+    assert_eq!(told(&["forget", "x", "nobody", "--yes"]), "Forgot 1 memory; 1 not found: nobody\n");
     sandbox.write("in.jsonl", "{\"text\":\"a\"}\n{\"text\":\"a\"}\n");
     let import = told(&["import", "in.jsonl"]);
     assert!(import.starts_with("Read 2 lines: 1 stored, 1 reinforced; `undo "), "{import}");
