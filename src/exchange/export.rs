@@ -459,20 +459,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         }
         self.replaced.insert(id);
         self.report.tombstones += 1;
-        let stone = Tombstone {
-            id,
-            deleted_at: at,
-            reason: TombstoneReason::Pruned,
-            run: None,
-            replaced_by: None,
-            made_by: None,
-            merged_from: Vec::new(),
-            key_hashes: Vec::new(),
-            content_hash: [0; 32],
-            rows: 1,
-            erased_at: None,
-            forgotten_at: None,
-        };
+        let stone = Tombstone::bare(id, at, TombstoneReason::Pruned);
         write_tombstone(namespace.name(), &stone, &mut self.line);
         self.end_line(None)
     }

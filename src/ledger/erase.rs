@@ -274,18 +274,10 @@ impl Ledger<'_, '_> {
         rows: u64,
     ) -> Result<()> {
         let tombstone = Tombstone {
-            id,
-            deleted_at: context.now,
-            reason: TombstoneReason::NamespaceDropped,
             run: context.run,
-            replaced_by: None,
-            made_by: None,
-            merged_from: Vec::new(),
-            key_hashes: Vec::new(),
             content_hash: self.secret.of_namespace(name),
             rows,
-            erased_at: None,
-            forgotten_at: None,
+            ..Tombstone::bare(id, context.now, TombstoneReason::NamespaceDropped)
         };
         truth(self.tx).put_tombstone(context.ns, &tombstone)?;
         let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };

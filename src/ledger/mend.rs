@@ -166,19 +166,13 @@ impl Ledger<'_, '_> {
         }
         // It is unknown which hash is that of the content. Each of them leads here.
         let content_hash = hashes.pop().unwrap_or_default();
+        let reason = limbo.as_ref().map_or(TombstoneReason::Forget, |limbo| limbo.reason);
         let tombstone = Tombstone {
-            id,
-            deleted_at: at.unwrap_or(self.now()),
-            reason: limbo.as_ref().map_or(TombstoneReason::Forget, |limbo| limbo.reason),
             run: removal.as_ref().and_then(|row| row.run),
             replaced_by: limbo.and_then(|limbo| limbo.replaced_by),
-            made_by: None,
-            merged_from: Vec::new(),
             key_hashes: hashes,
             content_hash,
-            rows: 1,
-            erased_at: None,
-            forgotten_at: None,
+            ..Tombstone::bare(id, at.unwrap_or(self.now()), reason)
         };
         truth(self.tx).put_tombstone(ns, &tombstone)
     }

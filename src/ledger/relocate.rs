@@ -398,20 +398,7 @@ impl Ledger<'_, '_> {
         {
             return self.keep_tombstone(to, &stone).map(|_| ());
         }
-        let stone = Tombstone {
-            id,
-            deleted_at: to.now,
-            reason: TombstoneReason::Moved,
-            run: None,
-            replaced_by: None,
-            made_by: None,
-            merged_from: Vec::new(),
-            key_hashes: Vec::new(),
-            content_hash: [0; 32],
-            rows: 1,
-            erased_at: None,
-            forgotten_at: None,
-        };
+        let stone = Tombstone::bare(id, to.now, TombstoneReason::Moved);
         self.keep_tombstone(to, &stone).map(|_| ())
     }
 

@@ -143,6 +143,26 @@ pub struct Tombstone {
     pub forgotten_at: Option<Time>,
 }
 
+impl Tombstone {
+    /// That of a memory of which no more is known.
+    pub(crate) fn bare(id: MemoryId, deleted_at: Time, reason: TombstoneReason) -> Self {
+        Tombstone {
+            id,
+            deleted_at,
+            reason,
+            run: None,
+            replaced_by: None,
+            made_by: None,
+            merged_from: Vec::new(),
+            key_hashes: Vec::new(),
+            content_hash: [0; 32],
+            rows: 1,
+            erased_at: None,
+            forgotten_at: None,
+        }
+    }
+}
+
 /// One changed field with the values before and after. The values of an erased subject are HMACs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -126,12 +126,12 @@ impl Reader<'_> {
         let mode = if near.is_some() { Mode::Hybrid } else { Mode::Text };
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found, filter));
         (plan.texts, plan.postings) = (lexical.docs, lexical.postings);
-        plan.candidates = candidates.len() as u64;
-        plan.cut = lexical.cut;
+        (plan.candidates, plan.cut) = (candidates.len() as u64, lexical.cut);
         plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
         plan.pending = self.pending(ns, part)?;
-        plan.damaged += matcher.as_ref().map_or(0, Matcher::damaged) + lexical.unread_beside(&hits);
+        plan.damaged +=
+            matcher.as_ref().map_or(0, Matcher::damaged) + lexical.unread_beside(&hits) + away.damaged;
         plan.past = self.past_plan(&away, true);
         if filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";

@@ -91,7 +91,11 @@ enum VectorOf<'r> {
 /// The memories without a place in an index that take part in a search: the rows of limbo that a reader of the past sees
 /// and that match its filter, and the memory that a rehearsal adds.
 #[derive(Default)]
-pub(super) struct Unindexed<'r>(Vec<Away<'r>>);
+pub(super) struct Unindexed<'r> {
+    away: Vec<Away<'r>>,
+    /// Those that are left out because their texts can't be read.
+    pub(super) damaged: u64,
+}
 
 impl Reader<'_> {
     /// Which slots a search by vector looks at.
@@ -130,7 +134,8 @@ impl Reader<'_> {
         let newcomer = self.newcomer.filter(|newcomer| part.holds(newcomer.part.0));
         let mut all: Vec<Away<'_>> =
             newcomer.map(|newcomer| Away::new(newcomer, words)).into_iter().collect();
-        let Some(past) = self.past else { return Ok(Unindexed(all)) };
+        let mut damaged = 0;
+        let Some(past) = self.past else { return Ok(Unindexed { away: all, damaged }) };
         let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
         for id in self.rows().limbo_after(ns, past.known)? {
             if self.is_over() {
@@ -143,13 +148,17 @@ impl Reader<'_> {
             if !matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))? {
                 continue;
             }
-            let share = match words {
-                Some(words) => sound(self.rows().text(ns, id))?.flatten().map(|text| words.share_of(&text)),
-                None => None,
-            };
+            let mut share = None;
+            if let Some(words) = words {
+                let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
+                    damaged += 1;
+                    continue;
+                };
+                share = Some(words.share_of(&text));
+            }
             all.push(Away { id, vector: VectorOf::Limbo(vitals.place.space), share, cosine: None });
         }
-        Ok(Unindexed(all))
+        Ok(Unindexed { away: all, damaged })
     }
 
     /// Adds the memories without a place in an index to the nearest that the index has.
@@ -161,17 +170,17 @@ impl Reader<'_> {
         found: &mut Found,
         k: usize,
     ) -> Result<()> {
-        for row in &mut away.0 {
+        for row in &mut away.away {
             row.cosine = self.cosine_of(target, row, vector)?;
         }
-        if away.0.is_empty() {
+        if away.away.is_empty() {
             return Ok(());
         }
-        let more = away.0.iter().filter_map(|row| Some(Ranked::near(row.id, row.cosine?)));
+        let more = away.away.iter().filter_map(|row| Some(Ranked::near(row.id, row.cosine?)));
         found.hits.extend(more);
         found.hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
         found.hits.truncate(k);
-        found.ranked += away.0.iter().filter(|row| row.cosine.is_some()).count() as u64;
+        found.ranked += away.away.iter().filter(|row| row.cosine.is_some()).count() as u64;
         Ok(())
     }
 
@@ -193,7 +202,7 @@ impl Reader<'_> {
         Some(PastPlan {
             valid_at: past.valid,
             known_at: Some(past.known).filter(|known| *known < Time::MAX),
-            limbo: away.0.len() as u64,
+            limbo: away.away.len() as u64,
             statistics: by_words.then_some("now"),
             horizon: past.horizon,
         })
@@ -214,7 +223,8 @@ impl<'r> Away<'r> {
 impl Unindexed<'_> {
     /// The memories with the highest scores above 0 by words, the best first, at most `most`.
     pub(super) fn best_by_words(&self, most: usize) -> Vec<MemoryId> {
-        let scored = self.0.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
+        let scored =
+            self.away.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
         let mut scored: Vec<_> = scored.collect();
         scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         scored.into_iter().take(most).map(|(_, id)| id).collect()
@@ -222,6 +232,6 @@ impl Unindexed<'_> {
 
     /// The score by words and the cosine of a memory; none of a memory with a place in an index.
     pub(super) fn scores(&self, id: MemoryId) -> Option<(Option<f32>, Option<f32>)> {
-        self.0.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
+        self.away.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
     }
 }

@@ -14,6 +14,7 @@ fn collapsed() -> (World, [MemoryId; 3]) {
         draft.fields.kind = Some(Kind::Profile);
         world.add(draft).id
     });
+    world.advance("1h");
     world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(world.row("p2").row_text, "gateway queue holds 300 jobs");
     (world, ids)
@@ -99,6 +100,20 @@ fn a_damaged_loser_keeps_no_forgotten_text() {
         assert!(world.live().is_empty(), "{table}");
         world.check();
     }
+}
+
+/// A search of the past counts what waits in limbo and can't be read.
+#[test]
+fn a_damaged_loser_is_told_of_by_a_search_of_the_past() {
+    let (mut world, [_, first, _]) = collapsed();
+    let before = world.now().minus("30m".parse().unwrap());
+    damage(&mut world, "memory", first, "301");
+    let asked = Query::text("gateway").as_of(before);
+    let told = world.ns.search(asked).unwrap();
+    let texts: Vec<&str> = told.hits.iter().map(|hit| hit.text.as_str()).collect();
+    assert_eq!((texts.len(), told.plan.damaged), (2, 1), "{texts:?}");
+    world.forget(&["p0", "p1", "p2"]);
+    world.check();
 }
 
 /// Keys that a supersession led to a text have not written it, whether they can be read or not.
