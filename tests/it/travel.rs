@@ -394,9 +394,11 @@ fn travel(ops: &[Op], batch_rows: usize) {
         }
         copy.align_ids(&world);
         let mut undone = [&world, &copy].map(|world| world.ns.undo(*run).ok());
-        // What an import has parted from a text of several writers is a count of its run, and runs of imports do not travel.
+        // What an import has parted from a text of several writers, and changed in place, are counts of its run, and runs of imports
+        // do not travel.
+        let of_the_run = ["earlier writes of keys", "changes of fields in place"];
         for undone in undone.iter_mut().flatten() {
-            undone.lost.retain(|what| !what.starts_with("earlier writes of keys"));
+            undone.lost.retain(|what| !of_the_run.iter().any(|counted| what.starts_with(counted)));
         }
         // A run of which nothing is left is none that the copy knows.
         match undone {

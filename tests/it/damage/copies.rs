@@ -98,7 +98,8 @@ fn an_import_takes_the_export_of_a_damaged_store() {
     let all = tables(&copy);
     for table in ["memory", "vitals", "holder", "limbo", "event"] {
         let rows = &all[table];
-        for at in 0..rows.len() {
+        // Of many rows that are alike, some.
+        for at in (0..rows.len()).step_by(rows.len().div_ceil(20)) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("memory.oub");
             std::fs::copy(&store.file, &path).unwrap();
