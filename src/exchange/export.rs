@@ -161,12 +161,12 @@ impl Export {
                 lines.missed(&namespace)?;
             }
             lines.written.clear();
-            lines.replaced.clear();
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
                 lines.goals(&namespace)?;
             }
+            lines.replaced.clear();
         }
         let Lines { out, path, mut report, .. } = lines;
         // More than one list can lead to the same row.
@@ -200,7 +200,7 @@ struct Lines<'a, W> {
     line: Vec<u8>,
     /// The memories of the namespace that are written.
     written: BTreeSet<MemoryId>,
-    /// The memories for which a tombstone stands in.
+    /// The memories of the namespace for which a tombstone stands in.
     replaced: BTreeSet<MemoryId>,
     report: ExportReport,
 }

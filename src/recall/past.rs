@@ -92,7 +92,7 @@ enum VectorOf<'r> {
 /// and that match its filter, and the memory that a rehearsal adds.
 #[derive(Default)]
 pub(super) struct Unindexed<'r> {
-    away: Vec<Away<'r>>,
+    rows: Vec<Away<'r>>,
     /// Those that are left out because their texts can't be read.
     pub(super) damaged: u64,
 }
@@ -135,7 +135,7 @@ impl Reader<'_> {
         let mut all: Vec<Away<'_>> =
             newcomer.map(|newcomer| Away::new(newcomer, words)).into_iter().collect();
         let mut damaged = 0;
-        let Some(past) = self.past else { return Ok(Unindexed { away: all, damaged }) };
+        let Some(past) = self.past else { return Ok(Unindexed { rows: all, damaged }) };
         let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
         for id in self.rows().limbo_after(ns, past.known)? {
             if self.is_over() {
@@ -158,7 +158,7 @@ impl Reader<'_> {
             }
             all.push(Away { id, vector: VectorOf::Limbo(vitals.place.space), share, cosine: None });
         }
-        Ok(Unindexed { away: all, damaged })
+        Ok(Unindexed { rows: all, damaged })
     }
 
     /// Adds the memories without a place in an index to the nearest that the index has.
@@ -170,17 +170,17 @@ impl Reader<'_> {
         found: &mut Found,
         k: usize,
     ) -> Result<()> {
-        for row in &mut away.away {
+        for row in &mut away.rows {
             row.cosine = self.cosine_of(target, row, vector)?;
         }
-        if away.away.is_empty() {
+        if away.rows.is_empty() {
             return Ok(());
         }
-        let more = away.away.iter().filter_map(|row| Some(Ranked::near(row.id, row.cosine?)));
+        let more = away.rows.iter().filter_map(|row| Some(Ranked::near(row.id, row.cosine?)));
         found.hits.extend(more);
         found.hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
         found.hits.truncate(k);
-        found.ranked += away.away.iter().filter(|row| row.cosine.is_some()).count() as u64;
+        found.ranked += away.rows.iter().filter(|row| row.cosine.is_some()).count() as u64;
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Reader<'_> {
         Some(PastPlan {
             valid_at: past.valid,
             known_at: Some(past.known).filter(|known| *known < Time::MAX),
-            limbo: away.away.len() as u64,
+            limbo: away.rows.len() as u64,
             statistics: by_words.then_some("now"),
             horizon: past.horizon,
         })
@@ -224,7 +224,7 @@ impl Unindexed<'_> {
     /// The memories with the highest scores above 0 by words, the best first, at most `most`.
     pub(super) fn best_by_words(&self, most: usize) -> Vec<MemoryId> {
         let scored =
-            self.away.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
+            self.rows.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
         let mut scored: Vec<_> = scored.collect();
         scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         scored.into_iter().take(most).map(|(_, id)| id).collect()
@@ -232,6 +232,6 @@ impl Unindexed<'_> {
 
     /// The score by words and the cosine of a memory; none of a memory with a place in an index.
     pub(super) fn scores(&self, id: MemoryId) -> Option<(Option<f32>, Option<f32>)> {
-        self.away.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
+        self.rows.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
     }
 }

@@ -403,20 +403,7 @@ fn a_dropped_namespace_leaves_a_hint() {
         let reason = TombstoneReason::NamespaceDropped;
         tx.put_tombstone(
             DROPPED,
-            &Tombstone {
-                id: id(99),
-                deleted_at: at(20),
-                reason,
-                run: None,
-                replaced_by: None,
-                made_by: None,
-                merged_from: Vec::new(),
-                key_hashes: Vec::new(),
-                erased_at: None,
-                forgotten_at: None,
-                content_hash: hash,
-                rows: 1_000,
-            },
+            &Tombstone { content_hash: hash, rows: 1_000, ..Tombstone::bare(id(99), at(20), reason) },
         )
     });
     assert_eq!(world.reader(30).get(&id(1).to_string(), false).unwrap_err().to_string(), hint, "V-283");
