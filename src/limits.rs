@@ -147,7 +147,7 @@ pub const GROUP_BYTES_MAX: usize = 16 << 20;
 pub const SLICE_ROWS_MAX: usize = 8_192;
 /// Bytes of decoded blocks that a transaction keeps for its end, whatever it changes.
 pub const STAGED_BYTES_MAX: usize = 16 << 20;
-/// Bytes of rows that a transaction gathers before it puts them in the order of their keys.
+/// Bytes of rows that a transaction gathers before it changes the tables in the order of their keys.
 pub const GATHERED_BYTES_MAX: usize = 4 << 20;
 /// Operations of one caller's batch.
 pub const BATCH_ROWS_MAX: usize = 100_000;

@@ -32,7 +32,7 @@ pub const ROWS: &[Row] = &[
         measure: idle_sweep,
     },
     Row {
-        name: "a durable add that also removes memories whose life is over, of n, against one that does not",
+        name: "a durable add that also removes memories whose life is over, of n, against one where no life is over",
         unit: "x",
         sizes: (2_000, 20_000),
         bound: Bound::Most(1.1),
@@ -116,9 +116,10 @@ fn idle_sweep(n: usize) -> f64 {
     median_ms(5, |_| drop(ground.db.maintain_with(&MaintainOptions::live()).unwrap()))
 }
 
-/// The times of one add each in a store with `purge.per_write` and in one without, one after the other.
-fn adds(n: usize, expiring: usize) -> f64 {
-    let grounds = [8, 0].map(|per_write| {
+/// The time of a durable add to a store where `expiring` of `n` memories have lived to their end, against that of one where none
+/// has: the first removes memories if `purge.per_write` says so, which the second does not.
+fn adds(n: usize, expiring: usize, per_write: [u32; 2]) -> f64 {
+    let grounds = [(per_write[0], expiring), (per_write[1], 0)].map(|(per_write, expiring)| {
         let text = format!("purge.per_write = {per_write}");
         let policy = Policy::parse(&text, Syntax::Toml).unwrap();
         let ground = Ground::with(|builder| builder.durability(Durability::Safe).policy(policy.clone()));
@@ -142,11 +143,11 @@ fn adds(n: usize, expiring: usize) -> f64 {
 }
 
 fn add_with_backlog(n: usize) -> f64 {
-    adds(n, n)
+    adds(n, n, [8, 8])
 }
 
 fn add_without_backlog(n: usize) -> f64 {
-    adds(n, 0)
+    adds(n, 0, [8, 0])
 }
 
 /// Memories with vectors, a tenth of which was superseded by now, and the instant before that.

@@ -86,7 +86,8 @@ impl Inner {
                 keep_queries(session.ledger, ns, &session.in_force.policy, queries)?;
             }
         }
-        Ok(())
+        // Damage that ends the counting must show while it is known what was at work.
+        session.ledger.tx.put_gathered()
     }
 }
 

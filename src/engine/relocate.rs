@@ -150,7 +150,6 @@ impl Database {
         let clean = report.clone();
         let unit = |session: &mut Session<'_, '_, '_>| {
             *report = clean.clone();
-            session.ledger.tx.gather();
             work(session, report)?;
             // Memories come as they were, so that a move back is one.
             session.forget_nothing();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::in_force::InForce;
 use crate::error::{Error, Result};
-use crate::hygiene::{Accesses, Removing, expire};
+use crate::hygiene::{Accesses, Removing, Unsettled, expire, settle_due};
 use crate::index::{Linked, Published};
 use crate::ingest::{EmbedderSpace, NamespaceWriter, open_namespace};
 use crate::ledger::{Context, Ledger};
@@ -14,8 +14,8 @@ use crate::recall::{Reader, SearchResult};
 use crate::store::control::dropped_name;
 use crate::store::{IndexId, NsId, Rows, WriteTx};
 
-/// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
-const SETTLE_PER_UNIT: usize = 64;
+/// Instants that came without a write, looked at by each unit at least: bounds what a unit pays for others.
+const SETTLE_PER_UNIT: usize = 8;
 
 /// One caller's work in a group: it may run more than once, each time in a fresh transaction.
 pub(super) type Work = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<()> + Send>;
@@ -43,8 +43,8 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) published: &'s Published,
     /// Namespaces to which it may have written.
     pub(super) opened: BTreeSet<NamespaceName>,
-    /// Namespaces to which the present unit writes.
-    pub(super) wrote: BTreeMap<NamespaceName, NsId>,
+    /// Namespaces to which the present unit writes, each with the memories whose end has come and was not settled.
+    pub(super) wrote: BTreeMap<NamespaceName, (NsId, Unsettled)>,
     pub(super) forgetting: &'s mut Forgetting,
     /// Uses that no commit has counted.
     pub(super) noted: &'s Accesses,
@@ -65,7 +65,8 @@ pub(super) struct CommitEffects {
 }
 
 impl<'a, 't> Session<'_, 'a, 't> {
-    /// The writer of a namespace, which is made if need be. What came due there is settled first.
+    /// The writer of a namespace, which is made if need be. Some of what came due there is settled first, but for memories
+    /// whose life is over: they are left to the end of the unit, which removes them.
     pub(super) fn writer<'d>(
         &'d mut self,
         namespace: &'d NamespaceName,
@@ -74,9 +75,12 @@ impl<'a, 't> Session<'_, 'a, 't> {
     ) -> Result<NamespaceWriter<'d, 'a, 't>> {
         let ns = open_namespace(self.ledger, namespace)?;
         self.opened.insert(namespace.clone());
-        self.wrote.insert(namespace.clone(), ns);
         let context = self.context(ns, run);
-        self.ledger.settle(&context, SETTLE_PER_UNIT)?;
+        if !self.wrote.contains_key(namespace) {
+            let most = self.removed_per_unit();
+            let due = settle_due(self.ledger, &context, context.now, most.max(SETTLE_PER_UNIT), most > 0)?;
+            self.wrote.insert(namespace.clone(), (ns, due.over));
+        }
         Ok(NamespaceWriter {
             ledger: self.ledger,
             context,
@@ -117,20 +121,28 @@ impl<'a, 't> Session<'_, 'a, 't> {
     /// never calls maintenance forgets too. They go after the work of the unit, which may have given them a longer life.
     pub(super) fn end_unit(&mut self) -> Result<()> {
         let wrote = std::mem::take(&mut self.wrote);
-        let most = self.in_force.policy.purge.per_write as usize;
-        if *self.forgetting != Forgetting::On || most == 0 {
+        // What the unit itself does wrong is known before that.
+        self.ledger.tx.put_gathered()?;
+        let most = self.removed_per_unit();
+        if most == 0 {
             return Ok(());
         }
         *self.forgetting = Forgetting::AtWork;
-        for (namespace, ns) in &wrote {
+        for (namespace, (ns, unsettled)) in &wrote {
             let context = Context { actor: Actor::Sweeper, ..self.context(*ns, None) };
             let policy = &self.in_force.policy;
             let (until, noted) = (context.now, self.noted);
-            let removing = Removing { namespace, until, unsettled: &[], most, noted, policy };
+            let removing = Removing { namespace, until, unsettled, most, noted, policy };
             expire(self.ledger, &context, removing, &mut || false)?;
         }
+        self.ledger.tx.put_gathered()?;
         *self.forgetting = Forgetting::On;
         Ok(())
+    }
+
+    /// How many memories whose life is over leave a namespace with a unit that writes to it.
+    fn removed_per_unit(&self) -> usize {
+        if *self.forgetting == Forgetting::Off { 0 } else { self.in_force.policy.purge.per_write as usize }
     }
 
     /// Reads a namespace with what the transaction has written so far.

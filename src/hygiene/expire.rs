@@ -25,6 +25,9 @@ use crate::store::{NsId, Rows, Snapshot};
 
 /// Protected memories that a report names.
 const NAMED_MAX: usize = 20;
+/// Memories that are looked at together. A slice may end after each of them, and what it has looked at beyond that is looked at
+/// once more.
+const SEEN_MAX: usize = 32;
 
 /// The pass `expire`.
 pub(crate) struct Expire;
@@ -161,29 +164,63 @@ impl Expiring {
     /// Settles instants that have come, and removes at most `most` of the memories that are over.
     fn purge(&self, slice: &mut Slice<'_, '_, '_>, most: usize, policy: &Policy) -> Result<Applied> {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
-        let (ns, mut unsettled) = (self.ns, Vec::new());
-        let due = slice.ledger.tx.due(ns, context.now, most)?;
-        for (at, id) in &due {
-            let vitals = sound(slice.ledger.tx.vitals(ns, *id))?.flatten();
-            match vitals.filter(|vitals| is_over(vitals, self.until)) {
-                // What goes now is not written once more before it goes.
-                Some(vitals) => unsettled.extend(vitals.times.expires_at.map(|end| (end, *id))),
-                None => slice.ledger.settle_one(&context, *at, *id)?,
+        let (ns, namespace, until, noted) = (self.ns, &self.namespace, self.until, &*self.noted);
+        let (mut gone, mut is_enough, mut is_last) = (Gone::default(), false, false);
+        while !is_enough && !is_last && gone.sum() < most as u64 {
+            let room = SEEN_MAX.min(most - gone.sum() as usize);
+            let due = settle_due(slice.ledger, &context, until, room, true)?;
+            let removing = Removing { namespace, until, unsettled: &due.over, most: room, noted, policy };
+            let went = expire(slice.ledger, &context, removing, &mut || {
+                is_enough = (slice.enough)();
+                is_enough
+            })?;
+            (gone.limbo, gone.erased) = (gone.limbo + went.limbo, gone.erased + went.erased);
+            let tx = &*slice.ledger.tx;
+            is_last = due.seen < room && tx.ended(ns, until, 1)?.is_empty();
+            // The slice may have ended before it came to one of them.
+            for (_, id) in &due.over {
+                is_last =
+                    is_last && !sound(tx.vitals(ns, *id))?.flatten().is_some_and(|row| is_over(&row, until));
             }
         }
-        let (namespace, until, noted) = (&self.namespace, self.until, &*self.noted);
-        let removing = Removing { namespace, until, unsettled: &unsettled, most, noted, policy };
-        let gone = expire(slice.ledger, &context, removing, slice.enough)?;
         self.last.set(gone);
-        let tx = &*slice.ledger.tx;
-        let mut is_last = due.len() < most && tx.ended(ns, until, 1)?.is_empty();
-        // The slice may have ended before it came to one of them.
-        for (_, id) in &unsettled {
-            is_last =
-                is_last && !sound(tx.vitals(ns, *id))?.flatten().is_some_and(|row| is_over(&row, until));
-        }
         Ok(Applied { is_last, ..Applied::rows(gone.sum()) })
     }
+}
+
+/// Memories whose end has come and was not settled, with their ends.
+pub(crate) type Unsettled = Vec<(Time, MemoryId)>;
+
+/// Instants that have come.
+pub(crate) struct Due {
+    /// How many were looked at.
+    pub(crate) seen: usize,
+    /// The memories that are left to be removed.
+    pub(crate) over: Unsettled,
+}
+
+/// Settles instants of a namespace that have come, at most `most`. Memories whose life was over at `until` are left to be removed
+/// if `removes` says so: what goes anyway is not written once more before.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn settle_due(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    until: Time,
+    most: usize,
+    removes: bool,
+) -> Result<Due> {
+    let (ns, mut over) = (context.ns, Vec::new());
+    let due = ledger.tx.due(ns, context.now, most)?;
+    for (at, id) in &due {
+        let vitals = if removes { sound(ledger.tx.vitals(ns, *id))?.flatten() } else { None };
+        match vitals.filter(|vitals| is_over(vitals, until)) {
+            Some(vitals) => over.extend(vitals.times.expires_at.map(|end| (end, *id))),
+            None => ledger.settle_one(context, *at, *id)?,
+        }
+    }
+    Ok(Due { seen: due.len(), over })
 }
 
 /// Which memories are to go.
@@ -193,7 +230,7 @@ pub(crate) struct Removing<'n> {
     /// Those whose life was over at this instant.
     pub(crate) until: Time,
     /// Those of them whose end has come and was not settled, with their ends.
-    pub(crate) unsettled: &'n [(Time, MemoryId)],
+    pub(crate) unsettled: &'n Unsettled,
     /// So many of them, those that were over first.
     pub(crate) most: usize,
     /// Uses that no commit has counted: one before the end moves the end, so the memory is not over.

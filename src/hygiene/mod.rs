@@ -81,7 +81,7 @@ pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
 pub use expire::ExpireReport;
-pub(crate) use expire::{Removing, erase_ended, expire};
+pub(crate) use expire::{Removing, Unsettled, erase_ended, expire, settle_due};
 pub(crate) use fold::fold;
 pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{

@@ -426,13 +426,13 @@ fn a_block_that_is_gone_hides_its_own_memories_alone() {
         Ok(())
     });
     damage(&mut world, "a hole", 1, &|tx| {
-        assert!(tx.delete(Table::Slot, &keys::block(index(0), 1)).unwrap());
+        assert!(tx.delete_there(Table::Slot, &keys::block(index(0), 1)).unwrap());
     });
     let mut world = World::new(384, 11);
     let vector = world.vector(None);
     world.add(vec![(index(0), id(1), vector, times(None, None))]);
     damage(&mut world, "a code without a vector", 0, &|tx| {
-        assert!(tx.delete(Table::Vector, &keys::block(index(0), 0)).unwrap());
+        assert!(tx.delete_there(Table::Vector, &keys::block(index(0), 0)).unwrap());
     });
 }
 
@@ -628,7 +628,7 @@ fn a_damaged_graph_is_not_used_and_rebuilt() {
     for bytes in [Some(flipped), None] {
         world.commit(|tx, _| match &bytes {
             Some(bytes) => tx.put(Table::Graph, &damaged, bytes),
-            None => tx.delete(Table::Graph, &damaged).map(drop),
+            None => tx.delete(Table::Graph, &damaged),
         });
         let published = world.first(usize::MAX);
         let found = nearest(&published, Target::Index(at), ask).unwrap();

@@ -386,7 +386,7 @@ impl Ledger<'_, '_> {
         if asked {
             return Ok(false);
         }
-        truth(self.tx).delete(table, key)
+        truth(self.tx).delete_there(table, key)
     }
 
     /// Whether a memory exists and is not in limbo, so that the memories from which it was made are joined to

@@ -347,6 +347,6 @@ impl Ledger<'_, '_> {
                 truth(self.tx).delete(table, &key)?;
             }
         }
-        truth(self.tx).delete(Table::Journal, &keys::journal(ns, seq)).map(|_| ())
+        truth(self.tx).delete(Table::Journal, &keys::journal(ns, seq))
     }
 }

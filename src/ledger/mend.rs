@@ -47,7 +47,7 @@ impl Ledger<'_, '_> {
             let vitals = sound(self.tx.vitals(ns, id))?.flatten();
             // What stands under a memory that is there tells of no removal.
             match vitals.is_some_and(|vitals| vitals.times.removed_at.is_none()) {
-                true => drop(truth(self.tx).delete(Table::Tombstone, &key)?),
+                true => truth(self.tx).delete(Table::Tombstone, &key)?,
                 false => self.mend_tombstone(ns, id)?,
             }
         }
@@ -306,6 +306,6 @@ impl Ledger<'_, '_> {
             _ => &[],
         };
         self.delete_found(ns, id, leading)?;
-        truth(self.tx).delete(table, &keys::memory(ns, id)).map(|_| ())
+        truth(self.tx).delete(table, &keys::memory(ns, id))
     }
 }

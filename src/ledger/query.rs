@@ -117,7 +117,7 @@ impl Ledger<'_, '_> {
         for key in self.tx.keys_ending(Table::QueryOf, ns, &end)? {
             truth(self.tx).delete(Table::QueryOf, &key)?;
         }
-        truth(self.tx).delete(Table::Query, &keys::query(ns, part, number)).map(drop)
+        truth(self.tx).delete(Table::Query, &keys::query(ns, part, number))
     }
 }
 

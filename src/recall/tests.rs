@@ -586,7 +586,7 @@ fn a_damaged_sum_of_the_rows_is_a_warning() {
         let mut world = World::new();
         let damaged = world.store.write(Durability::Batch, |tx| match damage {
             Some(bytes) => tx.forged().put(Table::Meta, SIZE, bytes),
-            None => tx.forged().delete(Table::Meta, SIZE).map(drop),
+            None => tx.forged().delete(Table::Meta, SIZE),
         });
         damaged.unwrap();
         world.add(1, vec![row(1, "one")]);

@@ -92,7 +92,7 @@ impl WriteTx<'_> {
     pub(crate) fn delete_bits_row(&mut self, index: IndexId, row: u32) -> Result<()> {
         self.bits.remove(&(index, row));
         self.spilled.insert(index);
-        self.delete(Table::Bits, &keys::block(index, row)).map(drop)
+        self.delete(Table::Bits, &keys::block(index, row))
     }
 
     /// Takes the one-bit codes of an index and their center away, unread.
@@ -101,7 +101,7 @@ impl WriteTx<'_> {
         self.bits.retain(|(staged, _), _| *staged != index);
         self.centers.get_mut().remove(&index);
         self.delete_walk(Table::Bits, &Walk::prefix(&keys::index(index)), usize::MAX)?;
-        self.delete(Table::BitsHead, &keys::index(index)).map(drop)
+        self.delete(Table::BitsHead, &keys::index(index))
     }
 
     pub(super) fn flush_bits(&mut self) -> Result<BTreeMap<(IndexId, u32), BitRow>> {

@@ -1,14 +1,16 @@
-//! Rows that a transaction has put and that are not in their tables yet.
+//! Rows that a transaction has put or taken away, and whose tables do not know it yet.
 //!
-//! A row that is put by itself costs a walk down the tree of its table. Rows that lie side by side cost one such walk together if
-//! they are put in the order of their keys. A unit that moves many memories puts a dozen rows for each, every one into another
-//! table, so it gathers them first. Whoever reads the transaction meanwhile finds them as if they were in their tables.
+//! A row that is put or taken away by itself costs a walk down the tree of its table. Rows that lie side by side cost one such walk
+//! together in the order of their keys. A unit that moves or removes many memories changes a dozen rows for each, every one in
+//! another table, so it gathers these changes first. Whoever reads the transaction meanwhile finds the rows as if their tables had
+//! been changed.
 
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -16,27 +18,33 @@ use redb::{CursorError, CursorMut, StorageError};
 
 use crate::error::Result;
 use crate::limits::GATHERED_BYTES_MAX;
-use crate::store::part::Key;
 use crate::store::raw::{Fault, PASSED_MAX, Visit, Walk, WriteTable, fenced};
 use crate::store::tables::Table;
 use crate::store::tally;
 
 type Cursor<'c> = CursorMut<'c, &'static [u8], &'static [u8]>;
 
-/// A row that was put, with the length of the value that it replaced.
-pub(super) type VisitPut<'f> = &'f mut dyn FnMut(&[u8], &[u8], Option<usize>);
+/// A row that was put, with its value, or taken away, with none; and the length of the value that stood there before.
+pub(super) type VisitChange<'f> = &'f mut dyn FnMut(&[u8], Option<&[u8]>, Option<usize>);
+
+/// A row as a transaction leaves it: its key, and its value unless it was taken away.
+type Row<'r> = (&'r [u8], Option<&'r [u8]>);
 
 /// Rows of a table that are gathered at most. To put one between others moves what stands behind it.
 const ROWS_MAX: usize = if cfg!(test) { 64 } else { 2_048 };
 /// A shorter run of rows side by side costs more than its rows one by one.
 const RUN_MIN: usize = 8;
-/// So many rows are put one by one at most before a run is tried again.
+/// So many rows are changed one by one at most before a run is tried again.
 const PAUSE_MAX: usize = 64;
+/// A longer value fills pages of its own, so its row has no neighbours to be put together with.
+const VALUE_MAX: usize = 2_048;
+/// Rows that were taken away and that a walk meets all the same. Beyond that the table is changed before the next row is, or
+/// whoever takes rows away one after the other would pass all those that have gone, again and again.
+const GONE_MAX: usize = 16;
 
 /// The rows that are gathered.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    is_on: bool,
     bytes: usize,
     tables: BTreeMap<Table, Sorted>,
 }
@@ -46,25 +54,28 @@ pub(super) struct Gathered {
 pub(super) struct Sorted {
     bytes: Vec<u8>,
     rows: Vec<Placed>,
+    /// Whether a walk has met too many that are gone.
+    is_crowded: Cell<bool>,
 }
 
-/// Where a row stands: first its key, then its value.
+/// Where a row stands: first its key, then its value unless the row was taken away.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     at: usize,
     key: usize,
-    value: usize,
+    value: Option<usize>,
 }
 
 impl Sorted {
-    fn row(&self, placed: Placed) -> (&[u8], &[u8]) {
+    fn row(&self, placed: Placed) -> Row<'_> {
         let Placed { at, key, value } = placed;
-        let row = self.bytes.get(at..at + key + value).unwrap_or_default();
-        row.split_at_checked(key).unwrap_or_default()
+        let row = self.bytes.get(at..at + key + value.unwrap_or_default()).unwrap_or_default();
+        let (key, there) = row.split_at_checked(key).unwrap_or_default();
+        (key, value.map(|_| there))
     }
 
     /// The rows of a range of places.
-    fn rows(&self, places: Range<usize>) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> {
+    fn rows(&self, places: Range<usize>) -> impl DoubleEndedIterator<Item = Row<'_>> {
         self.rows.get(places).unwrap_or_default().iter().map(|placed| self.row(*placed))
     }
 
@@ -77,14 +88,14 @@ impl Sorted {
         }
     }
 
-    fn put(&mut self, key: &[u8], value: &[u8]) {
-        let placed = Placed { at: self.bytes.len(), key: key.len(), value: value.len() };
+    fn keep(&mut self, key: &[u8], value: Option<&[u8]>) {
+        let placed = Placed { at: self.bytes.len(), key: key.len(), value: value.map(<[u8]>::len) };
         match self.place(key) {
             Ok(place) => self.rows.iter_mut().skip(place).take(1).for_each(|row| *row = placed),
             Err(place) => self.rows.insert(place, placed),
         }
         self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
+        self.bytes.extend_from_slice(value.unwrap_or_default());
     }
 
     /// The places of the rows that a walk meets.
@@ -109,44 +120,35 @@ impl Sorted {
 }
 
 impl Gathered {
-    pub(super) fn begin(&mut self) {
-        self.is_on = true;
-    }
-
-    pub(super) fn end(&mut self) {
-        debug_assert_eq!(self.bytes, 0, "rows that nobody has written would be lost");
-        *self = Gathered::default();
-    }
-
-    pub(super) fn is_on(&self) -> bool {
-        self.is_on
-    }
-
-    /// Keeps a row. Says whether it is time to put those of its table: what a transaction takes of memory does not go by what
-    /// it changes.
-    pub(super) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> bool {
-        self.bytes += key.len() + value.len();
+    /// Keeps a row that was put, or taken away where it has no value. Says whether it is time to change its table: what a
+    /// transaction takes of memory does not go by what it changes.
+    pub(super) fn keep(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) -> bool {
+        self.bytes += key.len() + value.map_or(0, <[u8]>::len);
         let rows = self.tables.entry(table).or_default();
-        rows.put(key, value);
-        rows.rows.len() >= ROWS_MAX
+        rows.keep(key, value);
+        rows.rows.len() >= ROWS_MAX || rows.is_crowded.get()
     }
 
-    /// Whether it is time to put the rows of all tables.
+    /// Whether a row is put into its table at once.
+    pub(super) fn is_alone(value: Option<&[u8]>) -> bool {
+        value.is_some_and(|value| value.len() > VALUE_MAX)
+    }
+
+    /// Forgets what is gathered of a row that is put into its table at once.
+    pub(super) fn forget(&mut self, table: Table, key: &[u8]) {
+        let Some(rows) = self.tables.get_mut(&table) else { return };
+        if let Ok(place) = rows.place(key) {
+            rows.rows.remove(place);
+        }
+    }
+
+    /// Whether it is time to change all tables.
     pub(super) fn is_full(&self) -> bool {
         self.bytes > GATHERED_BYTES_MAX
     }
 
-    /// Takes a row back. Says whether it was there.
-    pub(super) fn take_back(&mut self, table: Table, key: &[u8]) -> bool {
-        let Some(rows) = self.tables.get_mut(&table) else { return false };
-        let found = rows.place(key);
-        found.is_ok_and(|place| {
-            rows.rows.remove(place);
-            true
-        })
-    }
-
-    pub(super) fn get(&self, table: Table, key: &[u8]) -> Option<&[u8]> {
+    /// The value of a row that was put; no value of one that was taken away; none where the table says what stands there.
+    pub(super) fn get(&self, table: Table, key: &[u8]) -> Option<Option<&[u8]>> {
         let rows = self.tables.get(&table)?;
         let place = rows.place(key).ok()?;
         rows.rows.get(place).map(|placed| rows.row(*placed).1)
@@ -157,18 +159,19 @@ impl Gathered {
         self.tables.keys().copied().collect()
     }
 
-    /// The rows of a table, which are to be put.
+    /// The changes of a table, which are to be made.
     pub(super) fn take(&mut self, table: Table) -> Sorted {
         let rows = self.tables.get_mut(&table).map(std::mem::take).unwrap_or_default();
         self.bytes -= rows.bytes.len();
         rows
     }
 
-    /// Takes rows again: their memory if they were put. Otherwise they must not be lost unseen.
-    pub(super) fn give_back(&mut self, table: Table, mut rows: Sorted, are_put: bool) {
-        if are_put {
+    /// Takes changes again: their memory if they were made. Otherwise they must not be lost unseen.
+    pub(super) fn give_back(&mut self, table: Table, mut rows: Sorted, are_made: bool) {
+        if are_made {
             rows.bytes.clear();
             rows.rows.clear();
+            rows.is_crowded.set(false);
         }
         self.bytes += rows.bytes.len();
         self.tables.insert(table, rows);
@@ -186,27 +189,37 @@ impl Gathered {
         let met = rows.map(|rows| (rows, rows.met_by(walk))).filter(|(_, places)| !places.is_empty());
         let Some((rows, places)) = met else { return stored(visit) };
         let met = rows.rows(places);
-        if walk.is_reversed() {
-            merge(met.rev().peekable(), |gathered, key| gathered >= key, visit, stored)
+        let mut gone = 0;
+        let merged = if walk.is_reversed() {
+            merge(met.rev().peekable(), |gathered, key| gathered >= key, (&mut gone, visit), stored)
         } else {
-            merge(met.peekable(), |gathered, key| gathered <= key, visit, stored)
+            merge(met.peekable(), |gathered, key| gathered <= key, (&mut gone, visit), stored)
+        };
+        if gone > GONE_MAX {
+            rows.is_crowded.set(true);
         }
+        merged
     }
 }
 
-/// Visits the rows of both in one order: `is_next` says whether a gathered row comes before a stored one or takes its place.
+/// Visits the rows of both in one order: `is_next` says whether a gathered row comes before a stored one or takes its place. Counts
+/// the stored rows that are gone.
 fn merge<'r>(
-    mut gathered: Peekable<impl Iterator<Item = (&'r [u8], &'r [u8])>>,
+    mut gathered: Peekable<impl Iterator<Item = Row<'r>>>,
     is_next: impl Fn(&[u8], &[u8]) -> bool,
-    visit: Visit<'_>,
+    (gone, visit): (&mut usize, Visit<'_>),
     stored: impl FnOnce(Visit<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut is_over = false;
     stored(&mut |key, value| {
         let mut is_replaced = false;
         while let Some((newer, value)) = gathered.next_if(|(newer, _)| is_next(newer, key)) {
-            tally::read();
             is_replaced = newer == key;
+            let Some(value) = value else {
+                *gone += usize::from(is_replaced);
+                continue;
+            };
+            tally::read();
             if visit(newer, value)?.is_break() {
                 is_over = true;
                 return Ok(ControlFlow::Break(()));
@@ -219,7 +232,7 @@ fn merge<'r>(
     if is_over {
         return Ok(());
     }
-    for (key, value) in gathered {
+    for (key, value) in gathered.filter_map(|(key, value)| Some((key, value?))) {
         tally::read();
         if visit(key, value)?.is_break() {
             break;
@@ -228,22 +241,22 @@ fn merge<'r>(
     Ok(())
 }
 
-/// Puts rows into their table in the order of their keys.
-pub(super) fn put_sorted(
+/// Changes a table in the order of the keys of the rows, and tells of each what was done. A row that is to go and is not there is
+/// passed over.
+pub(super) fn change_sorted(
     table: &mut WriteTable<'_>,
     name: &'static str,
     rows: &Sorted,
-    put: VisitPut<'_>,
+    changed: VisitChange<'_>,
 ) -> Result<()> {
     let mut left = rows.rows(0..rows.rows.len()).peekable();
     let (mut pause, mut lone) = (0, 0);
     while let Some((key, value)) = left.next() {
-        let old = fenced(name, key, || table.insert(key, value).map(|old| old.map(|old| old.value().len())))?;
-        put(key, value, old);
+        change(table, name, (key, value), changed)?;
         // Where rows do not lie side by side it is not tried each time whether they do.
         if lone > 0 {
             lone -= 1;
-        } else if put_run(table, name, key, &mut left, put)? < RUN_MIN {
+        } else if change_run(table, name, key, &mut left, changed)? < RUN_MIN {
             pause = (2 * pause + 1).min(PAUSE_MAX);
             lone = pause;
         } else {
@@ -253,30 +266,49 @@ pub(super) fn put_sorted(
     Ok(())
 }
 
-/// Puts the rows behind a key for as long as no other row lies between them. Returns how many there were.
-fn put_run<'r>(
+/// Puts one row, or takes it away.
+pub(super) fn change(
+    table: &mut WriteTable<'_>,
+    name: &'static str,
+    (key, value): Row<'_>,
+    changed: VisitChange<'_>,
+) -> Result<()> {
+    let old = fenced(name, key, || {
+        let old = match value {
+            Some(value) => table.insert(key, value)?,
+            None => table.remove(key)?,
+        };
+        Ok::<_, StorageError>(old.map(|old| old.value().len()))
+    })?;
+    if value.is_some() || old.is_some() {
+        changed(key, value, old);
+    }
+    Ok(())
+}
+
+/// Makes the changes behind a key for as long as they lie side by side. Returns how many there were.
+fn change_run<'r>(
     table: &mut WriteTable<'_>,
     name: &'static str,
     after: &[u8],
-    left: &mut Peekable<impl Iterator<Item = (&'r [u8], &'r [u8])>>,
-    put: VisitPut<'_>,
+    left: &mut Peekable<impl Iterator<Item = Row<'r>>>,
+    changed: VisitChange<'_>,
 ) -> Result<usize> {
     if left.peek().is_none() {
         return Ok(0);
     }
     let mut cursor = fenced(name, after, || table.lower_bound_mut(Bound::Excluded(after)))?;
     let mut count = 0;
-    while let Some((key, value)) = left.peek().copied() {
-        match fenced(name, key, || insert(&mut cursor, key, value)) {
+    while let Some(row) = left.peek().copied() {
+        match fenced(name, row.0, || step(&mut cursor, row, changed)) {
             Ok(true) => {
-                put(key, value, None);
                 count += 1;
                 left.next();
             }
             Ok(false) => break,
             Err(why) => {
                 // What it has gathered is lost, and even to drop it can end in a panic.
-                let dropped = fenced(name, key, || {
+                let dropped = fenced(name, row.0, || {
                     drop(cursor);
                     Ok::<_, StorageError>(())
                 });
@@ -288,63 +320,38 @@ fn put_run<'r>(
     Ok(count)
 }
 
-/// Takes rows away that mostly lie side by side, by their keys in order, and tells of each its key and the length of its value.
-/// A key without a row is passed over.
-pub(super) fn take_sorted(
-    table: &mut WriteTable<'_>,
-    name: &'static str,
-    keys: &BTreeSet<Key>,
-    taken: &mut dyn FnMut(&[u8], usize),
-) -> Result<()> {
-    let mut left = keys.iter().peekable();
-    while let Some(first) = left.peek().copied() {
-        let mut cursor = fenced(name, first, || table.lower_bound_mut(Bound::Included(&**first)))?;
-        let walked = fenced(name, first, || take_run(&mut cursor, &mut left, taken));
-        let closed = fenced(name, first, || cursor.close());
-        walked.and(closed)?;
-        // Where a damaged key is out of order, only a look of its own finds the row behind it.
-        if left.next_if_eq(&first).is_some() {
-            let old =
-                fenced(name, first, || table.remove(&**first).map(|old| old.map(|old| old.value().len())))?;
-            old.into_iter().for_each(|value| taken(first, value));
-        }
-    }
-    Ok(())
-}
-
-/// Takes away the rows before which a cursor stands, until it meets a row behind the next one or has passed too many others.
-fn take_run<'k>(
-    cursor: &mut Cursor<'_>,
-    left: &mut Peekable<impl Iterator<Item = &'k Key>>,
-    taken: &mut dyn FnMut(&[u8], usize),
-) -> Result<(), StorageError> {
-    let mut passed = 0;
-    while let Some(wanted) = left.peek() {
-        let Some((key, value)) = cursor.peek_next()? else { return Ok(()) };
-        match key.value().cmp(wanted) {
-            Ordering::Less if passed < PASSED_MAX => {
-                passed += 1;
-                drop((key, value));
-                cursor.next()?;
-            }
-            Ordering::Equal => {
-                taken(key.value(), value.value().len());
-                drop((key, value));
-                cursor.remove_next()?;
-                left.next();
-                passed = 0;
-            }
-            Ordering::Less | Ordering::Greater => return Ok(()),
-        }
-    }
-    Ok(())
-}
-
-/// Puts a row where a cursor stands; false where another row lies between.
-fn insert(cursor: &mut Cursor<'_>, key: &[u8], value: &[u8]) -> Result<bool, Fault> {
+/// Makes one change where a cursor stands; false where it stands elsewhere.
+fn step(cursor: &mut Cursor<'_>, (key, value): Row<'_>, changed: VisitChange<'_>) -> Result<bool, Fault> {
+    let Some(value) = value else { return Ok(take(cursor, key, changed)?) };
     match cursor.insert_before(key, value) {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            changed(key, Some(value), None);
+            Ok(true)
+        }
         Err(CursorError::UnorderedKey) => Ok(false),
         Err(why) => Err(why.into()),
     }
+}
+
+/// Takes a row away that lies behind a cursor; false where too many others lie between, or the row is not there.
+fn take(cursor: &mut Cursor<'_>, key: &[u8], changed: VisitChange<'_>) -> Result<bool, StorageError> {
+    for _ in 0..=PASSED_MAX {
+        let Some((there, value)) = cursor.peek_next()? else { return Ok(false) };
+        match there.value().cmp(key) {
+            Ordering::Less => {
+                drop((there, value));
+                cursor.next()?;
+            }
+            Ordering::Equal => {
+                let old = value.value().len();
+                drop((there, value));
+                cursor.remove_next()?;
+                changed(key, None, Some(old));
+                return Ok(true);
+            }
+            // Where a damaged key is out of order, only a look of its own finds the row behind it.
+            Ordering::Greater => return Ok(false),
+        }
+    }
+    Ok(false)
 }

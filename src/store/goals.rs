@@ -95,7 +95,7 @@ impl Truth<'_, '_> {
     }
 
     pub(crate) fn delete_goal(&mut self, ns: NsId, id: GoalId) -> Result<()> {
-        self.delete(Table::Goal, &goal_key(ns, id)).map(|_| ())
+        self.delete(Table::Goal, &goal_key(ns, id))
     }
 
     pub(crate) fn put_goal_epoch(&mut self, ns: NsId, agent: Option<&str>, row: &GoalEpochRow) -> Result<()> {

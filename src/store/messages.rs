@@ -347,7 +347,7 @@ impl Truth<'_, '_> {
         for (table, key) in row.keys(ns, id) {
             self.delete(table, &key)?;
         }
-        self.delete(Table::Event, &keys::memory(ns, MemoryId::from_bytes(*id))).map(|_| ())
+        self.delete(Table::Event, &keys::memory(ns, MemoryId::from_bytes(*id)))
     }
 
     /// Puts a family with the rows by which it is found: they move with its latest member.
@@ -357,9 +357,9 @@ impl Truth<'_, '_> {
         self.put_found(Table::Family, &key, row, old, row.keys(ns, id))
     }
 
-    /// Takes a family away with the rows by which it is found; false where there is none.
-    pub(crate) fn delete_family(&mut self, ns: NsId, id: &Id) -> Result<bool> {
-        let Some(row) = self.family(ns, id)? else { return Ok(false) };
+    /// Takes a family away with the rows by which it is found, if there is one.
+    pub(crate) fn delete_family(&mut self, ns: NsId, id: &Id) -> Result<()> {
+        let Some(row) = self.family(ns, id)? else { return Ok(()) };
         for (table, key) in row.keys(ns, id) {
             self.delete(table, &key)?;
         }
@@ -372,7 +372,7 @@ impl Truth<'_, '_> {
         self.put_found(Table::Aggregate, &key, row, none(), none())
     }
 
-    pub(crate) fn delete_aggregate(&mut self, ns: NsId, id: &Id) -> Result<bool> {
+    pub(crate) fn delete_aggregate(&mut self, ns: NsId, id: &Id) -> Result<()> {
         self.delete(Table::Aggregate, &keys::memory(ns, MemoryId::from_bytes(*id)))
     }
 }

@@ -98,6 +98,6 @@ impl Truth<'_, '_> {
     /// Takes a query away.
     pub(crate) fn delete_query(&mut self, ns: NsId, place: QueryPlace, row: &QueryRow) -> Result<()> {
         self.delete(Table::Query, &keys::query(ns, place.0, place.1))?;
-        row.keys(ns, place).iter().try_for_each(|key| self.delete(Table::QueryOf, key).map(drop))
+        row.keys(ns, place).iter().try_for_each(|key| self.delete(Table::QueryOf, key))
     }
 }

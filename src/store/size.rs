@@ -82,6 +82,8 @@ impl WriteTx<'_> {
     pub(crate) fn count_size(&mut self) -> Result<()> {
         let old = sound(self.size())?.flatten().unwrap_or_else(SizeRow::new);
         self.put_size(&old)?;
+        // By how much the rows have grown is known of what the tables have.
+        self.put_gathered()?;
         let mut bytes = 0;
         for table in Table::ALL {
             let walked = self.walk(*table, &Walk::all(), &mut |key, value| {
@@ -113,6 +115,7 @@ impl WriteTx<'_> {
                 Err(other) => return Err(other),
             }
         }
+        self.put_gathered()?;
         Ok(grown)
     }
 }

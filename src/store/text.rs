@@ -311,7 +311,7 @@ impl WriteTx<'_> {
     }
 
     /// Takes a block of postings away.
-    pub(crate) fn delete_postings(&mut self, text: TextId, term: &str, first: u32) -> Result<bool> {
+    pub(crate) fn delete_postings(&mut self, text: TextId, term: &str, first: u32) -> Result<()> {
         self.delete(Table::TextPosting, &keys::posting(text.ns, text.part, term, first))
     }
 

@@ -6,7 +6,6 @@
 //!
 //! A vector is truth as well. It is written with its code, by `index`, which `ledger` calls.
 
-use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use crate::error::Result;
@@ -99,9 +98,14 @@ impl Truth<'_, '_> {
         self.0.put(table, key, value)
     }
 
-    /// Takes a row away and says whether there was one.
-    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+    /// Takes a row away, if there is one.
+    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.0.delete(table, key)
+    }
+
+    /// Takes a row away and says whether there was one.
+    pub(crate) fn delete_there(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        self.0.delete_there(table, key)
     }
 
     pub(crate) fn put_vitals(&mut self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<()> {
@@ -115,7 +119,7 @@ impl Truth<'_, '_> {
     /// A row of nothing but defaults is no row.
     pub(crate) fn put_access(&mut self, ns: NsId, id: MemoryId, access: &Access) -> Result<()> {
         if *access == Access::default() {
-            return self.delete(Table::Access, &keys::memory(ns, id)).map(|_| ());
+            return self.delete(Table::Access, &keys::memory(ns, id));
         }
         self.put_row(Table::Access, &keys::memory(ns, id), access, record::encode_access)
     }
@@ -124,7 +128,7 @@ impl Truth<'_, '_> {
         let key = keys::memory(ns, id);
         match payload {
             Some(payload) => self.put_row(Table::Payload, &key, payload, record::encode_payload),
-            None => self.delete(Table::Payload, &key).map(|_| ()),
+            None => self.delete(Table::Payload, &key),
         }
     }
 
@@ -165,7 +169,7 @@ impl Truth<'_, '_> {
         if let Some(name) = self.term_name(ns, sort, term)? {
             self.delete(Table::Term, &keys::term(ns, sort, &name))?;
         }
-        self.delete(Table::TermName, &keys::term_name(ns, sort, term)).map(|_| ())
+        self.delete(Table::TermName, &keys::term_name(ns, sort, term))
     }
 
     /// Puts a junction row in both directions.
@@ -175,7 +179,7 @@ impl Truth<'_, '_> {
     }
 
     /// Takes a junction row away in both directions.
-    pub(crate) fn delete_junction(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<bool> {
+    pub(crate) fn delete_junction(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
         self.delete(Table::JunctionBack, &keys::junction_back(ns, row.end(), id, &row.role))?;
         self.delete(Table::Junction, &keys::junction(ns, id, row.end(), &row.role))
     }
@@ -198,16 +202,16 @@ impl Truth<'_, '_> {
         ns: NsId,
         rows: impl IntoIterator<Item = &'r JournalRow>,
     ) -> Result<()> {
-        let (mut numbers, mut subjects, mut runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for row in rows {
-            numbers.insert(keys::journal(ns, row.seq));
-            runs.extend(row.run.map(|run| keys::journal_run(ns, run, row.seq)));
-            subjects
-                .extend(row.found_by().map(|(id, holder)| keys::journal_subject(ns, *id, holder, row.seq)));
+            for (id, holder) in row.found_by() {
+                self.delete(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, row.seq))?;
+            }
+            if let Some(run) = row.run {
+                self.delete(Table::JournalRun, &keys::journal_run(ns, run, row.seq))?;
+            }
+            self.delete(Table::Journal, &keys::journal(ns, row.seq))?;
         }
-        self.delete_sorted(Table::JournalSubject, &subjects)?;
-        self.delete_sorted(Table::JournalRun, &runs)?;
-        self.delete_sorted(Table::Journal, &numbers)
+        Ok(())
     }
 
     /// Puts another text of a journal row in its place.
@@ -222,7 +226,7 @@ impl Truth<'_, '_> {
 
     pub(crate) fn delete_limbo(&mut self, ns: NsId, id: MemoryId, at: Time) -> Result<()> {
         self.delete(Table::Limbo, &keys::memory(ns, id))?;
-        self.delete(Table::LimboTime, &keys::by_instant(ns, at, id)).map(|_| ())
+        self.delete(Table::LimboTime, &keys::by_instant(ns, at, id))
     }
 
     /// Takes a tombstone away, with its rows by the HMAC of its keys and content, and by time.
@@ -232,7 +236,7 @@ impl Truth<'_, '_> {
             self.delete(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id))?;
         }
         self.delete(Table::TombstoneTime, &keys::by_instant(ns, tombstone.deleted_at, id))?;
-        self.delete(Table::Tombstone, &keys::memory(ns, id)).map(|_| ())
+        self.delete(Table::Tombstone, &keys::memory(ns, id))
     }
 
     /// Puts a tombstone with its rows by the HMAC of its keys and content, and by time.
@@ -254,7 +258,7 @@ impl Truth<'_, '_> {
             self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
         }
         self.delete(Table::PartitionName, &prefix)?;
-        self.delete(Table::Partition, &keys::partition(ns, name)).map(|_| ())
+        self.delete(Table::Partition, &keys::partition(ns, name))
     }
 
     /// Takes every memory of a namespace away, unread, with the indexes of its partitions and the rows of these other tables.

@@ -13,7 +13,7 @@ use crate::record::{
     self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
-use crate::store::gather::{Gathered, put_sorted, take_sorted};
+use crate::store::gather::{Gathered, change, change_sorted};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::raw::{Definition, ReadTable, Visit, Walk, WriteTable, fenced, look_row, walk_rows};
@@ -91,11 +91,12 @@ fn found<T>(
     Ok(found)
 }
 
-/// The bytes of a row that was put, and those by which the rows have grown.
-fn put_bytes(key: &[u8], value: &[u8], old: Option<usize>) -> (u64, i64) {
-    // A replaced row had its key already, so only the values differ. A new row brings its key as well.
-    let grown = value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
-    ((key.len() + value.len()) as u64, grown)
+/// The bytes of a row that was put or taken away, and those by which the rows have grown. `old` is the length of the value
+/// that stood there before.
+fn changed_bytes(key: &[u8], value: Option<&[u8]>, old: Option<usize>) -> (u64, i64) {
+    let row = |value: usize| (key.len() + value) as u64;
+    let (new, old) = (value.map(|value| row(value.len())), old.map(row).unwrap_or_default());
+    (new.unwrap_or(old), new.unwrap_or_default() as i64 - old as i64)
 }
 
 /// The store at one commit. Cheap to keep for a moment, dear to keep for long: pages that it may read are not used
@@ -176,7 +177,7 @@ pub(crate) struct WriteTx<'t> {
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
     pub(super) postings: BTreeMap<Vec<u8>, Thinned>,
-    /// Rows that wait to be put in the order of their keys.
+    /// Rows that wait to be put or taken away in the order of their keys.
     gathered: Gathered,
     /// Rows that it put or took away.
     rows: u64,
@@ -251,13 +252,8 @@ impl<'t> WriteTx<'t> {
         tally::written(self.rows);
     }
 
-    /// From now on rows are gathered and put in the order of their keys: for a unit that puts many rows.
-    pub(crate) fn gather(&mut self) {
-        self.gathered.begin();
-    }
-
-    /// Puts what is gathered into the tables.
-    pub(super) fn put_gathered(&mut self) -> Result<()> {
+    /// Changes the tables as was gathered.
+    pub(crate) fn put_gathered(&mut self) -> Result<()> {
         self.gathered.tables().into_iter().try_for_each(|table| self.put_gathered_of(table))
     }
 
@@ -265,63 +261,52 @@ impl<'t> WriteTx<'t> {
         // Rows of a table that can't be opened stay where they are.
         self.table(table)?;
         let (rows, mut moved, mut grown) = (self.gathered.take(table), 0, 0);
-        let put = put_sorted(self.table_mut(table)?, table.name(), &rows, &mut |key, value, old| {
-            let (by, more) = put_bytes(key, value, old);
+        let made = change_sorted(self.table_mut(table)?, table.name(), &rows, &mut |key, value, old| {
+            let (by, more) = changed_bytes(key, value, old);
             (moved, grown) = (moved + by, grown + more);
         });
         (self.moved, self.grown) = (self.moved + moved, self.grown + grown);
-        self.gathered.give_back(table, rows, put.is_ok());
-        put
+        self.gathered.give_back(table, rows, made.is_ok());
+        made
     }
 
     /// Puts a row in place of whatever stood under its key.
     pub(super) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.count_row();
-        self.holder_writes += u64::from(table == Table::Holder);
-        if self.gathered.is_on() {
-            let is_full = self.gathered.put(table, key, value);
-            return match self.gathered.is_full() {
-                true => self.put_gathered(),
-                false if is_full => self.put_gathered_of(table),
-                false => Ok(()),
-            };
-        }
-        let rows = self.table_mut(table)?;
-        let old = fenced(table.name(), key, || {
-            rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
-        })?;
-        let (moved, grown) = put_bytes(key, value, old);
-        (self.moved, self.grown) = (self.moved + moved, self.grown + grown);
-        Ok(())
+        self.change(table, key, Some(value))
+    }
+
+    /// Takes a row away, if there is one.
+    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        self.change(table, key, None)
     }
 
     /// Takes a row away and says whether there was one.
-    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
-        self.count_row();
-        self.holder_writes += u64::from(table == Table::Holder);
-        // One that is gathered may be there to replace one of the table.
-        let was_gathered = self.gathered.take_back(table, key);
-        let rows = self.table_mut(table)?;
-        let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
-        let gone = old.map_or(0, |old| key.len() + old);
-        self.moved += gone as u64;
-        self.grown -= gone as i64;
-        Ok(was_gathered || old.is_some())
+    pub(super) fn delete_there(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        let is_there = self.look(table, key, &mut |_| Ok(()))?;
+        if is_there {
+            self.delete(table, key)?;
+        }
+        Ok(is_there)
     }
 
-    /// Takes rows away that mostly lie side by side, by their keys: one walk down the tree of the table does for many of them.
-    pub(super) fn delete_sorted(&mut self, table: Table, keys: &BTreeSet<keys::Key>) -> Result<()> {
-        for key in keys {
-            self.count_row();
-            self.gathered.take_back(table, key);
+    fn change(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        self.count_row();
+        self.holder_writes += u64::from(table == Table::Holder);
+        if Gathered::is_alone(value) {
+            self.gathered.forget(table, key);
+            let mut by = (0, 0);
+            change(self.table_mut(table)?, table.name(), (key, value), &mut |key, value, old| {
+                by = changed_bytes(key, value, old);
+            })?;
+            (self.moved, self.grown) = (self.moved + by.0, self.grown + by.1);
+            return Ok(());
         }
-        self.holder_writes += if table == Table::Holder { keys.len() as u64 } else { 0 };
-        let mut gone = 0;
-        let taken = &mut |key: &[u8], value: usize| gone += key.len() + value;
-        take_sorted(self.table_mut(table)?, table.name(), keys, taken)?;
-        self.moved += gone as u64;
-        self.grown -= gone as i64;
-        Ok(())
+        let is_full = self.gathered.keep(table, key, value);
+        match self.gathered.is_full() {
+            true => self.put_gathered(),
+            false if is_full => self.put_gathered_of(table),
+            false => Ok(()),
+        }
     }
 
     /// Takes away every row of a walk in key order, at most `most`, and says how many there were. They go page by page: to
@@ -468,7 +453,6 @@ impl<'t> WriteTx<'t> {
         self.flush_slot_heads()?;
         self.flush_heads()?;
         self.put_gathered()?;
-        self.gathered.end();
         Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, bits, docs })
     }
 
@@ -503,7 +487,7 @@ impl Read for WriteTx<'_> {
         match self.gathered.get(table, key) {
             Some(value) => {
                 tally::read();
-                f(value).map(|()| true)
+                value.map(f).transpose().map(|there| there.is_some())
             }
             None => look_row(self.table(table)?, table.name(), key, f),
         }

@@ -52,7 +52,7 @@ impl WriteTx<'_> {
         self.put_meta(Table::Namespace, name.as_bytes(), row)
     }
 
-    pub(crate) fn delete_namespace(&mut self, name: &str) -> Result<bool> {
+    pub(crate) fn delete_namespace(&mut self, name: &str) -> Result<()> {
         self.delete(Table::Namespace, name.as_bytes())
     }
 
@@ -82,7 +82,7 @@ impl WriteTx<'_> {
         self.put(Table::SlotFree, &keys::slot_ended(index, died, slot), &[])
     }
 
-    pub(crate) fn delete_free_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<bool> {
+    pub(crate) fn delete_free_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<()> {
         self.delete(Table::SlotFree, &keys::slot_ended(index, died, slot))
     }
 
@@ -95,7 +95,7 @@ impl WriteTx<'_> {
     ) -> Result<()> {
         let key = keys::block(index, block);
         if nodes.iter().all(Option::is_none) {
-            return self.delete(Table::Graph, &key).map(|_| ());
+            return self.delete(Table::Graph, &key);
         }
         // The buffer is lent out and given back, so that many blocks share one allocation.
         let mut bytes = std::mem::take(&mut self.scratch);
@@ -114,7 +114,7 @@ impl WriteTx<'_> {
         self.put_meta(Table::GraphHead, &keys::index(index), head)
     }
 
-    pub(crate) fn delete_graph_head(&mut self, index: IndexId) -> Result<bool> {
+    pub(crate) fn delete_graph_head(&mut self, index: IndexId) -> Result<()> {
         self.delete(Table::GraphHead, &keys::index(index))
     }
 
@@ -123,11 +123,11 @@ impl WriteTx<'_> {
     }
 
     pub(crate) fn delete_dead_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<bool> {
-        self.delete(Table::SlotDead, &keys::slot_ended(index, died, slot))
+        self.delete_there(Table::SlotDead, &keys::slot_ended(index, died, slot))
     }
 
     /// Takes a journal row off the list of what its run can take back.
-    pub(crate) fn delete_journal_run(&mut self, ns: NsId, run: RunId, seq: u64) -> Result<bool> {
+    pub(crate) fn delete_journal_run(&mut self, ns: NsId, run: RunId, seq: u64) -> Result<()> {
         self.delete(Table::JournalRun, &keys::journal_run(ns, run, seq))
     }
 
@@ -144,7 +144,7 @@ impl WriteTx<'_> {
         self.put_meta(Table::MetaKey, &keys::meta_key(ns, path), &row)
     }
 
-    pub(crate) fn delete_meta_key(&mut self, ns: NsId, path: &str) -> Result<bool> {
+    pub(crate) fn delete_meta_key(&mut self, ns: NsId, path: &str) -> Result<()> {
         self.delete(Table::MetaKey, &keys::meta_key(ns, path))
     }
 
@@ -164,13 +164,13 @@ impl WriteTx<'_> {
     ) -> Result<()> {
         let key = keys::counter(ns, part, sort, name);
         if value == CounterRow::default() {
-            return self.delete(Table::Counter, &key).map(|_| ());
+            return self.delete(Table::Counter, &key);
         }
         self.put_meta(Table::Counter, &key, &value)
     }
 
     /// Makes sure that a table exists.
     pub(super) fn touch(&mut self, table: Table) -> Result<()> {
-        self.delete(table, &[]).map(|_| ())
+        self.delete(table, &[])
     }
 }

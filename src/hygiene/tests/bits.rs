@@ -26,8 +26,12 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
             head.values.pop();
             tx.put_bits_head(SHARED, head)
         }),
-        case(Code::Bits, |tx| tx.delete(Table::Bits, &keys::block(SHARED, 0)).map(|gone| assert!(gone))),
-        case(Code::Bits, |tx| tx.delete(Table::BitsHead, &keys::index(SHARED)).map(|gone| assert!(gone))),
+        case(Code::Bits, |tx| {
+            tx.delete_there(Table::Bits, &keys::block(SHARED, 0)).map(|gone| assert!(gone))
+        }),
+        case(Code::Bits, |tx| {
+            tx.delete_there(Table::BitsHead, &keys::index(SHARED)).map(|gone| assert!(gone))
+        }),
         case(Code::Bits, |tx| {
             let row = tx.bit_row(SHARED, 0, DIM)?.unwrap();
             tx.put_bits(SHARED, 1, &BitRow::vacant(DIM, row.center))

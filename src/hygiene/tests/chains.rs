@@ -122,7 +122,7 @@ fn v172_a_missing_end_restores_and_a_purged_one_does_not() {
     purged.supersede(1, 2, MODE);
     purged.remove(2, TombstoneReason::Expired, None);
     assert_eq!(repaired(&purged).restored, []);
-    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(2))).map(|_| ()));
+    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(2))));
     let report = repaired(&bed);
     assert_eq!((report.restored, report.scanned, report.dry_run), (ids(&[1]), 1, true));
 }
@@ -133,7 +133,7 @@ fn only_the_last_row_of_a_chain_is_restored() {
     bed.supersede(1, 2, MODE);
     bed.supersede(2, 4, MODE);
     bed.supersede(3, 4, MODE);
-    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(4))).map(|_| ()));
+    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(4))));
     assert_eq!(repaired(&bed).restored, ids(&[2, 3]), "1 has 2 again, and old facts stay where they are");
 }
 

@@ -143,7 +143,7 @@ fn damaged_one_bit_codes_are_not_used_and_a_write_mends_them() {
     let (mut world, _) = crowded(64, 37);
     let damages: [Damage; 4] = [
         |tx| tx.put(Table::Bits, &keys::block(index(0), 0), b"rubbish"),
-        |tx| tx.delete(Table::Bits, &keys::block(index(0), 0)).map(drop),
+        |tx| tx.delete(Table::Bits, &keys::block(index(0), 0)),
         |tx| {
             let mut row = tx.bit_row(index(0), 0, 64)?.unwrap();
             row.center += 1;

@@ -176,7 +176,7 @@ impl Texts {
             if tx.release_doc(text, doc, id)? {
                 erase_postings(tx, text, doc, &words)?;
             }
-            tx.delete(Table::Memory, &keys::memory(NS, id)).map(|gone| assert!(gone))
+            tx.delete_there(Table::Memory, &keys::memory(NS, id)).map(|gone| assert!(gone))
         });
     }
 
