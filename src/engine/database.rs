@@ -11,7 +11,7 @@ use crate::engine::queue::{ONE, Weight};
 use crate::engine::session::{Session, Work};
 use crate::error::{Error, Result};
 use crate::limits::FORMAT_VERSION;
-use crate::model::Periods;
+use crate::model::{Periods, Span};
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::SpaceRow;
 use crate::store::{Durability, NsId, Rows, SpaceId};
@@ -119,6 +119,32 @@ impl Database {
             let rows = published.snapshot();
             let space = rows.space(SpaceId(rows.clock()?.space))?;
             Ok(space.map(|space| space.dim as usize))
+        })
+    }
+
+    /// By how much the clock is behind the last commit; zero where it is not. Transaction time never runs backwards, so a write counts
+    /// as of the last commit until the clock is past it.
+    ///
+    /// ```
+    /// use oubliette::clock::ManualClock;
+    /// use oubliette::{Database, Span};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let clock = ManualClock::at("2026-01-02T00:00:00Z".parse()?);
+    /// let db = Database::builder().clock(clock.clone()).open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// assert_eq!(db.behind()?, Span::ZERO);
+    /// clock.set("2026-01-01T23:00:00Z".parse()?);
+    /// assert_eq!(db.behind()?, Span::from_hours(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn behind(&self) -> Result<Span> {
+        let now = self.inner.clock.now();
+        self.read(|published, _| {
+            Ok(Span::from_millis(published.committed_at().as_millis().saturating_sub(now.as_millis())))
         })
     }
 

@@ -25,7 +25,7 @@ pub enum Forget {
         /// With an id, erase rows that were merged into it as duplicates as well; with the memory of an aggregate, by id or
         /// key, the first message.
         also_merged: bool,
-        /// With an id, erase the earlier versions and every other row that a key of it leads to as well.
+        /// With an id, erase the earlier and the later versions and every other row that a key of it leads to as well.
         with_history: bool,
     },
     /// Every write that brought a tag.

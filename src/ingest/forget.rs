@@ -30,19 +30,21 @@ impl NamespaceWriter<'_, '_, '_> {
             match name.parse::<MemoryId>() {
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    let versions = self.versions_of(id)?;
+                    let later = self.later_than(id)?;
+                    let mut versions = self.versions_of(id)?;
+                    versions.extend(&later);
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
                     for version in versions {
                         if !self.ledger.tx.has_row(self.ns(), version)? {
                             continue;
                         }
-                        match how.with_history {
-                            true => {
-                                self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?
-                            }
-                            false => answer.versions_left += 1,
+                        if how.with_history {
+                            self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+                            continue;
                         }
+                        answer.versions_left += 1;
+                        answer.later.extend(later.contains(&version).then_some(version));
                     }
                 }
                 id => {
@@ -75,6 +77,22 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         all.remove(&id);
         Ok(all)
+    }
+
+    /// The versions that took the place of a row, the next one first: a caller who kept the id of the first text may mean them.
+    fn later_than(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let (mut all, mut seen, mut at) = (Vec::new(), BTreeSet::from([id]), id);
+        loop {
+            let row = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten();
+            let replaced = row.and_then(|row| row.times.superseded).filter(|superseded| {
+                matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction)
+            });
+            let Some(by) = replaced.map(|superseded| superseded.by).filter(|by| seen.insert(*by)) else {
+                return Ok(all);
+            };
+            all.push(by);
+            at = by;
+        }
     }
 
     /// Whether a memory is that of an aggregate. The first message, which it superseded, then says the same, and every

@@ -683,9 +683,12 @@ pub struct Forgotten {
     pub missing: u64,
     /// These names, in the order in which they were given.
     pub missing_names: Vec<String>,
-    /// The number of rows that are still there: earlier versions of memories that were forgotten by id, and other rows
+    /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, and other rows
     /// to which one of their keys leads.
     pub versions_left: u64,
+    /// The later versions among these: the texts that took the place of one that was forgotten. A new text has a new id, so a
+    /// caller who kept the first one may mean them.
+    pub later: Vec<MemoryId>,
     /// Rows that were left alone because it can't be read whether they were to be forgotten. They can be forgotten by
     /// id.
     pub undecided: Vec<MemoryId>,

@@ -1,5 +1,7 @@
 //! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
 
+use std::collections::BTreeSet;
+
 use crate::world::{World, axis, keeping, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
@@ -348,6 +350,38 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         let stones = answer.tombstones.len();
         assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
         world.check();
+    }
+}
+
+/// V-311: a caller who kept the id of the first text forgot only that text, and was told that the memory was forgotten.
+#[test]
+fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
+    for key in [None, Some("pin")] {
+        for with_history in [false, true] {
+            let world = World::new();
+            let draft = text("pin 1");
+            let first = world.add(if let Some(key) = key { draft.key(key) } else { draft }).id;
+            let change = |id: MemoryId, text: &str| {
+                let patch = Patch { text: Some(text.to_owned()), ..Patch::default() };
+                world.ns.update(id, patch).unwrap().id
+            };
+            let second = change(first, "pin 2");
+            let third = change(second, "pin 3");
+            let names = vec![first.to_string()];
+            let what = Forget::Names {
+                names,
+                scope: Scope::Any,
+                keep_history: false,
+                also_merged: true,
+                with_history,
+            };
+            let answer = world.ns.forget(what).unwrap();
+            let (left, later) = if with_history { (0, vec![]) } else { (2, vec![second, third]) };
+            assert_eq!((answer.forgotten, answer.versions_left), (1, left));
+            assert_eq!(BTreeSet::from_iter(answer.later), BTreeSet::from_iter(later));
+            assert_eq!(world.ns.get(third).unwrap().is_none(), with_history);
+            world.check();
+        }
     }
 }
 

@@ -81,6 +81,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "missing": done.missing,
         "missing_names": done.missing_names,
         "versions_left": done.versions_left,
+        "later": done.later,
         "undecided": done.undecided,
         "tombstones": done.tombstones.len(),
         "restored": done.restored,

@@ -239,7 +239,7 @@ pub(crate) struct FieldOptions {
     /// Kind of the memory; a new memory has knowledge
     #[arg(long)]
     pub(crate) kind: Option<String>,
-    /// Tier: working, episodic, semantic or procedural; a new memory has semantic
+    /// Tier: working (3 days by default), episodic (30 days), semantic or procedural; a new memory has semantic
     #[arg(long)]
     pub(crate) tier: Option<String>,
     /// Significance: routine, noteworthy, important or core; a new memory has routine
@@ -275,13 +275,13 @@ pub(crate) struct FieldOptions {
     /// When the event that the text tells of happened
     #[arg(long, value_name = "TIME")]
     pub(crate) happened_at: Option<String>,
-    /// When the memory ends: a time, or never
+    /// When the memory ends: a time (UTC unless it names its offset), or never
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
     /// After how long the memory ends
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with = "expires_at")]
     pub(crate) ttl: Option<String>,
-    /// World time from which the text is true
+    /// World time from which the text is true; UTC unless it names its offset
     #[arg(long, value_name = "TIME")]
     pub(crate) valid_from: Option<String>,
     /// World time until which the text is true
@@ -483,7 +483,7 @@ pub(crate) struct ForgetOptions {
     /// Keep the superseded versions of a key
     #[arg(long)]
     pub(crate) keep_history: bool,
-    /// With an id, also forget the earlier versions and everything that a key of the memory leads to
+    /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to
     #[arg(long, conflicts_with = "keep_history")]
     pub(crate) with_history: bool,
     /// With --tag, keep protected memories

@@ -199,6 +199,12 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
 }
 
 fn run(arguments: &Arguments, place: &Arc<Place>, output: Output<'_>) -> Done {
+    let done = work(arguments, place, output);
+    place.tell_behind(output);
+    done
+}
+
+fn work(arguments: &Arguments, place: &Arc<Place>, output: Output<'_>) -> Done {
     let Some(command) = &arguments.command else { return front::run(place, output) };
     match command {
         Command::Init(options) => maintain::init(options, place, output),

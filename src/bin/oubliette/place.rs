@@ -1,7 +1,7 @@
 //! Where the database is, and how it is opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use oubliette::clock::{Clock, ManualClock, SystemClock};
@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::embedder;
 use crate::output::{Failure, Output};
 use crate::share::{Extra, Host, Sharing, Terms, Work};
-use crate::story::Present;
+use crate::story::{self, Present};
 
 /// Name of the config file.
 const CONFIG: &str = "oubliette.toml";
@@ -25,6 +25,8 @@ const LEASE: Span = Span::from_days(30);
 /// How long a file is waited for that another process has open, unless the command says otherwise: whoever has it may just have begun to
 /// listen, or be about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A clock that is behind the last write by less is not told of.
+const BEHIND: Span = Span::from_mins(1);
 /// How long an opening is put off that finds the file locked.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Longest policy document or config file that is read.
@@ -81,6 +83,10 @@ pub(crate) struct Place {
     shared: bool,
     wait: Option<Span>,
     standing: Standing,
+    /// Whether the file was named in the command itself.
+    is_typed: bool,
+    /// What the clock is behind the last write of the file that was opened for writing.
+    behind: Mutex<Span>,
 }
 
 /// How a command stands to others of the same file.
@@ -140,6 +146,8 @@ impl Place {
             wait,
             standing,
             caller,
+            is_typed: global.db.is_some(),
+            behind: Mutex::new(Span::ZERO),
         })
     }
 
@@ -203,9 +211,9 @@ impl Place {
         Present { at: self.now(), reader: Arc::clone(&self.caller) }
     }
 
-    /// The file, if one was named.
-    pub(crate) fn named_path(&self) -> Option<&Path> {
-        self.path.as_deref().filter(|_| !self.default_path)
+    /// The file, if the command itself names one: a variable or a config file names that of the user's memories.
+    pub(crate) fn typed_path(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|_| self.is_typed)
     }
 
     /// The file that is meant.
@@ -238,13 +246,33 @@ impl Place {
 
     /// Opens it, with more options.
     pub(crate) fn open_with(&self, access: Access, extra: Extra) -> Result<Database> {
-        match &self.standing {
-            Standing::Guest(host) => {
-                host.open(&self.terms, &self.caller, access == Access::Read || self.read_only, extra)
-            }
+        let is_read = access == Access::Read || self.read_only;
+        let database = match &self.standing {
+            Standing::Guest(host) => host.open(&self.terms, &self.caller, is_read, extra),
             Standing::Alone => self.open_here(access, extra, self.wait),
             Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
+        }?;
+        if !is_read {
+            *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = database.behind()?;
         }
+        Ok(database)
+    }
+
+    /// Says so where a clock was behind the last write of the file: what was written counts as of that write. Two processes of one
+    /// machine may differ by moments; who gives an instant means it.
+    pub(crate) fn tell_behind(&self, output: Output<'_>) {
+        let behind = *self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = if self.terms.now.is_some() { Span::ZERO } else { BEHIND };
+        if behind <= least {
+            return;
+        }
+        let now = self.present();
+        let last = story::local(now.at.plus(behind), &now);
+        let clock = if self.terms.now.is_some() { "--now" } else { "the clock of this machine" };
+        let at = story::local(now.at, &now);
+        output.remark(&format!(
+            "{clock} says {at}, but the file was last written at {last}: what is written counts as of then, and so does a --ttl"
+        ));
     }
 
     /// Opens it and answers others from then on, if it is open for writing.

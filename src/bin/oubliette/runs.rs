@@ -1,7 +1,7 @@
 //! `runs`: operations of many parts, and what became of them.
 
 use oubliette::maintain::{RunId, RunReport, RunStatus};
-use oubliette::{Error, Result};
+use oubliette::{Database, Error, NamespaceName, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::RunsOptions;
@@ -14,9 +14,15 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
     let namespace = place.namespace()?;
     if let Some(run) = &options.run {
         let run = id("run", run, "runs")?;
-        let report = place.open_best()?.namespace(&namespace)?.run(run)?;
-        let report = report.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
-        return output.document(&json!(report));
+        let database = place.open_best()?;
+        // As `undo` does: where no namespace is named, the run may be of any.
+        let others = if place.named_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
+        for namespace in std::iter::once(namespace).chain(others) {
+            if let Some(report) = database.namespace(&namespace)?.run(run)? {
+                return output.document(&json!(report));
+            }
+        }
+        return Err(Error::NotFound { what: "run", name: run.to_string() }.into());
     }
     let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor, "runs")).transpose()?;
     let database = place.open_best()?;
@@ -31,7 +37,15 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         }
         return output.document(&Value::Object(document));
     }
-    let none = "No run; an import or `maintain` makes one";
+    let elsewhere =
+        if page.items.is_empty() && before.is_none() { with_runs(&database)? } else { Vec::new() };
+    let none = match elsewhere.first() {
+        None => "No run; an import or `maintain` makes one".to_owned(),
+        Some(first) => {
+            let more = if elsewhere.len() > 1 { " and others" } else { "" };
+            format!("No run in {namespace}, but in {first}{more} (--namespace {first})")
+        }
+    };
     let (now, runs) = (place.present(), page.items.iter());
     let (heads, rows): (&[&str], Vec<_>) = match output.verbose {
         true => (
@@ -40,11 +54,22 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         ),
         false => (&["id", "what", "started", "counts"], runs.map(|run| row(run, &now)).collect()),
     };
-    output.list(heads, rows, none)?;
+    output.list(heads, rows, &none)?;
     if !page.damaged.is_empty() {
         output.remark("damaged runs are left out, which check tells");
     }
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
+}
+
+/// The namespaces that have runs.
+fn with_runs(database: &Database) -> Result<Vec<NamespaceName>> {
+    let mut all = Vec::new();
+    for namespace in database.namespaces()? {
+        if !database.namespace(&namespace)?.runs(1, None)?.items.is_empty() {
+            all.push(namespace);
+        }
+    }
+    Ok(all)
 }
 
 /// A run in a list; of one that is not done, its state.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
+use oubliette::memory::PointInTime;
 use oubliette::report::{SearchPlan, SearchResult};
 use oubliette::{
     Database, Effort, Error, Filter, Hit, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot,
@@ -209,8 +210,15 @@ fn nothing(query: &Query, most: Option<usize>, partial: bool) -> String {
         Some(least) => format!("Nothing was found: no hit has a score of {least} or more"),
         None if query.offset > 0 => "Nothing was found: there are fewer hits than --offset skips".to_owned(),
         None => {
-            let agents = if query.scope == Scope::Any { "" } else { ", --any-agent" };
-            format!("Nothing was found; try other words{agents} or another --namespace")
+            let ways = [
+                ("try other words", true),
+                ("without --filter", query.filter.is_some()),
+                ("at another instant", query.at != PointInTime::default()),
+                ("--any-agent", query.scope != Scope::Any),
+            ];
+            let ways: Vec<&str> =
+                ways.into_iter().filter(|(_, is_open)| *is_open).map(|(way, _)| way).collect();
+            format!("Nothing was found; {} or another --namespace", ways.join(", "))
         }
     }
 }

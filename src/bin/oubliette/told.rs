@@ -151,7 +151,6 @@ pub(crate) fn forgotten(answer: &Value) -> String {
         ("went_with", "more that went with what was forgotten"),
         ("restored", "live again that it had superseded"),
         ("missing", "not found"),
-        ("versions_left", "earlier still there (--with-history takes them too)"),
     ];
     for (name, note) in notes {
         if count(name) > 0 {
@@ -161,10 +160,34 @@ pub(crate) fn forgotten(answer: &Value) -> String {
             }
         }
     }
+    told.push_str(&versions_left(answer));
     let derived = answer.get("derived").and_then(Value::as_array).into_iter().flatten();
     let derived: Vec<_> = derived.filter_map(Value::as_str).map(str::to_owned).collect();
     told.push_str(&still_told(&derived));
     told
+}
+
+/// The versions that a forget by id left where they are.
+fn versions_left(answer: &Value) -> String {
+    let later = answer.get("later");
+    let newer = later.and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let all = answer.get("versions_left").and_then(Value::as_u64).unwrap_or_default();
+    let other = match all.saturating_sub(newer) {
+        0 => String::new(),
+        count => format!("{} still there", of(count, "earlier version is", "earlier versions are")),
+    };
+    let newer = match newer {
+        0 => String::new(),
+        1 => format!("the text that took its place is still there{}", names(later)),
+        count => format!("the {count} texts that took its place are still there{}", names(later)),
+    };
+    let takes = match all {
+        0 => return String::new(),
+        1 => " (--with-history takes it too)",
+        _ => " (--with-history takes them too)",
+    };
+    let told: Vec<String> = [other, newer].into_iter().filter(|told| !told.is_empty()).collect();
+    format!("; {}{takes}", told.join("; "))
 }
 
 /// Some names behind a count of them, the first ones where they are many.

@@ -10,7 +10,7 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
-use oubliette::memory::{Expiry, Got, SupersedeMode};
+use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
 use oubliette::{
     Database, Decision, Draft, Error, ErrorKind, MemoryId, Namespace, NamespaceName, Outcome, Patch, Result,
     Time, WriteOptions,
@@ -53,8 +53,9 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let line = fields::draft(options, place.caller())?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
     let database = place.open(Access::Create)?;
+    let has_end = line.draft.expiry.is_some();
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let answer = told_over(&database.namespace(&namespace)?, answer, &place.present());
+    let answer = told_over(&database.namespace(&namespace)?, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
@@ -98,8 +99,9 @@ fn unread(members: &mut Map<String, Value>, why: &Error) {
     members.insert("unread".to_owned(), json!(why.to_string()));
 }
 
-/// The same, with a word where what was written is over already, so that nobody looks for it in vain.
-fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Value {
+/// The same, with a word where what was written is over already, so that nobody looks for it in vain, or ends when the text before
+/// was to end, which the write did not say.
+fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Present) -> Value {
     let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
     let memory = id.map(|id| team.get(id)).transpose().map(Option::flatten);
     let Value::Object(members) = &mut answer else { return answer };
@@ -111,7 +113,14 @@ fn told_over(team: &Namespace, mut answer: Value, now: &story::Present) -> Value
             let over = past(memory.valid_to).map(|end| {
                 format!("it was true until {end}: only a search with --valid-at or --as-of finds it")
             });
-            members.extend(ended.or(over).map(|why| ("over".to_owned(), json!(why))));
+            let is_revised = members.get("decision").is_some_and(|decision| decision == "revised");
+            let kept = memory
+                .expires_at
+                .filter(|_| is_revised && !has_end && memory.expires_by == ExpiresBy::Caller);
+            let kept = kept.map(|end| {
+                format!("it ends {}, as the text before (--expires-at never keeps it)", story::when(end, now))
+            });
+            members.extend(ended.or(over).or(kept).map(|why| ("over".to_owned(), json!(why))));
         }
         Ok(None) => {
             let is_there = |decision: &Value| decision == "stored" || decision == "updated";
@@ -350,8 +359,9 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     }
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
+    let has_end = patch.expiry.is_some();
     let answer = written(&team, &team.update(&options.name, patch)?);
-    let answer = told_over(&team, answer, &place.present());
+    let answer = told_over(&team, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
 }
@@ -495,7 +505,11 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let beside =
         by.map(|by| team.get(by)).transpose()?.flatten().filter(|memory| memory.superseded_by().is_none());
     let beside = beside.map_or_else(String::new, |memory| {
-        format!("; {} stays beside it", called(&team, &memory.id.to_string()))
+        format!(
+            "; {} stays beside it (`forget {}` takes it away)",
+            called(&team, &memory.id.to_string()),
+            memory.id
+        )
     });
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {

@@ -18,9 +18,9 @@ use oubliette::Error;
 use crate::output::{Done, Output};
 use crate::place::{self, Place};
 
-/// Tells the story in the database that was named, which must not exist, or in one that goes with the run.
+/// Tells the story in the database that the command names, which must not exist, or in one that goes with the run.
 pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
-    let (folder, path) = match place.named_path() {
+    let (folder, path) = match place.typed_path() {
         Some(path) => (None, path.to_owned()),
         None => {
             let folder = place::temporary_folder()?;
@@ -30,7 +30,12 @@ pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     };
     if Path::exists(&path) {
         let what = path.display().to_string();
-        return Err(Error::Conflict { what, why: "the demo makes a database of its own".to_owned() }.into());
+        return Err(Error::Conflict {
+            what,
+            why: "the demo makes a database of its own, so `--db` must name a file that is not there"
+                .to_owned(),
+        }
+        .into());
     }
     let told = story::tell(&path);
     drop(folder);
