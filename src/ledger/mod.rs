@@ -75,7 +75,7 @@ pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
 pub(crate) use relocate::{Gaps, Relocation, Trail};
-pub(crate) use writer::{Context, Ledger, Why};
+pub(crate) use writer::{Context, End, Ledger, Whole, Why};
 
 impl Ledger<'_, '_> {
     /// Carries out one change with all its cascades.
