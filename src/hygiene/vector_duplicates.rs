@@ -118,6 +118,7 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
         size_min: dedup.min_cluster_size.max(2) as usize,
         tiers: &input.selection.tiers,
         only_visible: false,
+        nearest: None,
     };
     let mut search = Search::new(input, rules);
     let Some(indexes) = search.rows(stop)? else { return Ok(None) };
