@@ -64,7 +64,7 @@ pub(crate) use afresh::Afresh;
 pub(crate) use aged::is_named;
 pub(crate) use applied::{Applied, Left, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
-pub(crate) use damage::{Loss, losses};
+pub(crate) use damage::{Loss, losses, lost_keys};
 pub(crate) use fold::Folded;
 pub(crate) use given::{given, said_by, short, tell};
 pub(crate) use insert::tags_fit;
