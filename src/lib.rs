@@ -101,7 +101,7 @@ pub mod memory {
 
 /// What operations answer: hits, stories, statistics, findings.
 pub mod report {
-    pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
+    pub use crate::engine::{CompactReport, Doomed, ForgetPlan, LostKey, RestoreReport};
     pub use crate::hygiene::{
         AccessDistribution, Briefed, Briefing, CheckOptions, CheckReport, ErasedProbe, Finding,
         MostRetrieved, RetrievalBar, ScoreBar, ThresholdEffect,

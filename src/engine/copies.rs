@@ -15,7 +15,7 @@ use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
-use crate::ledger::{Change, Context, Entry, Loss, losses, seem_vacant};
+use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
 };
@@ -49,15 +49,27 @@ pub struct CompactReport {
     pub more: u64,
     /// The memories that the copy does not have because they are damaged.
     pub lost: Vec<MemoryId>,
+    /// The keys of writers that the copy does not have because they are damaged. The copy has their memories, which other writers
+    /// stand for.
+    pub lost_keys: Vec<LostKey>,
     /// Whether `check` finds nothing in the copy. False only where something is damaged and what a store can't do without
     /// is lost, as the dimensions of its vectors: then the copy has all that can be read, and what is damaged as it stood.
     pub whole: bool,
 }
 
+/// A key that leads to nothing in a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LostKey {
+    /// The namespace of the key.
+    pub namespace: NamespaceName,
+    /// The key.
+    pub key: String,
+}
+
 impl CompactReport {
     fn of(report: crate::store::CompactReport, mending: Mending) -> Self {
         let crate::store::CompactReport { bytes_before, bytes_after, rows, .. } = report;
-        let Mending { found, lost, whole } = mending;
+        let Mending { found, lost, lost_keys, whole } = mending;
         let CheckReport { findings: damaged, more, .. } = found;
         let (expired, limbo, retention) = (0, 0, RetentionReport::default());
         CompactReport {
@@ -70,6 +82,7 @@ impl CompactReport {
             damaged,
             more,
             lost,
+            lost_keys,
             whole,
         }
     }
@@ -87,13 +100,14 @@ struct Ended {
 struct Mending {
     found: CheckReport,
     lost: Vec<MemoryId>,
+    lost_keys: Vec<LostKey>,
     whole: bool,
 }
 
 impl Mending {
     /// Of a file in which a check has found this.
     fn of(found: CheckReport) -> Self {
-        Mending { whole: found.ok, found, lost: Vec::new() }
+        Mending { whole: found.ok, found, lost: Vec::new(), lost_keys: Vec::new() }
     }
 
     /// Whether the copy is to be mended even where every row of the file can be read.
@@ -214,7 +228,12 @@ impl Database {
         let copy = Database::from_inner(inner);
         copy.inner.run_alone(|session| session.ledger.drop_strays())?;
         for (namespace, ns) in copy.tenants(None)? {
-            let losses = losses(&**copy.inner.state()?.snapshot(), ns)?;
+            let published = copy.inner.state()?;
+            let losses = losses(&**published.snapshot(), ns)?;
+            let keys = lost_keys(&**published.snapshot(), ns, &losses)?;
+            drop(published);
+            let lost = keys.into_iter().map(|key| LostKey { namespace: namespace.clone(), key });
+            mending.lost_keys.extend(lost);
             mending.lost.extend(losses.iter().filter_map(|loss| match loss {
                 Loss::Gone(Change::Remove { id, .. }) => Some(*id),
                 _ => None,

@@ -67,7 +67,7 @@ pub use batch::Batch;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use consolidate::ConsolidateReport;
-pub use copies::CompactReport;
+pub use copies::{CompactReport, LostKey};
 pub use database::Database;
 pub use documents::{DedupJob, ProfileCollapseOptions, collapse_operational_profile_snapshots};
 pub use embed::{EmbeddingSpace, Reembedded};

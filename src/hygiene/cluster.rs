@@ -181,6 +181,7 @@ impl Clustering {
             size_min: input.policy.dedup.min_cluster_size.max(2) as usize,
             tiers: &every_tier,
             only_visible: true,
+            nearest: Some(input.policy.sus.neighbours as usize),
         };
         let goals = Goals::read(input.published.snapshot(), input.field.ns)?;
         input.field.pass_over(goals.damaged());
@@ -295,7 +296,11 @@ impl Scoring<'_> {
         let vector = vector_of(published, ns, &vitals)?;
         let relevance = self.goals.relevance(agent.as_deref(), vector.as_ref());
         let relevance = self.goals.judged(judge, id, agent.as_deref(), relevance);
-        let unique = uniqueness(published, ns, id, &vitals, policy, now)?;
+        // A row that has an edge was searched for already, so nearly all of them know it.
+        let unique = match self.search.unlike.get(&id) {
+            Some(unlike) => *unlike,
+            None => uniqueness(published, ns, id, &vitals, policy, now)?,
+        };
         Ok(Scored {
             at,
             id,

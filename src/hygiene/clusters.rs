@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::pass::PlanInput;
 use crate::hygiene::plan::{Field, KeptApart, Page, Pages, Stop};
+use crate::hygiene::uniqueness::unlike;
 use crate::index::{Published, near_many};
 use crate::ingest::{Threshold, is_record_of_its_own, owner_of};
 use crate::model::{Kind, MemoryId, Tier, Time, Vitals};
@@ -70,6 +71,8 @@ pub(super) struct Rules<'s> {
     pub(super) tiers: &'s BTreeSet<Tier>,
     /// Whether a row is left out that is current and not visible, because its time is yet to come.
     pub(super) only_visible: bool,
+    /// How many of the nearest memories tell how much a row differs from all; none where nobody asks.
+    pub(super) nearest: Option<usize>,
 }
 
 /// A search for clusters in a field.
@@ -82,6 +85,8 @@ pub(super) struct Search<'s> {
     texts: HashMap<MemoryId, Rc<Said>>,
     /// Pairs that a guard kept apart, in order.
     pub(super) kept_apart: Vec<KeptApart>,
+    /// How much rows with a near neighbour differ from all others, as the search for their neighbours has told.
+    pub(super) unlike: HashMap<MemoryId, f64>,
     /// Rows with a vector that were looked at; none where all rows are fewer than a cluster has.
     pub(super) seen: Option<u64>,
 }
@@ -97,6 +102,7 @@ impl<'s> Search<'s> {
             guards: Guards::new(&policy.guards, &policy.collapse),
             texts: HashMap::new(),
             kept_apart: Vec::new(),
+            unlike: HashMap::new(),
             seen: None,
         }
     }
@@ -207,6 +213,11 @@ impl<'s> Search<'s> {
             compared.clear();
             for ((anchor, row, _), hits) in vectors.iter().zip(found) {
                 let anchor = *anchor;
+                if let Some(most) = self.rules.nearest {
+                    let nearest = hits.get(..=most).unwrap_or(&hits);
+                    let unlike = unlike(self.snapshot(), self.field.ns, row.id, nearest, self.field.now);
+                    self.unlike.extend(sound(unlike)?.flatten().map(|unlike| (row.id, unlike)));
+                }
                 let others = hits.iter().filter(|hit| hit.id != row.id).take(self.neighbours());
                 for hit in others {
                     let Some(other) = at.get(&hit.id).copied() else { continue };

@@ -83,7 +83,7 @@ pub(crate) fn plan<R: Rows>(
         hints.extend(apart);
     }
     report.protected_skipped = groups.protected;
-    let found = groups.into_sorted();
+    let Some(found) = groups.into_sorted(rows, field, stop)? else { return Ok(None) };
     report.count(&found);
     (report.kept_apart, report.hints) = told_apart(&hints, policy);
     report.samples = report::samples(rows, field.ns, &found, policy.collapse.max_samples as usize)?;

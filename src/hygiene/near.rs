@@ -105,7 +105,7 @@ pub(crate) fn plan<R: Rows>(
     search.compare(&mut run)?;
     let Search { groups, scanned, .. } = search;
     let protected_skipped = groups.protected;
-    let found = groups.into_sorted();
+    let Some(found) = groups.into_sorted(rows, field, stop)? else { return Ok(None) };
     let report = NearDuplicateReport {
         dry_run: true,
         scanned,

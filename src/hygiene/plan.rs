@@ -13,6 +13,7 @@ use crate::error::{Result, sound};
 use crate::hygiene::accesses::Accesses;
 use crate::hygiene::adjust::Adjustment;
 use crate::hygiene::goals::GoalStamp;
+use crate::ledger::{End, Whole};
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{Access, Evidence, MemoryId, Time, TombstoneReason, Vitals};
@@ -392,6 +393,8 @@ pub(super) struct Member {
     version: u64,
     happened_at: Option<Time>,
     protected: bool,
+    /// Whether a caller set its end.
+    ends: bool,
     visible: bool,
 }
 
@@ -402,6 +405,7 @@ impl Member {
             version: vitals.version,
             happened_at: vitals.happened_at,
             protected: vitals.is_protected(),
+            ends: vitals.life().is_promised_end(),
             visible: vitals.times.visible_live(field.now),
         }
     }
@@ -421,6 +425,8 @@ impl Member {
 pub(super) struct Groups {
     order: fn(&Rank, &Rank) -> Ordering,
     found: Vec<Group>,
+    /// The canonical rows of groups in which a caller set an end.
+    ending: BTreeSet<MemoryId>,
     /// Protected members that are not canonical, of groups without a removable member too.
     pub(super) protected: u64,
 }
@@ -431,12 +437,13 @@ impl Groups {
             Canonical::SignificanceFirst => canonical,
             Canonical::ReinforcementFirst => reinforcement_first,
         };
-        Groups { order, found: Vec::new(), protected: 0 }
+        Groups { order, found: Vec::new(), ending: BTreeSet::new(), protected: 0 }
     }
 
     /// Two rows and more that are the same: a group, unless all that could go is protected.
     pub(super) fn add(&mut self, phase: Phase, part: PartId, signature: &str, mut members: Vec<&Member>) {
         members.sort_unstable_by(|a, b| (self.order)(&a.rank, &b.rank));
+        let ends = members.iter().any(|member| member.ends);
         let mut members = members.into_iter();
         let Some(canonical) = members.next() else { return };
         let mut losers = Vec::with_capacity(members.len());
@@ -451,6 +458,7 @@ impl Groups {
         self.protected += u64::from(protected);
         if !losers.is_empty() {
             let signature = format!("{}{signature}", phase.prefix());
+            self.ending.extend(ends.then_some(canonical.rank.id));
             self.found.push(Group {
                 phase,
                 part,
@@ -463,11 +471,59 @@ impl Groups {
         }
     }
 
-    /// All of them, by phase, then by canonical id.
-    pub(super) fn into_sorted(mut self) -> Vec<Group> {
+    /// The groups in which something can go, by phase, then by canonical id. None when `stop` ended it.
+    ///
+    /// # Errors
+    /// Damage that is not of single rows.
+    pub(super) fn into_sorted<R: Rows>(
+        mut self,
+        rows: &R,
+        field: &Field,
+        stop: Stop<'_>,
+    ) -> Result<Option<Vec<Group>>> {
+        for group in self.found.iter_mut().filter(|group| self.ending.contains(&group.canonical)) {
+            if !retain_joining(rows, field, group.canonical, &mut group.losers, |loser| loser.id, stop)? {
+                return Ok(None);
+            }
+        }
+        self.found.retain(|group| !group.losers.is_empty());
         self.found.sort_unstable_by_key(|group| (group.phase, group.canonical));
-        self.found
+        Ok(Some(self.found))
     }
+}
+
+/// Leaves out of `goes` what can't go into the row `kept`, because callers set different ends. Says whether it came to its end
+/// before `stop`.
+///
+/// # Errors
+/// Damage that is not of single rows.
+pub(super) fn retain_joining<R: Rows, T>(
+    rows: &R,
+    field: &Field,
+    kept: MemoryId,
+    goes: &mut Vec<T>,
+    id: impl Fn(&T) -> MemoryId,
+    stop: Stop<'_>,
+) -> Result<bool> {
+    let end_of = |id| -> Result<Option<End>> {
+        let whole = field.sound(Whole::read(rows, field.ns, id))?.flatten();
+        Ok(whole.map(|whole| whole.end()))
+    };
+    let Some(mut end) = end_of(kept)? else {
+        goes.clear();
+        return Ok(true);
+    };
+    let mut joining = Vec::with_capacity(goes.len());
+    for row in goes.drain(..) {
+        if stop(1) {
+            return Ok(false);
+        }
+        if end_of(id(&row))?.is_some_and(|other| end.join(&other)) {
+            joining.push(row);
+        }
+    }
+    *goes = joining;
+    Ok(true)
 }
 
 /// The rows of a namespace in the order of their ids, a page at a time.

@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::index::{Published, near_many};
-use crate::model::{MemoryId, Time, Vitals};
+use crate::model::{MemoryId, Ranked, Time, Vitals};
 use crate::policy::Policy;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::store::{IndexId, NsId, PartId, Rows, Snapshot, SpaceId};
 use crate::vector::UnitVector;
 
 /// The vector of a row in the space of searches; none of a row that waits for one.
@@ -47,12 +47,26 @@ pub(super) fn uniqueness(
     let Some(vector) = vector_of(published, ns, vitals)? else { return Ok(1.0) };
     let most = policy.sus.neighbours as usize + 1;
     let found = near_many(published, index_of(ns, vitals), &[&vector], -1.0, most, now)?;
-    for hit in found.into_iter().flatten().filter(|hit| hit.id != id) {
-        let other = published.snapshot().vitals(ns, hit.id)?;
+    let found: Vec<Ranked> = found.into_iter().flatten().collect();
+    Ok(unlike(published.snapshot(), ns, id, &found, now)?.unwrap_or(1.0))
+}
+
+/// The score of a memory whose neighbours were searched, best first; none where no visible one is among them.
+///
+/// # Errors
+/// `Corrupted`.
+pub(super) fn unlike(
+    rows: &Snapshot,
+    ns: NsId,
+    id: MemoryId,
+    found: &[Ranked],
+    now: Time,
+) -> Result<Option<f64>> {
+    for hit in found.iter().filter(|hit| hit.id != id) {
         // A row that is not valid yet is near to nobody.
-        if other.is_some_and(|other| other.times.visible_live(now)) {
-            return Ok((1.0 - f64::from(hit.score)).clamp(0.0, 1.0));
+        if rows.vitals(ns, hit.id)?.is_some_and(|other| other.times.visible_live(now)) {
+            return Ok(Some((1.0 - f64::from(hit.score)).clamp(0.0, 1.0)));
         }
     }
-    Ok(1.0)
+    Ok(None)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
-use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, told_apart};
+use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, retain_joining, told_apart};
 use crate::hygiene::score::Worth;
 use crate::hygiene::told::details;
 use crate::ingest::Threshold;
@@ -65,6 +65,16 @@ fn cut(report: &mut DedupReport, plan: &Plan) {
     report.tombstoned = left.values().map(|members| *members as u64).sum();
 }
 
+impl DedupReport {
+    /// Counts a cluster of `size` members, of which some are to be represented.
+    fn count(&mut self, representative_id: MemoryId, members: &[Similar], size: usize) {
+        self.clusters_found += 1;
+        self.tombstoned += members.len() as u64;
+        let tombstoned_ids = members.iter().map(|member| member.id).collect();
+        self.actions.push(DedupAction { representative_id, tombstoned_ids, size: size as u64 });
+    }
+}
+
 /// One cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DedupAction {
@@ -108,6 +118,7 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
         size_min: dedup.min_cluster_size.max(2) as usize,
         tiers: &input.selection.tiers,
         only_visible: false,
+        nearest: None,
     };
     let mut search = Search::new(input, rules);
     let Some(indexes) = search.rows(stop)? else { return Ok(None) };
@@ -116,7 +127,24 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
         let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
         let order = order(input, &search, &rows, &linked(&edges))?;
         for cluster in search.clusters(&order, &edges) {
-            plan.actions.extend(supersede(&search, index, &rows, &edges, &cluster, &mut report)?);
+            let mut found = similar(&search, index, &rows, &edges, &cluster)?;
+            let ends = cluster.iter().filter_map(|at| rows.get(*at as usize)).any(|row| row.ends);
+            if let Some((by, members)) = found.as_mut().filter(|_| ends)
+                && !retain_joining(
+                    &**input.published.snapshot(),
+                    input.field,
+                    *by,
+                    members,
+                    |row| row.id,
+                    stop,
+                )?
+            {
+                return Ok(None);
+            }
+            if let Some((by, members)) = found.filter(|(_, members)| !members.is_empty()) {
+                report.count(by, &members, cluster.len());
+                plan.actions.push(Action::Supersede { by, members });
+            }
         }
     }
     plan.hints = search.kept_apart;
@@ -151,15 +179,14 @@ fn order(
     Ok(order.into_iter().map(|(_, _, at)| at).collect())
 }
 
-/// Members but the first are superseded by it; protected ones stay. None where all are protected.
-fn supersede(
+/// The first member, and those of the others that are not protected, with their scores.
+fn similar(
     search: &Search<'_>,
     index: IndexId,
     rows: &[ClusterRow],
     edges: &Edges,
     cluster: &[u32],
-    report: &mut DedupReport,
-) -> Result<Option<Action>> {
+) -> Result<Option<(MemoryId, Vec<Similar>)>> {
     let mut members = cluster.iter().filter_map(|at| Some((*at, rows.get(*at as usize)?)));
     let Some((first, representative)) = members.next() else { return Ok(None) };
     let mut similar = Vec::with_capacity(cluster.len());
@@ -170,15 +197,5 @@ fn supersede(
         };
         similar.push(Similar { id: row.id, version: row.version, score, visible: row.visible });
     }
-    if similar.is_empty() {
-        return Ok(None);
-    }
-    report.clusters_found += 1;
-    report.tombstoned += similar.len() as u64;
-    report.actions.push(DedupAction {
-        representative_id: representative.id,
-        tombstoned_ids: similar.iter().map(|member| member.id).collect(),
-        size: cluster.len() as u64,
-    });
-    Ok(Some(Action::Supersede { by: representative.id, members: similar }))
+    Ok(Some((representative.id, similar)))
 }

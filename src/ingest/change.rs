@@ -319,12 +319,14 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !edit.is_of_holder()
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
-                if edit.patch.text.is_some() && self.says_alone(id, &self.holder(id, number)?)? {
+                let holder = self.holder(id, number)?;
+                if edit.patch.text.is_some()
+                    && !self.is_over(&parts.vitals)
+                    && self.says_alone(id, &holder)?
+                {
                     // Nothing else would tell what the key said until now, so that stays as the version before.
-                    let alone = self.set_apart(id, number)?;
-                    if alone != id {
-                        return self.revise(alone, Through::All, self.parts_of_row(alone)?, edit, mode);
-                    }
+                    let alone = self.copy_apart(id, &parts.vitals, &holder, true)?;
+                    return self.revise(alone, Through::All, self.parts_of_row(alone)?, edit, mode);
                 }
                 self.copy_on_write(id, number, edit)
             }
@@ -545,21 +547,36 @@ impl NamespaceWriter<'_, '_, '_> {
     /// of others names their memory.
     pub(crate) fn set_apart(&mut self, id: MemoryId, number: u32) -> Result<MemoryId> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
-        let times = &vitals.times;
-        let has_ended = times.removed_at.is_some()
-            || times.superseded.is_some()
-            || times.expires_at.is_some_and(|end| end <= self.now());
         let holder = self.holder(id, number)?;
-        if has_ended || holder.follows || !self.has_others(id, number)? {
+        if self.is_over(&vitals) || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
+        let says_alone = holder.wrote_row_text() && self.says_alone(id, &holder)?;
+        self.copy_apart(id, &vitals, &holder, says_alone)
+    }
+
+    /// Gives one of several holders a row of its own. `says_alone` is whether nothing else tells what it says.
+    fn copy_apart(
+        &mut self,
+        id: MemoryId,
+        vitals: &Vitals,
+        holder: &Holder,
+        says_alone: bool,
+    ) -> Result<MemoryId> {
         // The text of the row, if nothing else tells it, is seen in the past as before. Of a near text that the row had absorbed
         // nobody knows when it came. The write stays one of the import that brought it.
-        let was_told = holder.wrote_row_text() && self.says_alone(id, &holder)?;
-        let known_since = was_told.then_some(times.recorded_at);
+        let was_told = says_alone && holder.wrote_row_text();
+        let known_since = was_told.then_some(vitals.times.recorded_at);
         let edit = Edit { run: holder.run, known_since, ..Edit::of(Patch::default()) };
-        let (alone, ..) = self.copy_on_write(id, number, edit)?;
+        let (alone, ..) = self.copy_on_write(id, holder.number, edit)?;
         Ok(alone)
+    }
+
+    /// Whether a row is current no more.
+    fn is_over(&self, vitals: &Vitals) -> bool {
+        let times = &vitals.times;
+        let has_expired = times.expires_at.is_some_and(|end| end <= self.now());
+        times.removed_at.is_some() || times.superseded.is_some() || has_expired
     }
 
     fn sources_of(&self, id: MemoryId) -> Result<Vec<MemoryId>> {

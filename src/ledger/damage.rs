@@ -54,6 +54,20 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
     Ok(all)
 }
 
+/// The keys of the writers that are lost of memories that stay, as far as the rows by key tell them.
+pub(crate) fn lost_keys(rows: &impl Traces, ns: NsId, losses: &[Loss]) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for loss in losses {
+        let Loss::Gone(Change::Detach { id, numbers, .. }) = loss else { continue };
+        for number in numbers {
+            let places = rows.holder_places(Table::HolderKey, ns, *id, Some(*number))?;
+            all.extend(places.into_iter().filter_map(|(_, key)| key).filter(|key| !key.is_empty()));
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
 fn losses_of(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Vec<Loss>> {
     let vitals = sound(rows.vitals(ns, id))?.flatten();
     let has_content = sound(rows.content(ns, id))?.flatten().is_some();

@@ -10,15 +10,15 @@ use crate::ledger::change::Merge;
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
 use crate::ledger::raised::raised;
-use crate::ledger::writer::{Context, End, Ledger, Whole, Why, Writer};
+use crate::ledger::writer::{Context, End, Ledger, Whole, Why};
 use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, while it changes.
 struct Canonical {
     id: MemoryId,
     parts: Parts,
-    /// Who has written the row, as [`End`] says it.
-    writer: Option<Writer>,
+    /// The end of the row, and who has written it.
+    end: End,
 }
 
 impl Ledger<'_, '_> {
@@ -34,10 +34,10 @@ impl Ledger<'_, '_> {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
-        let writer = whole.end().writer;
+        let end = whole.end();
         let Whole { vitals: before, content: old, .. } = whole;
         let parts = Parts { vitals: before.clone(), content: old.clone(), access: Access::default() };
-        let mut canonical = Canonical { id, parts, writer };
+        let mut canonical = Canonical { id, parts, end };
         // A row that is erased at once has a journal row of its own, which names the row that stays and no other
         // loser.
         let mut apart = why.clone();
@@ -46,20 +46,18 @@ impl Ledger<'_, '_> {
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
         for (loser, version) in merge.losers {
-            let end = End { life: canonical.parts.vitals.life(), writer: canonical.writer.clone() };
             let row = sound(self.whole(ns, loser))?.flatten().filter(|whole| {
                 let Whole { vitals: row, content, .. } = whole;
                 row.version == version
                     && row.times.is_current(context.now)
                     && !row.is_protected()
                     && tags_fit(&canonical.parts.content.tags, &content.tags)
-                    && end.may_join(&whole.end())
+                    && canonical.end.join(&whole.end())
             });
             let Some(whole) = row else {
                 merged.skipped += 1;
                 continue;
             };
-            canonical.writer = canonical.writer.filter(|_| end.is_of_writer_of(&whole.end()));
             let Whole { vitals, content, holders } = whole;
             let row = Parts { vitals, content, access: Access::default() };
             self.take_in(context, &mut canonical, loser, &row, &holders, merge.latest_happened_at)?;
@@ -129,7 +127,7 @@ impl Ledger<'_, '_> {
             self.put_holder(ns, id, &moved)?;
             kept.place.holders += 1;
         }
-        kept.set_life(kept.life().longer(row.vitals.life()));
+        kept.set_life(canonical.end.life);
         if latest_happened_at {
             kept.happened_at = kept.happened_at.max(row.vitals.happened_at);
         }

@@ -64,7 +64,7 @@ pub(crate) use afresh::Afresh;
 pub(crate) use aged::is_named;
 pub(crate) use applied::{Applied, Left, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
-pub(crate) use damage::{Loss, losses};
+pub(crate) use damage::{Loss, losses, lost_keys};
 pub(crate) use fold::Folded;
 pub(crate) use given::{given, said_by, short, tell};
 pub(crate) use insert::tags_fit;
@@ -75,7 +75,7 @@ pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
 pub(crate) use relocate::{Gaps, Relocation, Trail};
-pub(crate) use writer::{Context, Ledger, Why};
+pub(crate) use writer::{Context, End, Ledger, Whole, Why};
 
 impl Ledger<'_, '_> {
     /// Carries out one change with all its cascades.

@@ -4,11 +4,11 @@
 //! that name the key. All of them change together. So nothing answers to the old key any more, and the history under the new
 //! key is whole.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Delta, Op};
-use crate::store::{NsId, Rows};
+use crate::model::{Delta, Holder, MemoryId, Op};
+use crate::store::{NsId, Rows, Table, keys};
 
 impl Ledger<'_, '_> {
     pub(super) fn rename(&mut self, context: &Context, old: &str, new: &str, why: &Why) -> Result<Applied> {
@@ -16,21 +16,45 @@ impl Ledger<'_, '_> {
         let held = self.tx.holders_of_key(ns, old)?;
         let renamed = held.len() as u64;
         for (id, number) in held {
-            let Some(before) = self.tx.holder(ns, id, number)? else { continue };
-            let mut holder = before.clone();
-            holder.key = Some(new.to_owned());
-            // The row by the old key follows from the old form, so that form is deleted and not overwritten.
-            truth(self.tx).delete_holder(ns, id, &before)?;
-            truth(self.tx).put_holder(ns, id, &holder)?;
-            let (row, content) = self.load(ns, id)?;
-            let mut vitals = row.clone();
-            vitals.version += 1;
-            self.store_row(context, id, Some((&row, &content)), vitals, &content)?;
+            self.rename_holder(ns, (id, number), old, new)?;
+            match sound(self.load_there(ns, id))? {
+                Some(None) => {}
+                Some(Some((row, content))) => {
+                    let mut vitals = row.clone();
+                    vitals.version += 1;
+                    self.store_row(context, id, Some((&row, &content)), vitals, &content)?;
+                }
+                // What follows from a row does not follow from its keys, so a damaged one needs no more than a new version.
+                None => {
+                    if let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() {
+                        vitals.version += 1;
+                        truth(self.tx).put_vitals(ns, id, &vitals)?;
+                    }
+                }
+            }
             let delta = Delta { field: "key".to_owned(), before: old.into(), after: new.into() };
             self.journal(context, Op::Rename, Some((id, Some(number))), vec![delta], why.clone())?;
         }
         self.rename_in_tombstones(ns, old, new)?;
         Ok(Applied { renamed, ..Applied::default() })
+    }
+
+    /// Gives a holder the new key. Of one that can't be read the row by key goes on telling the key.
+    fn rename_holder(&mut self, ns: NsId, (id, number): (MemoryId, u32), old: &str, new: &str) -> Result<()> {
+        match sound(self.tx.holder(ns, id, number))? {
+            Some(None) => {}
+            Some(Some(before)) => {
+                let holder = Holder { key: Some(new.to_owned()), ..before.clone() };
+                // The row by the old key follows from the old form, so that form is deleted and not overwritten.
+                truth(self.tx).delete_holder(ns, id, &before)?;
+                truth(self.tx).put_holder(ns, id, &holder)?;
+            }
+            None => {
+                truth(self.tx).delete(Table::HolderKey, &keys::holder_key(ns, old, id, number))?;
+                truth(self.tx).put(Table::HolderKey, &keys::holder_key(ns, new, id, number), &[])?;
+            }
+        }
+        Ok(())
     }
 
     /// Lets every tombstone that names a key name another one.

@@ -119,6 +119,16 @@ pub(crate) struct Writer {
 }
 
 impl Whole {
+    /// Reads a row; none if there is no row.
+    ///
+    /// # Errors
+    /// `Corrupted` if a part of it is damaged.
+    pub(crate) fn read<R: Rows>(rows: &R, ns: NsId, id: MemoryId) -> Result<Option<Self>> {
+        let Some(vitals) = rows.vitals(ns, id)? else { return Ok(None) };
+        let (content, holders) = (content_of(rows, ns, id)?, rows.holders(ns, id)?);
+        Ok(Some(Whole { vitals, content, holders }))
+    }
+
     /// The end of the row.
     pub(crate) fn end(&self) -> End {
         let author_id = self.content.author_id.clone();
@@ -137,6 +147,16 @@ impl End {
     pub(crate) fn may_join(&self, other: &End) -> bool {
         let shorter = if self.life.longer(other.life) == self.life { other } else { self };
         self.life.agrees_with(other.life) || !shorter.life.is_promised_end() || self.is_of_writer_of(other)
+    }
+
+    /// Takes in the end of a row that may join; says whether it may.
+    pub(crate) fn join(&mut self, other: &End) -> bool {
+        let may_join = self.may_join(other);
+        if may_join {
+            self.writer = self.writer.take().filter(|writer| other.writer.as_ref() == Some(writer));
+            self.life = self.life.longer(other.life);
+        }
+        may_join
     }
 
     /// Whether both are of one writer without a key.
@@ -193,8 +213,7 @@ impl<'a, 't> Ledger<'a, 't> {
 
     /// The content of a row that has vitals.
     pub(super) fn content_of(&self, ns: NsId, id: MemoryId) -> Result<Content> {
-        let content = self.tx.content(ns, id)?;
-        content.ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))
+        content_of(&*self.tx, ns, id)
     }
 
     /// A row of which vitals, content and holders can be read; none if there is no row.
@@ -202,9 +221,7 @@ impl<'a, 't> Ledger<'a, 't> {
     /// # Errors
     /// `Corrupted` if one of these parts is damaged.
     pub(crate) fn whole(&self, ns: NsId, id: MemoryId) -> Result<Option<Whole>> {
-        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
-        let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
-        Ok(Some(Whole { vitals, content, holders }))
+        Whole::read(&*self.tx, ns, id)
     }
 
     /// Whether a row exists and can be read. Work on many rows leaves unreadable rows alone.
@@ -216,6 +233,12 @@ impl<'a, 't> Ledger<'a, 't> {
     pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
         Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
     }
+}
+
+/// The content of a row that has vitals.
+fn content_of<R: Rows>(rows: &R, ns: NsId, id: MemoryId) -> Result<Content> {
+    let content = rows.content(ns, id)?;
+    content.ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))
 }
 
 /// The error if the row on which a change was decided no longer exists.

@@ -39,7 +39,7 @@ pub struct History {
     pub versions: Vec<Version>,
     /// The journal rows of all versions, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
-    /// Versions that can't be read, of which the journal still tells, and messages that began a family that can't be read.
+    /// Versions of which the text, the state or a writer can't be read, and messages that began a family that can't be read.
     pub damaged: Vec<MemoryId>,
 }
 
@@ -135,7 +135,8 @@ impl Reader<'_> {
                 continue;
             }
             let version = sound(self.version(ns, id))?;
-            history.damaged.extend(version.is_none().then_some(id));
+            let is_readable = version.is_some() && self.can_be_told(ns, id)?;
+            history.damaged.extend((!is_readable).then_some(id));
             history.damaged.extend(self.family_lost_of(ns, id)?);
             history.events.extend(self.rows().journal_of(ns, id)?);
             let Some(version) = version.flatten() else { continue };
@@ -153,6 +154,12 @@ impl Reader<'_> {
         history.damaged.dedup();
         history.events.sort_unstable_by_key(|row| row.seq);
         Ok(history)
+    }
+
+    /// Whether the text and the writers of a version can be read, where it has any.
+    fn can_be_told(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        let rows = self.rows();
+        Ok(sound(rows.content(ns, id))?.is_some() && sound(rows.holders(ns, id))?.is_some())
     }
 
     /// The memories whose place one took. Where a version went into a memory that stands for many, such as a summary, the others

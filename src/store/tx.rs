@@ -14,6 +14,7 @@ use crate::record::{
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
 use crate::store::gather::{Gathered, change, change_sorted};
+use crate::store::handle::FILE;
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::raw::{Definition, ReadTable, Visit, Walk, WriteTable, fenced, look_row, walk_rows};
@@ -193,6 +194,20 @@ pub(crate) struct WriteTx<'t> {
     pub(super) moved: u64,
     /// Writes to holders so far.
     holder_writes: u64,
+}
+
+impl Drop for WriteTx<'_> {
+    /// Lets go of one table after the other. redb works on its list of tables then. Where a page of that list is damaged, each
+    /// table ends in a panic, and the second one, in the midst of the first, would end the process.
+    fn drop(&mut self) {
+        for table in self.tables.iter_mut().filter_map(OnceCell::take) {
+            // What was wrong with the list has been told when the table was opened, or is told when the transaction ends.
+            let _ = fenced(FILE, &[], || {
+                drop(table);
+                Ok::<_, redb::StorageError>(())
+            });
+        }
+    }
 }
 
 impl<'t> WriteTx<'t> {

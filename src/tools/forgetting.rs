@@ -11,6 +11,9 @@ use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
 use crate::tools::reading::{all, name, told};
 use crate::tools::shape::{Member, Shape, at_least, list, text};
 
+/// Ids and names in an answer.
+const IDS_MAX: usize = 100;
+
 fn dry_run() -> Member {
     Shape::Flag.or(true).about("true tells what would go; false forgets it for good.")
 }
@@ -62,7 +65,12 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
         }
         return Ok(answer);
     }
-    Ok(told_of(&host.namespace.forget(what)?, false))
+    let done = host.namespace.forget(what)?;
+    let mut answer = told_of(&done, false);
+    if let Value::Object(members) = &mut answer {
+        members.insert("ids".to_owned(), json!(done.tombstones.iter().take(IDS_MAX).collect::<Vec<_>>()));
+    }
+    Ok(answer)
 }
 
 /// What goes, or would, counted the same way before and after.
@@ -70,7 +78,9 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     let earlier = (done.tombstones.len() as u64).saturating_sub(done.forgotten);
     json!({
         "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing,
-        "kept_for_others": done.detached, "derived": done.derived,
+        "missing_names": done.missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(),
+        "kept_for_others": done.detached, "later_versions": done.later.iter().take(IDS_MAX).collect::<Vec<_>>(),
+        "derived": done.derived,
     })
 }
 
@@ -98,7 +108,13 @@ pub(super) fn answer() -> Shape {
         at_least(0).required().about("Memories that go, or would.").named("memories"),
         at_least(0).required().about("Earlier versions of them that go too.").named("earlier_versions"),
         at_least(0).required().about("Names that named nothing.").named("missing"),
+        all(told()).optional().about("The first of these names.").named("missing_names"),
         all(doomed).optional().named("sample"),
+        all(told()).optional().about("The ids of what is gone, the first 100.").named("ids"),
+        all(told())
+            .optional()
+            .about("Ids of the texts that took the place of one that goes, and stay: forget them by these.")
+            .named("later_versions"),
         at_least(0)
             .optional()
             .about("Keys that went while another write still holds the text.")

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Namespace;
+use crate::engine::{GcRunReport, Namespace};
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan};
 use crate::limits::{SPAN_MS_MAX, TIME_MAX_MS};
@@ -11,6 +11,7 @@ use crate::model::{
     Bucket, ContextDraft, GroupState, Inclusion, MemoryId, PlanState, Refusal, RunId, Span, Time,
 };
 use crate::tools::arguments::arguments;
+use crate::tools::error::ToolError;
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Shape, at_least, integer, list, set, text};
 
@@ -201,10 +202,24 @@ pub(super) fn summarize_and_compact(
             open.ok_or_else(|| no_plan("there is no open plan"))?.plan_id
         }
     };
-    let report = host
-        .namespace
-        .gc_run_plan(summarizer.as_ref(), plan, |report| caller.progress(report.groups, None))?;
-    Ok(json!(report))
+    let mut so_far = GcRunReport::default();
+    let done = host.namespace.gc_run_plan(summarizer.as_ref(), plan, |report| {
+        so_far.clone_from(report);
+        caller.progress(report.groups, None);
+    });
+    match done {
+        Ok(report) => Ok(json!(report)),
+        // The groups that were committed stand, so an error alone would not be true.
+        Err(why) if so_far.committed > 0 => {
+            let ToolError { code, message, .. } = ToolError::of_error(&why);
+            let mut answer = json!(so_far);
+            if let Value::Object(members) = &mut answer {
+                members.insert("stopped".to_owned(), json!({ "code": code, "message": message }));
+            }
+            Ok(answer)
+        }
+        Err(why) => Err(why),
+    }
 }
 
 /// The group that a commit means: the one that is named, or the one whose plan is open and which has all the sources. A group

@@ -127,5 +127,5 @@ tools! {
         "Report what happened to repeated messages and summaries since an instant, in milliseconds since 1970.";
     Combined Removes "memory.summarize_and_compact" summaries::summarize_and_compact(CombinedArguments)
         -> || with(&["groups", "committed", "aborted", "refused", "sources", "runs"]);
-        "Write a summary for each open group of a plan and put it in the place of its sources.";
+        "Write a summary for each open group of a plan and put it in the place of its sources. `stopped` says why it ended early.";
 }

@@ -278,6 +278,26 @@ fn a_torn_page_is_an_error_and_never_other_data() {
     assert!(tally.refused + tally.errors + tally.findings > 0, "nothing was damaged: {tally:?}");
 }
 
+/// The list of tables, of which a writer opens some and lets go of all: a bit of it that flips ends no process.
+#[test]
+fn a_damaged_list_of_tables_is_an_error() {
+    const PAGE: usize = 4_096;
+    let (image, truth) = written();
+    let file = image.names[Path::new(FILE)];
+    let lists: Vec<usize> = (image.files[file].chunks(PAGE).enumerate())
+        .filter(|(_, page)| page.windows(8).any(|name| name == b"meta_key"))
+        .map(|(number, _)| number * PAGE)
+        .collect();
+    assert!(!lists.is_empty(), "no page names the tables");
+    for list in lists {
+        for at in (list..list + PAGE).filter(|at| image.files[file][*at] != 0).step_by(17) {
+            let mut copy = image.clone();
+            copy.files[file][at] ^= 1;
+            work(copy, &truth, &format!("a bit of byte {at}"));
+        }
+    }
+}
+
 /// A partition with a graph in a file of its own.
 struct Linked {
     folder: tempfile::TempDir,

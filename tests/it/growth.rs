@@ -560,6 +560,33 @@ fn texts_of_one_vector_at_the_door() {
     assert_eq!(world.live().len(), 4_000);
 }
 
+/// The search for the neighbours of a memory tells how much it differs from all others, too: clusters need no second one.
+#[test]
+fn clusters_are_made_of_one_search_for_each_memory() {
+    const MEMORIES: usize = 400;
+    let world = world();
+    let near = |at: usize| -> Vec<f32> {
+        let group = at / 4 * 31;
+        (0..16).map(|dim| ((group + dim * dim * 17) % 101) as f32 - 50.0 + (at % 4) as f32 / 4.0).collect()
+    };
+    // Texts of different numbers are kept apart.
+    let word = |at: usize| String::from_iter([at / 26, at % 26].map(|letter| (b'a' + letter as u8) as char));
+    let drafts =
+        (0..MEMORIES).map(|at| text(&format!("a walk along the river {}", word(at))).vector(near(at)));
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.ns.add_all(drafts.collect(), &apart).unwrap();
+    let read = |pass| {
+        cost(|| {
+            let options = MaintainOptions::default().passes([pass]);
+            assert!(world.ns.maintain_with(&options).unwrap().passes[0].planned >= 3 * MEMORIES as u64 / 4);
+        })
+        .read
+    };
+    // Both search the neighbours of all memories. A cluster reads a few more rows of each memory.
+    let (pairs, clusters) = (read(Pass::VectorDuplicates), read(Pass::Cluster));
+    assert!(clusters < pairs + 6 * MEMORIES as u64, "{pairs} rows for pairs, {clusters} for clusters");
+}
+
 /// A check, an export and the counts of a key that was revised many times read each version as often, however many there are.
 #[test]
 fn a_long_chain_of_versions_is_read_row_by_row() {

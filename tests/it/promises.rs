@@ -9,7 +9,7 @@ use crate::world::{World, axis, text};
 use oubliette::clock::ManualClock;
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, SupersedeMode, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Significance, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Decision, Draft, Error, Forget, Kind, Memory, Query, Result, WriteOptions};
 use serde_json::json;
@@ -91,6 +91,34 @@ fn life_71_a_pass_unites_what_ends_alike_or_is_of_one_writer() {
         assert_eq!(world.live().len(), 1, "{pass}");
         world.advance("9h");
         assert_eq!(world.live().len(), 1, "{pass}: the writer has named the later end");
+        world.check();
+    }
+}
+
+/// LIFE-71, DEDUP-20, MODEL-65: a plan leaves out what the pass would keep apart, so a dry run tells what happens, and a sweep that
+/// finds nothing else to do leaves no run.
+#[test]
+fn life_71_what_is_kept_apart_is_in_no_plan() {
+    for pass in PASSES {
+        let world = World::new();
+        world.add(status().key("a").significance(Significance::Core));
+        apart(&world, until(&world, status().key("b"), "8h"));
+        for options in [MaintainOptions::default(), MaintainOptions::live(), MaintainOptions::live()] {
+            let report = world.db.maintain_with(&options.passes([pass])).unwrap().passes.remove(0);
+            assert_eq!((report.planned, report.changed, report.skipped), (0, 0, 0), "{pass}");
+        }
+        assert!(world.ns.runs(10, None).unwrap().items.is_empty(), "{pass}");
+
+        apart(&world, status().key("c"));
+        apart(&world, status().key("d"));
+        let dry = world.db.maintain_with(&MaintainOptions::default().passes([pass])).unwrap();
+        let live = world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        assert_eq!(
+            (dry.passes[0].planned, live.passes[0].changed, live.passes[0].skipped),
+            (2, 2, 0),
+            "{pass}"
+        );
+        assert_eq!(world.live().len(), 2, "{pass}");
         world.check();
     }
 }

@@ -1,7 +1,8 @@
 //! Tools by envelopes, by the rules and vectors of the specification (GC-30 to GC-37).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::world::World;
 use oubliette::gc::{Extractive, GcOptions, InputPack, Summarizer};
@@ -574,6 +575,31 @@ fn gc_35_the_combined_tool_is_off_until_the_policy_allows_it() {
     assert_eq!(refused(&world, &tools, &envelope(name, json!({ "plan_id": plan }))).0, "plan_closed");
 }
 
+/// Closes the database at the second summary.
+struct Closes(oubliette::Database, AtomicU32);
+
+impl Summarizer for Closes {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        if self.1.fetch_add(1, Ordering::SeqCst) > 0 {
+            self.0.clone().close()?;
+        }
+        Extractive::default().summarize(pack)
+    }
+}
+
+/// What was committed before a failure stands, and the answer says so; the failure stands beside it.
+#[test]
+fn gc_35_a_call_that_fails_half_way_tells_what_stands() {
+    let (world, _) = old(4);
+    world.db.set_policy("tools.allow_combined = true\ngc.max_sources = 2", Syntax::Toml).unwrap();
+    let plan = world.ns.gc_plan(&GcOptions::default()).unwrap();
+    assert_eq!(plan.groups.len(), 2);
+    let tools = toolbox(&world).summarizer(Arc::new(Closes(world.db.clone(), AtomicU32::new(0))));
+    let told = done(&tools, "memory.summarize_and_compact", json!({}));
+    assert_eq!((&told["committed"], &told["stopped"]["code"]), (&json!(1), &json!("closed")), "{told}");
+    assert_eq!(told["runs"].as_array().unwrap().len(), 1, "{told}");
+}
+
 #[test]
 fn gc_11_with_a_summarizer_the_answer_is_a_valid_summary() {
     let (world, ids) = old(2);
@@ -665,6 +691,15 @@ fn a_forget_by_a_tool_counts_the_same_before_and_after() {
     }
     let texts: Vec<_> = plan["sample"].as_array().unwrap().iter().map(|one| one["text"].clone()).collect();
     assert!(texts.contains(&json!("Ann lives in Mons")), "{plan}");
+    // What is gone is named, and so is what was not there.
+    let sample = plan["sample"].as_array().unwrap().iter().map(|one| one["id"].clone());
+    let (shown, gone): (BTreeSet<_>, BTreeSet<_>) = (
+        sample.map(|id| id.to_string()).collect(),
+        done["ids"].as_array().unwrap().iter().map(Value::to_string).collect(),
+    );
+    assert_eq!(shown, gone, "{done}");
+    let again = tools.call("forget_memory", json!({ "id": "home", "dry_run": false })).unwrap();
+    assert_eq!((&again["missing_names"], &again["ids"]), (&json!(["home"]), &json!([])), "{again}");
 }
 
 /// A model that wants a memory to stay says `never`, or 0: the first is done, and the second does not forget.

@@ -146,11 +146,16 @@ fn committed_told(namespace: &Namespace, plan: &GcPlan) -> String {
     if committed.is_empty() || committed.len() == plan.groups.len() {
         return String::new();
     }
-    let is_undoable = |run: &RunId| namespace.run(*run).ok().flatten().is_some_and(|run| run.can_be_undone);
-    let runs: Vec<RunId> = committed.iter().filter_map(|group| group.run).filter(is_undoable).collect();
+    let runs = undoable(namespace, committed.iter().filter_map(|group| group.run));
     let stand = if committed.len() == 1 { "was committed and stands" } else { "were committed and stand" };
     let groups = of(plan.groups.len() as u64, "group", "groups");
     format!("; {} of its {groups} {stand}{}", committed.len(), taken_back(&runs))
+}
+
+/// Those of some runs that `undo` can take back: none where the policy has no horizon.
+pub(crate) fn undoable(namespace: &Namespace, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
+    let is_undoable = |run: &RunId| namespace.run(*run).ok().flatten().is_some_and(|run| run.can_be_undone);
+    runs.into_iter().filter(is_undoable).collect()
 }
 
 /// What takes runs back, each that of a group.
@@ -263,7 +268,7 @@ fn commit(namespace: &Namespace, options: &CommitOptions, output: Output<'_>) ->
     let done = namespace.gc_commit(plan, &options.group, &answer, sources).map_err(refused)?;
     output.done(&json!(done), |_| {
         let gone = of(done.deleted_count, "memory", "memories");
-        let undo = done.run.map(|run| format!("; `undo {run}` takes it back")).unwrap_or_default();
+        let undo = taken_back(&undoable(namespace, done.run));
         let found = found_told(done.recall_guard, "find");
         format!("Summary {} stands in the place of {gone}{undo}{found}", done.summary_memory_id)
     })
@@ -326,7 +331,7 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
     if failure.is_none() || output.json || output.verbose {
         output.done(&document, |_| match report.groups {
             0 => nothing,
-            _ => run_told(&report, options.dry_run),
+            _ => run_told(&report, &undoable(namespace, report.runs.iter().copied()), options.dry_run),
         })?;
     }
     tell_passed_over(report.damaged, output);
@@ -359,7 +364,8 @@ fn found_told(guard: RecallGuard, verb: &str) -> String {
     format!("; of {before} that found a memory, {} {verb} its summary", guard.hit_after)
 }
 
-pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
+/// What a run came to, of which `undoable` can be taken back.
+pub(crate) fn run_told(report: &GcRunReport, undoable: &[RunId], dry_run: bool) -> String {
     if report.groups == 0 {
         return NOTHING.to_owned();
     }
@@ -372,7 +378,7 @@ pub(crate) fn run_told(report: &GcRunReport, dry_run: bool) -> String {
         report.tokens_before,
     );
     told.push_str(&found_told(report.recall_guard, if dry_run { "would find" } else { "find" }));
-    told.push_str(&taken_back(&report.runs));
+    told.push_str(&taken_back(undoable));
     if report.too_short > 0 {
         let groups = of(report.too_short, "group is", "groups are");
         told.push_str(&format!("; {groups} too short for a summary that is shorter"));

@@ -380,6 +380,10 @@ pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
         output
             .aside(&format!("the copy does not have {}", told::of(lost.len() as u64, "memory", "memories")));
     }
+    for lost in report.lost_keys.iter().filter(|_| !output.json) {
+        let namespace = &lost.namespace;
+        output.aside(&format!("the copy does not have the key {} of the namespace {namespace}", lost.key));
+    }
     if !report.whole && !output.json {
         output.aside("the copy is not whole, and has what is damaged as it stood: `check` tells what");
     }

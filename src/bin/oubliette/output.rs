@@ -109,7 +109,7 @@ fn hint_beside(error: &Error, more: &Map<String, Value>) -> &'static str {
     if more.contains_key("forgotten") {
         "the memories are forgotten, and their bytes are not erased yet: `compact` does it, with room for a copy of the file"
     } else if more.contains_key("committed") {
-        "the groups that were committed stand: `undo` takes the run of each back, and another `gc run` goes on with the rest"
+        "the groups that were committed stand: `runs` tells which `undo` takes back, and another `gc run` goes on with the rest"
     } else if more.contains_key("run") && is_of_storage {
         "look at the disk and its free space, and import the file again: what stands is not stored twice"
     } else if more.contains_key("run") {

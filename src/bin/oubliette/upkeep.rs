@@ -84,7 +84,11 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     } else {
         tell(&report.passes, &options.passes, run, output)?;
         tell_off(options, &policy, output);
-        united.iter().flatten().try_for_each(|(namespace, united)| tell_united(namespace, united, output))?;
+        let can_undo = policy.undo.horizon > Span::ZERO;
+        united
+            .iter()
+            .flatten()
+            .try_for_each(|(namespace, united)| tell_united(namespace, united, can_undo, output))?;
     }
     came_to_nothing(united.unwrap_or_default().values())
 }
@@ -139,7 +143,7 @@ fn consolidate_clusters(
     Ok(Some(united))
 }
 
-fn tell_united(namespace: &str, united: &ConsolidateReport, output: Output<'_>) -> Done {
+fn tell_united(namespace: &str, united: &ConsolidateReport, can_undo: bool, output: Output<'_>) -> Done {
     let (of, made) = (told::of(united.shown - united.left, "memory", "memories"), united.created.len());
     output.line(&format!(
         "{}: {} in the place of {of}",
@@ -149,7 +153,7 @@ fn tell_united(namespace: &str, united: &ConsolidateReport, output: Output<'_>) 
     for why in &united.failures {
         output.remark(&format!("a cluster was left: {why}"));
     }
-    if let Some(run) = united.run {
+    if let Some(run) = united.run.filter(|_| can_undo) {
         output.remark(&format!("undo {run} takes this back"));
     }
     Ok(())
@@ -203,7 +207,10 @@ fn sweep(
         output.line(&format!("Swept at {at} in {} ms", report.ms))?;
         tell(&report.passes, &options.passes, undoable(&database, None, report.run)?, output)?;
         for swept in &report.summaries {
-            let done = swept.report.as_ref().map(|report| gc::run_told(report, false));
+            let namespace = database.namespace(swept.namespace.clone())?;
+            let done = swept.report.as_ref().map(|report| {
+                gc::run_told(report, &gc::undoable(&namespace, report.runs.iter().copied()), false)
+            });
             let told = done.or_else(|| swept.why.clone()).unwrap_or_default();
             output.line(&format!("{}: {told}", swept.namespace))?;
         }

@@ -15,6 +15,8 @@ struct Located {
     ns: Option<NsId>,
     part: Option<PartId>,
     id: Option<MemoryId>,
+    /// Of a holder.
+    number: Option<u32>,
     name: Option<String>,
 }
 
@@ -26,6 +28,8 @@ type NsMemory = (NsId, MemoryId);
 struct Said {
     parts: BTreeMap<NsMemory, PartId>,
     keys: BTreeMap<NsMemory, String>,
+    /// Keys of single holders.
+    own_keys: BTreeMap<(NsMemory, u32), String>,
 }
 
 /// Adds namespace, agent, id and name to findings, as far as the rows that can be read tell them.
@@ -47,7 +51,8 @@ pub(crate) fn locate(rows: &impl Traces, findings: &mut [Finding]) -> Result<()>
             None => None,
         };
         finding.id = place.id;
-        finding.name = place.name.or_else(|| row.and_then(|row| said.keys.get(&row).cloned()));
+        let own = row.zip(place.number).and_then(|holder| said.own_keys.get(&holder));
+        finding.name = place.name.or_else(|| own.or_else(|| said.keys.get(&row?)).cloned());
     }
     Ok(())
 }
@@ -69,7 +74,10 @@ fn said(rows: &impl Traces, wanted: BTreeSet<NsMemory>) -> Result<Said> {
         let by_key = rows.walk(Table::HolderKey, &within, &mut |key, _| {
             if let Some(row) = keys::HolderKey::parse(key)
                 && wanted.contains(&(ns, row.id))
+                // Who wrote without a key stands there, too.
+                && !row.key.0.is_empty()
             {
+                said.own_keys.insert(((ns, row.id), row.number), row.key.0.to_owned());
                 said.keys.entry((ns, row.id)).or_insert_with(|| row.key.0.to_owned());
             }
             Ok(ControlFlow::Continue(()))
@@ -87,5 +95,6 @@ fn place_of(finding: &Finding) -> Option<Located> {
     let (Address { ns, part, id, name, .. }, _) = table.address(&key);
     // A namespace that is being dropped has no name.
     let name = name.filter(|name| !name.contains('\0')).map(str::to_owned);
-    Some(Located { ns, part, id, name })
+    let number = keys::Holder::parse(&key).filter(|_| table == Table::Holder).map(|holder| holder.number);
+    Some(Located { ns, part, id, number, name })
 }

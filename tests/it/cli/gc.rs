@@ -474,3 +474,32 @@ fn a_plan_that_is_given_up_tells_of_its_committed_groups() {
     let shown = plain(&["gc", "show", id]);
     assert!(!shown.contains("`undo "), "it is taken back already: {shown}");
 }
+
+/// Without a horizon nothing takes a summary back, so nothing offers it.
+#[test]
+fn no_undo_is_offered_without_a_horizon() {
+    let plain = |sandbox: &Sandbox, arguments: &[&str], input: &[u8]| {
+        sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), input).out
+    };
+    for (horizon, offered) in [("30d", true), ("0s", false)] {
+        let policy = format!("[undo]\nhorizon = '{horizon}'\n");
+        let sandbox = old();
+        let file = sandbox.write("policy.toml", &policy);
+        sandbox.document(&["policy", "set", &file]);
+        let ran = plain(&sandbox, &["gc", "run"], b"");
+        assert!(ran.contains("Put 1 summary") && ran.contains("`undo ") == offered, "{ran}");
+
+        let sandbox = old();
+        let file = sandbox.write("policy.toml", &policy);
+        sandbox.document(&["policy", "set", &file]);
+        let plan = sandbox.document(&["gc", "plan"]);
+        let (id, group) = (plan["plan_id"].as_str().unwrap(), &plan["groups"][0]);
+        let summary = json!({
+            "topic": "boxes", "time_range": {"start": 0, "end": 0}, "summary": ["boxes went"],
+            "source_ids": group["source_ids"],
+        });
+        let arguments = ["gc", "commit", id, group["group_id"].as_str().unwrap(), "--summary", "-"];
+        let told = plain(&sandbox, &arguments, summary.to_string().as_bytes());
+        assert!(told.contains("stands in the place") && told.contains("`undo ") == offered, "{told}");
+    }
+}

@@ -4,6 +4,7 @@ use super::store::{overwrite, tables};
 use crate::world::{World, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{Got, SupersedeMode};
+use oubliette::report::CheckOptions;
 use oubliette::{ErrorKind, Forget, Kind, MemoryId, Patch, Query};
 
 /// Three profiles that are one memory; the text of the first stands in it.
@@ -148,4 +149,62 @@ fn a_damaged_text_goes_with_its_only_writer() {
         assert_eq!(world.tombstone(key).id, new, "{key}");
     }
     world.check();
+}
+
+/// A copy names the key of a writer that it does not have, and a finding names the key of its writer.
+#[test]
+fn a_copy_names_the_writer_that_it_does_not_have() {
+    for compacts in [false, true] {
+        let (mut world, [stays, ..]) = collapsed();
+        damage(&mut world, "holder", stays, "301");
+        let named = |rows: &[oubliette::report::Finding]| {
+            rows.iter().any(|row| row.table == "holder" && row.name.as_deref() == Some("p1"))
+        };
+        let check = world.db.check(&CheckOptions::default()).unwrap();
+        assert!(named(&check.findings), "{:?}", check.findings);
+        let copy = world.path().with_extension("copy");
+        let report = if compacts { world.db.compact() } else { world.db.backup(&copy) }.unwrap();
+        assert!(named(&report.damaged) && report.lost.is_empty() && report.whole, "{report:?}");
+        let keys: Vec<&str> = report.lost_keys.iter().map(|lost| lost.key.as_str()).collect();
+        assert_eq!(keys, ["p1"]);
+        assert_eq!(report.lost_keys[0].namespace, *world.ns.name());
+        world.forget(&["p1", "p2", "p0"]);
+        world.check();
+    }
+}
+
+/// A finding of a memory that somebody wrote without a key names the key of another writer.
+#[test]
+fn a_finding_names_the_key_of_a_memory() {
+    let mut world = World::new();
+    let id = world.add(text("the harbour closes at ten").key("harbour")).id;
+    assert_eq!(world.add(text("the harbour closes at ten")).id, id);
+    damage(&mut world, "memory", id, "harbour");
+    let check = world.db.check(&CheckOptions::default()).unwrap();
+    let names: Vec<_> = check.findings.iter().map(|row| row.name.as_deref()).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| *name == Some("harbour")), "{:?}", check.findings);
+    assert_eq!(world.ns.history("harbour").unwrap().damaged, [id]);
+    world.forget_id(id);
+    world.check();
+}
+
+/// A record gets another key although some of it can't be read, and nothing answers to the old key any more.
+#[test]
+fn a_record_is_renamed_past_a_damaged_version() {
+    for (table, word) in [("memory", "old"), ("holder", ""), ("vitals", "")] {
+        let mut world = World::new();
+        let old = world.add(text("the old text").key("k")).id;
+        world.advance("1h");
+        let new = world.add(text("the new text").key("k")).id;
+        damage(&mut world, table, old, word);
+        let renamed = world.ns.rename_key("k", "kk").unwrap();
+        assert_eq!((renamed.id, renamed.rows), (new, 2), "{table}");
+        assert_eq!(world.row("kk").text, "the new text");
+        assert!(world.ns.get("k").unwrap().is_none(), "{table}");
+        assert_eq!(world.ns.history("kk").unwrap().damaged, [old], "{table}");
+        let report = world.db.compact().unwrap();
+        assert!(report.whole, "{table}: {report:?}");
+        assert_eq!(world.row("kk").text, "the new text");
+        world.check();
+    }
 }
