@@ -391,7 +391,7 @@ impl Error {
         if let Error::Conflict { what, .. } = self.source_of_line()
             && what.starts_with("backup to ")
         {
-            return "name a file that is not there yet: a backup takes no place";
+            return "name a file that is not there yet: a backup replaces no file";
         }
         match self.kind() {
             ErrorKind::Invalid => "correct the named field and call again; nothing was written",
@@ -415,7 +415,9 @@ impl Error {
             }
             ErrorKind::Refused => "`gc show` tells how the plan stands; correct the summary, or plan again",
             ErrorKind::Locked => "wait for the other process, or open with a waiting time (`--wait`)",
-            ErrorKind::NotADatabase => "check the path; the file was not touched",
+            ErrorKind::NotADatabase => {
+                "check the path; the file was not touched. A first write makes a database where no file is"
+            }
             ErrorKind::Format => "use the build that wrote the file",
             ErrorKind::Corrupted if !self.is_damage() => {
                 "the end of the file is missing: put a backup in its place, or import an export into a new file"
@@ -424,7 +426,15 @@ impl Error {
                 "run `check`; `reindex` heals indexes, and `backup` writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
-            ErrorKind::Io => "look at the path, its permissions and the free space",
+            ErrorKind::Io => match self.source_of_line() {
+                Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                    "check the path: the file, or the folder that it is to be in, is not there"
+                }
+                Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+                    "name a file that is not there yet"
+                }
+                _ => "look at the path, its permissions and the free space",
+            },
             ErrorKind::Retry => {
                 "look at the disk and its free space, and call again; what was written before stands"
             }

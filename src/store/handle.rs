@@ -135,8 +135,10 @@ fn check_magic(backend: &dyn redb::StorageBackend, path: &Path) -> Result<()> {
         _ => Error::io("read", path, why),
     };
     let mut magic = [0_u8; MAGIC.len()];
-    if backend.len().map_err(failed)? < MAGIC.len() as u64 {
-        return Err(not_a_database(path, "an empty or cut file"));
+    match backend.len().map_err(failed)? {
+        0 => return Err(not_a_database(path, "an empty file")),
+        len if len < MAGIC.len() as u64 => return Err(not_a_database(path, "a file of a few bytes")),
+        _ => {}
     }
     backend.read(0, &mut magic).map_err(failed)?;
     if &magic != MAGIC { Err(not_a_database(path, "another kind of file")) } else { Ok(()) }

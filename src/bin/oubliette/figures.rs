@@ -18,7 +18,7 @@ pub(crate) fn stats(stats: &Stats, now: &story::Present, output: Output<'_>) -> 
     count("superseded", memories.superseded);
     count("expired", memories.expired);
     count("in limbo", memories.limbo);
-    count("tombstones, those of limbo among them", memories.tombstoned);
+    count("tombstones, with those of limbo", memories.tombstoned);
     count("waiting for a vector", stats.pending);
     count("say the same as another", stats.health.duplicates_detected);
     count("messages", stats.events);
@@ -26,7 +26,7 @@ pub(crate) fn stats(stats: &Stats, now: &story::Present, output: Output<'_>) -> 
     count("writes that stored nothing", stats.ignored);
     let bytes = &stats.bytes;
     rows.push(("file", told::size(bytes.file)));
-    rows.push(("of it free for what comes", told::size(bytes.free)));
+    rows.push(("free pages in it", told::size(bytes.free)));
     let last = stats.health.last_prune.as_ref().map(|at| ("snapshots last pruned", story::date(at, now)));
     rows.extend(last);
     output.table(&[], rows.into_iter().map(|(name, figure)| vec![name.to_owned(), figure]))?;
