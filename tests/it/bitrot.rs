@@ -278,7 +278,8 @@ fn a_torn_page_is_an_error_and_never_other_data() {
     assert!(tally.refused + tally.errors + tally.findings > 0, "nothing was damaged: {tally:?}");
 }
 
-/// The list of tables, of which a writer opens some and lets go of all: a bit of it that flips ends no process.
+/// The list of tables, of which a writer opens some and lets go of all: a bit of it that flips ends no process. Where redb is built with
+/// its own assertions, it opens no file with most of these bits, so `cargo test --release` tries more.
 #[test]
 fn a_damaged_list_of_tables_is_an_error() {
     const PAGE: usize = 4_096;
@@ -290,7 +291,10 @@ fn a_damaged_list_of_tables_is_an_error() {
         .collect();
     assert!(!lists.is_empty(), "no page names the tables");
     for list in lists {
-        for at in (list..list + PAGE).filter(|at| image.files[file][*at] != 0).step_by(17) {
+        for at in (list..list + PAGE)
+            .filter(|at| image.files[file][*at] != 0)
+            .step_by(if cfg!(debug_assertions) { 151 } else { 17 })
+        {
             let mut copy = image.clone();
             copy.files[file][at] ^= 1;
             work(copy, &truth, &format!("a bit of byte {at}"));
