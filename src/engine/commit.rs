@@ -226,8 +226,9 @@ impl Inner {
         self.queue.alone(|| {
             let mut value = None;
             let done = self.attempt(self.durability, FOLDED_MAX, |session| {
-                value = Some(unit(session).map_err(|why| (0, why))?);
+                let answer = unit(session).map_err(|why| (0, why))?;
                 session.ledger.tx.put_gathered().map_err(|why| (0, why))?;
+                value = Some(answer);
                 // Nobody sees this: an error is what gives a transaction up.
                 let why = "a rehearsal is not committed".to_owned();
                 Err((0, Error::Conflict { what: "rehearsal".to_owned(), why }))

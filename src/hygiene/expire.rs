@@ -266,6 +266,7 @@ pub(crate) fn expire(
         return Ok(gone);
     }
     ended.sort_unstable();
+    ended.dedup();
     ended.truncate(removing.most);
     let there = ledger.tx.namespace(name)?;
     let Some(mut row) = there.filter(|row| row.number == ns.0 && !row.dropping) else { return Ok(gone) };
@@ -285,6 +286,8 @@ pub(crate) fn expire(
                 erase_ended(ledger, context, &mut row, id, &vitals)?;
                 gone.erased += 1;
             }
+            // The unit itself has changed it since, and has put it where it belongs.
+            None if removing.unsettled.iter().any(|(_, open)| *open == id) => {}
             None => ledger.strike_ended(ns, id)?,
         }
         if enough() {

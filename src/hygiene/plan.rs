@@ -513,17 +513,25 @@ pub(super) fn retain_joining<R: Rows, T>(
         goes.clear();
         return Ok(true);
     };
-    let mut joining = Vec::with_capacity(goes.len());
+    let mut open = Vec::with_capacity(goes.len());
     for row in goes.drain(..) {
         if stop(1) {
             return Ok(false);
         }
-        if end_of(id(&row))?.is_some_and(|other| end.join(&other)) {
-            joining.push(row);
-        }
+        open.extend(end_of(id(&row))?.map(|end| (row, end)));
     }
-    *goes = joining;
-    Ok(true)
+    // The end moves with what joins, and then suits others before. It only becomes longer, so that is soon over.
+    loop {
+        let mut apart = Vec::new();
+        let before = goes.len();
+        for (row, other) in open {
+            if end.join(&other) { goes.push(row) } else { apart.push((row, other)) }
+        }
+        if goes.len() == before {
+            return Ok(true);
+        }
+        open = apart;
+    }
 }
 
 /// The rows of a namespace in the order of their ids, a page at a time.

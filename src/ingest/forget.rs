@@ -26,26 +26,26 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Forgets ids and keys. Each name is one record of the answer.
     pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
+        let (mut versions, mut later) = (BTreeSet::new(), BTreeSet::new());
+        let mut went: BTreeSet<MemoryId> = BTreeSet::new();
         for name in names {
             match name.parse::<MemoryId>() {
+                // It went with a name before, and is counted there.
+                Ok(id) if went.contains(&id) => {}
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    let later = self.later_than(id)?;
-                    let mut versions = self.versions_of(id)?;
-                    versions.extend(&later);
+                    let newer = self.later_than(id)?;
+                    let mut others = self.versions_of(id)?;
+                    others.extend(&newer);
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
-                    for version in versions {
-                        if !self.ledger.tx.has_row(self.ns(), version)? {
-                            continue;
+                    for version in others.iter().filter(|_| how.with_history) {
+                        if self.ledger.tx.has_row(self.ns(), *version)? {
+                            self.forget_row(*version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                         }
-                        if how.with_history {
-                            self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
-                            continue;
-                        }
-                        answer.versions_left += 1;
-                        answer.later.extend(later.contains(&version).then_some(version));
                     }
+                    later.extend(newer);
+                    versions.append(&mut others);
                 }
                 id => {
                     if let Ok(id) = id {
@@ -53,6 +53,14 @@ impl NamespaceWriter<'_, '_, '_> {
                     }
                     self.forget_key(name, how, &mut answer)?;
                 }
+            }
+            went.extend(answer.tombstones.iter().skip(went.len()));
+        }
+        for version in versions {
+            // Another name may have taken what one has left.
+            if self.ledger.tx.has_row(self.ns(), version)? {
+                answer.versions_left += 1;
+                answer.later.extend(later.contains(&version).then_some(version));
             }
         }
         self.tell_derived(&mut answer)?;

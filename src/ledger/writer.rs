@@ -149,11 +149,12 @@ impl End {
         self.life.agrees_with(other.life) || !shorter.life.is_promised_end() || self.is_of_writer_of(other)
     }
 
-    /// Takes in the end of a row that may join; says whether it may.
+    /// Takes in the end of a row that may join; says whether it may. What was in another row can leave again by itself, so nobody is
+    /// the one writer any more.
     pub(crate) fn join(&mut self, other: &End) -> bool {
         let may_join = self.may_join(other);
         if may_join {
-            self.writer = self.writer.take().filter(|writer| other.writer.as_ref() == Some(writer));
+            self.writer = None;
             self.life = self.life.longer(other.life);
         }
         may_join

@@ -687,7 +687,7 @@ pub struct Forgotten {
     /// to which one of their keys leads.
     pub versions_left: u64,
     /// The later versions among these: the texts that took the place of one that was forgotten. A new text has a new id, so a
-    /// caller who kept the first one may mean them.
+    /// caller who kept the first one may mean them. Ascending.
     pub later: Vec<MemoryId>,
     /// Rows that were left alone because it can't be read whether they were to be forgotten. They can be forgotten by
     /// id.

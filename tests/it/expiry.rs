@@ -227,6 +227,21 @@ fn v294_every_write_forgets() {
     assert_eq!((first.reason, first.run), (TombstoneReason::Expired, None));
 }
 
+/// A memory whose end has come and was not settled is protected by the very write that would remove it: it stays, and stands where
+/// ended memories that are protected stand.
+#[test]
+fn a_write_that_protects_an_ended_memory_wins() {
+    let world = World::at(100);
+    let id = world.add(ends("t", 200).key("k")).id;
+    world.set(300);
+    world.ns.pin(id.to_string(), true).unwrap();
+    assert_eq!(expired(&world), 1);
+    world.check();
+    world.add(text("new"));
+    assert_eq!(expired(&world), 1);
+    world.check();
+}
+
 /// A write has the last word: what it gives a longer life stays.
 #[test]
 fn a_write_that_lengthens_a_life_wins() {

@@ -385,6 +385,31 @@ fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
     }
 }
 
+/// What one name leaves another one of the same call may take: nothing that is gone is told of as left or as missing.
+#[test]
+fn names_of_one_chain_are_told_of_together() {
+    for with_history in [false, true] {
+        for many in 1..=3 {
+            let world = World::new();
+            let mut ids = vec![world.add(text("pin 0").key("pin")).id];
+            ids.extend((1..4).map(|at| world.add(text(&format!("pin {at}")).key("pin")).id));
+            let names = ids.iter().take(many).map(ToString::to_string).collect();
+            let what = Forget::Names {
+                names,
+                scope: Scope::Any,
+                keep_history: false,
+                also_merged: true,
+                with_history,
+            };
+            let answer = world.ns.forget(what).unwrap();
+            let left = if with_history { &[] } else { &ids[many..] };
+            let named = if with_history { 1 } else { many };
+            assert_eq!((answer.forgotten, answer.missing), (named as u64, 0));
+            assert_eq!((answer.versions_left, &answer.later[..]), (left.len() as u64, left));
+        }
+    }
+}
+
 fn of_ann(mut draft: Draft) -> Draft {
     draft.fields.metadata = Some(serde_json::json!({ "user": "ann" }));
     draft

@@ -123,6 +123,35 @@ fn life_71_what_is_kept_apart_is_in_no_plan() {
     }
 }
 
+/// LIFE-71, V-51: the end of what stays moves with each memory that joins. Whatever the order, a plan is what is done, and another run
+/// finds nothing.
+#[test]
+fn life_71_one_run_unites_all_that_may_join() {
+    let writers: [fn(&World) -> Draft; 5] = [
+        |world| until(world, status(), "8h"),
+        |_| status(),
+        |world| until(world, status(), "20h"),
+        |_| status().key("a"),
+        |world| until(world, status().key("b"), "8h"),
+    ];
+    for pass in PASSES {
+        for order in
+            [[0, 3, 1, 4], [0, 3, 1, 2], [1, 0, 3, 2], [2, 0, 4, 1], [3, 0, 2, 1], [4, 0, 1, 3], [0, 1, 2, 3]]
+        {
+            let world = World::new();
+            order.iter().for_each(|at| apart(&world, writers[*at](&world)));
+            let report = |options: MaintainOptions| {
+                world.db.maintain_with(&options.passes([pass])).unwrap().passes.remove(0)
+            };
+            let planned = report(MaintainOptions::default()).planned;
+            let done = report(MaintainOptions::live());
+            assert_eq!((done.changed, done.skipped), (planned, 0), "{pass} of {order:?}");
+            assert_eq!(report(MaintainOptions::live()).planned, 0, "{pass} of {order:?}, once more");
+            world.check();
+        }
+    }
+}
+
 /// A message of a time long ago.
 fn told(number: usize) -> Draft {
     let words = "The boiler broke again. It is so cold here, and there is no hot water for any of us. What should we do?";

@@ -142,9 +142,9 @@ pub(crate) fn import(report: &Value) -> String {
 pub(crate) fn forgotten(answer: &Value) -> String {
     let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
     let mut told = format!("Forgot {}", of(count("forgotten"), "memory", "memories"));
-    let earlier = count("tombstones").saturating_sub(count("forgotten"));
-    if earlier > 0 {
-        told.push_str(&format!(" and {}", of(earlier, "earlier version", "earlier versions")));
+    let versions = count("tombstones").saturating_sub(count("forgotten"));
+    if versions > 0 {
+        told.push_str(&format!(" and {}", of(versions, "other version", "other versions")));
     }
     let notes = [
         ("detached", "kept for another write of the same text, without the key"),

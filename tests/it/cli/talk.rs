@@ -494,7 +494,7 @@ fn a_forget_tells_the_same_before_and_after() {
     let plan = read(&sandbox, &["forget", "home", "--dry-run"]);
     assert!(plan.contains("Would forget 3 memories (1 live, 2 superseded"), "{plan}");
     let told = read(&sandbox, &["forget", "home", "--yes"]);
-    assert!(told.contains("Forgot 1 memory and 2 earlier versions"), "{told}");
+    assert!(told.contains("Forgot 1 memory and 2 other versions"), "{told}");
     let plan = read(&sandbox, &["forget", "k2", "--dry-run"]);
     assert!(
         plan.contains("1 memory would stay for another write of the same text, without the key"),
