@@ -334,6 +334,11 @@ fn v291_a_tombstone_says_what_was_true_at_the_removal() {
     world.check();
 }
 
+fn by_ids(ids: &[MemoryId], with_history: bool) -> Forget {
+    let names = ids.iter().map(ToString::to_string).collect();
+    Forget::Names { names, scope: Scope::Any, keep_history: false, also_merged: true, with_history }
+}
+
 /// V-311: a memory that was forgotten by its id left its earlier versions under its key, and nothing said so.
 #[test]
 fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
@@ -342,10 +347,7 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         world.add(text("pin 1").key("pin"));
         world.add(text("pin 2").key("pin"));
         let newest = world.add(text("pin 3").key("pin")).id;
-        let names = vec![newest.to_string()];
-        let what =
-            Forget::Names { names, scope: Scope::Any, keep_history: false, also_merged: true, with_history };
-        let answer = world.ns.forget(what).unwrap();
+        let answer = world.ns.forget(by_ids(&[newest], with_history)).unwrap();
         assert_eq!((answer.forgotten, answer.missing), (1, 0));
         let stones = answer.tombstones.len();
         assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
@@ -367,15 +369,7 @@ fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
             };
             let second = change(first, "pin 2");
             let third = change(second, "pin 3");
-            let names = vec![first.to_string()];
-            let what = Forget::Names {
-                names,
-                scope: Scope::Any,
-                keep_history: false,
-                also_merged: true,
-                with_history,
-            };
-            let answer = world.ns.forget(what).unwrap();
+            let answer = world.ns.forget(by_ids(&[first], with_history)).unwrap();
             let (left, later) = if with_history { (0, vec![]) } else { (2, vec![second, third]) };
             assert_eq!((answer.forgotten, answer.versions_left), (1, left));
             assert_eq!(BTreeSet::from_iter(answer.later), BTreeSet::from_iter(later));
@@ -393,15 +387,7 @@ fn names_of_one_chain_are_told_of_together() {
             let world = World::new();
             let mut ids = vec![world.add(text("pin 0").key("pin")).id];
             ids.extend((1..4).map(|at| world.add(text(&format!("pin {at}")).key("pin")).id));
-            let names = ids.iter().take(many).map(ToString::to_string).collect();
-            let what = Forget::Names {
-                names,
-                scope: Scope::Any,
-                keep_history: false,
-                also_merged: true,
-                with_history,
-            };
-            let answer = world.ns.forget(what).unwrap();
+            let answer = world.ns.forget(by_ids(&ids[..many], with_history)).unwrap();
             let left = if with_history { &[] } else { &ids[many..] };
             let named = if with_history { 1 } else { many };
             assert_eq!((answer.forgotten, answer.missing), (named as u64, 0));
