@@ -10,17 +10,17 @@ use crate::error::{Error, Result, sound};
 use crate::hygiene::{FoundText, Noted, NotedQuery, Taken, TakenQueries, fold, keep_queries};
 use crate::index::Published;
 use crate::limits::{PROBE_CHARS_MAX, QUERY_HITS_MAX};
-use crate::model::{Hit, NamespaceName, Query};
+use crate::model::{Hit, Query};
 use crate::store::{Durability, NsId, Rows};
 use crate::vector::UnitVector;
 
 impl Inner {
-    /// Notes that a search has found these memories, if the query, or the handle, asks for that. A handle that only reads
-    /// notes nothing.
+    /// Notes that a search of a namespace has found these memories, if the query, or the handle, asks for that. A handle that
+    /// only reads notes nothing.
     pub(super) fn note_hits(
         &self,
         published: &Published,
-        namespace: &NamespaceName,
+        ns: Option<NsId>,
         query: &Query,
         hits: &[Hit],
     ) -> Result<()> {
@@ -29,13 +29,13 @@ impl Inner {
         if self.read_only || hits.is_empty() || !is_use {
             return Ok(());
         }
-        let Some(row) = published.snapshot().namespace(namespace.as_str())? else { return Ok(()) };
+        let Some(ns) = ns else { return Ok(()) };
         let now = self.instant(published);
         let most = self.in_force().policy.access.buffer as usize;
         let retrievals = hits.iter().map(|hit| (hit.id, Noted::one(now, hit.signals.vector, query.step)));
-        self.accesses.note(NsId(row.number), most, retrievals);
+        self.accesses.note(ns, most, retrievals);
         if self.in_force().policy.gc.keep_queries {
-            self.note_query(published, NsId(row.number), query, hits)?;
+            self.note_query(published, ns, query, hits)?;
         }
         Ok(())
     }
@@ -86,8 +86,7 @@ impl Inner {
                 keep_queries(session.ledger, ns, &session.in_force.policy, queries)?;
             }
         }
-        // Damage that ends the counting must show while it is known what was at work.
-        session.ledger.tx.put_gathered()
+        Ok(())
     }
 }
 

@@ -265,8 +265,8 @@ impl Batch<'_, '_, '_, '_> {
     /// `Conflict` where the batch has written to the namespace, and as there.
     pub fn search(&self, namespace: &NamespaceName, query: impl Into<Query>) -> Result<SearchResult> {
         let query = query.into();
-        let found = self.session.search(namespace, &query)?;
-        self.inner.note_hits(self.session.published, namespace, &query, &found.hits)?;
+        let (found, ns) = self.session.search(namespace, &query)?;
+        self.inner.note_hits(self.session.published, ns, &query, &found.hits)?;
         Ok(found)
     }
 

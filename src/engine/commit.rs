@@ -10,6 +10,7 @@ use crate::engine::inner::Inner;
 use crate::engine::queue::{Committer, failed_together};
 use crate::engine::session::{CommitEffects, Forgetting, Session, Work};
 use crate::error::{Error, Result};
+use crate::hygiene::{Taken, TakenQueries};
 use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::store::{Durability, NsId, Rows, Table, TextId};
@@ -34,34 +35,37 @@ impl Inner {
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut forgetting = Forgetting::On;
+        // What an attempt that met damage was to count. The next attempt counts nothing, which shows who has met it.
+        let mut suspected: Option<(Taken, TakenQueries, Error)> = None;
         loop {
-            let mut taken = self.accesses.take(None, counted);
+            let counted = if suspected.is_some() { 0 } else { counted };
+            let mut taken = self.accesses.take(counted);
             let mut queries = self.accesses.queries.take(counted);
-            let mut folds = false;
             let done = self.attempt_once(durability, &mut forgetting, |session| {
-                folds = true;
                 self.fold_taken(session, &taken, &queries).map_err(|why| (None, why))?;
-                folds = false;
                 units(session).map_err(|(at, why)| (Some(at), why))
             });
-            match &done {
+            match done {
                 Ok(()) => {
                     taken.is_committed();
                     queries.is_settled();
+                    if let Some((mut taken, mut queries, why)) = suspected {
+                        // Both are given up, whichever has met the damage.
+                        tracing::warn!(%why, "accesses are not counted");
+                        taken.give_up();
+                        queries.is_settled();
+                    }
+                    return Ok(());
                 }
-                // Both are given up, whichever has met the damage.
-                Err((_, why)) if folds && why.is_damage() && (taken.give_up() | queries.is_settled()) => {
-                    tracing::warn!(%why, "accesses are not counted");
-                    continue;
+                Err((_, why)) if why.is_damage() && !(taken.is_empty() && queries.is_empty()) => {
+                    suspected = Some((taken, queries, why));
                 }
                 Err((_, why @ Error::Corrupted { .. })) if forgetting == Forgetting::AtWork => {
                     tracing::warn!(%why, "a memory whose life is over can't be removed");
-                    forgetting = Forgetting::Off;
-                    continue;
+                    (forgetting, suspected) = (Forgetting::Off, None);
                 }
-                Err(_) => {}
+                Err(failed) => return Err(failed),
             }
-            return done;
         }
     }
 

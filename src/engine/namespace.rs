@@ -181,9 +181,10 @@ impl<Of> Namespace<Of> {
             let asked = self.db.inner.with_vector(published, &query)?;
             let deadline = Deadline::new(&over);
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
+            let ns = reader.ns();
             let mut found = reader.until(&deadline).search(&asked.query, &weights)?;
             found.plan.embedder_failed = asked.failed;
-            self.db.inner.note_hits(published, &self.name, &asked.query, &found.hits)?;
+            self.db.inner.note_hits(published, ns, &asked.query, &found.hits)?;
             Ok(found)
         })
     }

@@ -154,7 +154,12 @@ impl<'a, 't> Session<'_, 'a, 't> {
     ///
     /// # Errors
     /// `Conflict` if the transaction has written to the namespace.
-    pub(super) fn search(&self, namespace: &NamespaceName, query: &Query) -> Result<SearchResult> {
+    /// The number of the namespace, if it exists, comes with what was found.
+    pub(super) fn search(
+        &self,
+        namespace: &NamespaceName,
+        query: &Query,
+    ) -> Result<(SearchResult, Option<NsId>)> {
         if self.opened.contains(namespace) {
             return Err(Error::Conflict {
                 what: "search within a batch".to_owned(),
@@ -162,7 +167,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             });
         }
         let reader = Reader::open(self.published, namespace, self.ledger.secret, self.ledger.now())?;
-        reader.search(query, &self.in_force.policy.recall)
+        Ok((reader.search(query, &self.in_force.policy.recall)?, reader.ns()))
     }
 
     /// Whether a namespace is still there with the number that was read before the transaction began: what upkeep writes to

@@ -1,7 +1,7 @@
 //! Which memories did searches find since the last commit?
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -75,12 +75,15 @@ type Place = (NsId, MemoryId);
 
 #[derive(Debug, Default)]
 struct State {
-    /// By namespace and id, so that a commit writes neighbouring rows one after the other.
-    noted: BTreeMap<Place, Noted>,
+    /// By namespace; none of them is empty.
+    noted: BTreeMap<NsId, HashMap<MemoryId, Noted>>,
+    /// Memories of all namespaces.
+    count: usize,
     /// Retrievals that were given up since the handle was opened.
     dropped: u64,
-    /// Where the next look at all namespaces begins, so that each memory has its turn however few are taken at a time.
-    turn: Option<Place>,
+    /// Memories whose turn comes, the last of them first. When their turn is over, those that were noted meanwhile have theirs,
+    /// so each memory has its turn however few are taken at a time.
+    turns: Vec<Place>,
 }
 
 /// The accesses that a handle has noted and that no commit holds yet. Accesses of one memory are joined. A crash loses them.
@@ -100,25 +103,30 @@ impl Accesses {
         retrievals: impl IntoIterator<Item = (MemoryId, Noted)>,
     ) {
         let mut state = self.state.lock();
+        let State { noted, count, dropped, .. } = &mut *state;
+        let of_namespace = noted.entry(ns).or_default();
         for (id, one) in retrievals {
-            let is_full = state.noted.len() >= most;
-            match state.noted.entry((ns, id)) {
+            match of_namespace.entry(id) {
                 Entry::Occupied(mut known) => known.get_mut().join(one),
-                Entry::Vacant(free) if !is_full => drop(free.insert(one)),
-                Entry::Vacant(_) => state.dropped += one.retrievals,
+                Entry::Vacant(free) if *count < most => {
+                    free.insert(one);
+                    *count += 1;
+                }
+                Entry::Vacant(_) => *dropped += one.retrievals,
             }
         }
+        state.leave_if_empty(ns);
     }
 
     /// What is noted of a memory.
     pub(crate) fn of(&self, ns: NsId, id: MemoryId) -> Option<Noted> {
-        self.state.lock().noted.get(&(ns, id)).copied()
+        self.state.lock().noted.get(&ns)?.get(&id).copied()
     }
 
     /// Number of memories of which something is noted: in a namespace, or in all.
     pub(crate) fn len(&self, ns: Option<NsId>) -> usize {
         let state = self.state.lock();
-        ns.map_or(state.noted.len(), |ns| state.noted.range(of_namespace(ns)).count())
+        ns.map_or(state.count, |ns| state.noted.get(&ns).map_or(0, HashMap::len))
     }
 
     /// Number of memories, or of queries if they are more, that wait for a commit.
@@ -133,35 +141,55 @@ impl Accesses {
 
     /// The memories of a namespace of which something is noted, by id.
     pub(crate) fn ids(&self, ns: NsId) -> Vec<MemoryId> {
-        self.state.lock().noted.range(of_namespace(ns)).map(|((_, id), _)| *id).collect()
+        let mut ids: Vec<_> =
+            self.state.lock().noted.get(&ns).into_iter().flat_map(HashMap::keys).copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
-    /// Hands out what is noted of at most `most` memories, of a namespace or of all.
-    pub(crate) fn take(self: &Arc<Self>, ns: Option<NsId>, most: usize) -> Taken {
+    /// Hands out what is noted of at most `most` memories of all namespaces, whose turn it is.
+    pub(crate) fn take(self: &Arc<Self>, most: usize) -> Taken {
+        let mut entries = self.state.lock().take_turns(most);
+        // Neighbouring rows are written one after the other.
+        entries.sort_unstable_by_key(|(place, _)| *place);
+        Taken { from: Arc::clone(self), entries }
+    }
+
+    /// Hands out what is noted of memories of a namespace, which are given by id.
+    pub(crate) fn take_of(self: &Arc<Self>, ns: NsId, ids: impl IntoIterator<Item = MemoryId>) -> Taken {
         let mut state = self.state.lock();
-        let places: Vec<Place> = match ns {
-            Some(ns) => state.noted.range(of_namespace(ns)).map(|(place, _)| *place).take(most).collect(),
-            None => state.turns(most),
-        };
-        let entries = places.into_iter().filter_map(|place| state.noted.remove_entry(&place)).collect();
+        let entries = ids.into_iter().filter_map(|id| state.remove((ns, id))).collect();
         Taken { from: Arc::clone(self), entries }
     }
 }
 
 impl State {
-    /// The memories of all namespaces whose turn it is, at most `most`, ascending.
-    fn turns(&mut self, most: usize) -> Vec<Place> {
-        let from = self.turn.unwrap_or((NsId(0), MemoryId::from_bytes([0; 16])));
-        let both = self.noted.range(from..).chain(self.noted.range(..from));
-        let mut places: Vec<Place> = both.map(|(place, _)| *place).take(most.saturating_add(1)).collect();
-        self.turn = if places.len() > most { places.pop() } else { None };
-        places.sort_unstable();
-        places
+    fn take_turns(&mut self, most: usize) -> Vec<(Place, Noted)> {
+        let mut taken = Vec::with_capacity(most.min(self.count));
+        while taken.len() < most && self.count > 0 {
+            if self.turns.is_empty() {
+                let all = self.noted.iter().flat_map(|(ns, noted)| noted.keys().map(|id| (*ns, *id)));
+                self.turns.extend(all);
+                self.turns.sort_unstable_by(|a, b| b.cmp(a));
+            }
+            let turn = self.turns.pop();
+            taken.extend(turn.and_then(|place| self.remove(place)));
+        }
+        taken
     }
-}
 
-fn of_namespace(ns: NsId) -> std::ops::RangeInclusive<Place> {
-    (ns, MemoryId::from_bytes([0; 16]))..=(ns, MemoryId::from_bytes([u8::MAX; 16]))
+    fn remove(&mut self, place: Place) -> Option<(Place, Noted)> {
+        let noted = self.noted.get_mut(&place.0)?.remove(&place.1)?;
+        self.count -= 1;
+        self.leave_if_empty(place.0);
+        Some((place, noted))
+    }
+
+    fn leave_if_empty(&mut self, ns: NsId) {
+        if self.noted.get(&ns).is_some_and(HashMap::is_empty) {
+            self.noted.remove(&ns);
+        }
+    }
 }
 
 /// Accesses that a transaction is to count. What no commit took over goes back when this goes.
@@ -177,16 +205,20 @@ impl Taken {
         self.entries.chunk_by(|a, b| a.0.0 == b.0.0).filter_map(|all| Some((all.first()?.0.0, all)))
     }
 
+    /// Whether there is nothing to count.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// A commit holds the accesses.
     pub(crate) fn is_committed(&mut self) {
         self.entries.clear();
     }
 
-    /// No commit can hold the accesses: they are given up and counted. Answers whether there were any.
-    pub(crate) fn give_up(&mut self) -> bool {
+    /// No commit can hold the accesses: they are given up and counted.
+    pub(crate) fn give_up(&mut self) {
         let lost: u64 = self.entries.drain(..).map(|(_, noted)| noted.retrievals).sum();
         self.from.state.lock().dropped += lost;
-        lost > 0
     }
 }
 
@@ -196,9 +228,16 @@ impl Drop for Taken {
             return;
         }
         let mut state = self.from.state.lock();
-        for (place, noted) in self.entries.drain(..) {
+        let State { noted, count, .. } = &mut *state;
+        for ((ns, id), one) in self.entries.drain(..) {
             // They had their room before, so the bound does not apply.
-            state.noted.entry(place).and_modify(|later| later.join(noted)).or_insert(noted);
+            match noted.entry(ns).or_default().entry(id) {
+                Entry::Occupied(mut later) => later.get_mut().join(one),
+                Entry::Vacant(free) => {
+                    free.insert(one);
+                    *count += 1;
+                }
+            }
         }
     }
 }
@@ -259,7 +298,7 @@ mod tests {
         let all = Arc::new(Accesses::default());
         let note = |number| all.note(NS, 9, [(id(number), Noted::one(at(1), None, None))]);
         let take = || {
-            let mut taken = all.take(None, 2);
+            let mut taken = all.take(2);
             let numbers: Vec<u8> = taken.entries.iter().map(|((_, id), _)| id.as_bytes()[0]).collect();
             taken.is_committed();
             numbers
@@ -278,12 +317,12 @@ mod tests {
             all.note(NS, 3, [(id(number), Noted::one(at(1), None, None))]);
         }
         all.note(NsId(2), 9, [(id(1), Noted::one(at(1), None, None))]);
-        let taken = all.take(Some(NS), 2);
+        let taken = all.take_of(NS, [id(1), id(2), id(7)]);
         assert_eq!((all.len(Some(NS)), all.len(None)), (1, 2));
         all.note(NS, 3, [(id(1), Noted::one(at(9), None, None))]);
         drop(taken);
         assert_eq!((noted(&all, 1), all.len(Some(NS))), (Some(2), 3));
-        let mut taken = all.take(None, 9);
+        let mut taken = all.take(9);
         assert_eq!(
             taken.by_namespace().map(|(ns, rows)| (ns, rows.len())).collect::<Vec<_>>(),
             [(NS, 3), (NsId(2), 1)]
@@ -292,7 +331,7 @@ mod tests {
         drop(taken);
         assert_eq!((all.len(None), all.dropped()), (0, 0));
         all.note(NS, 3, [(id(1), Noted::one(at(1), None, None))]);
-        assert!(all.take(None, 9).give_up());
+        all.take(9).give_up();
         assert_eq!((all.len(None), all.dropped()), (0, 1));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Fold;
 impl MaintenancePass for Fold {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
         let (ns, noted) = (input.field.ns, Arc::clone(&input.field.noted));
-        let accesses = noted.len(Some(ns)) as u64;
+        let ids = noted.ids(ns);
         // What the log tells can't be undone before its memories are beyond undo.
         let kept = input.policy.access.log_ttl.max(input.policy.undo.horizon);
         let until = input.field.now.minus(kept);
@@ -30,7 +30,7 @@ impl MaintenancePass for Fold {
         let due = beyond + late;
         let is_over = due == 0 && noted.queries.len(Some(ns)) == 0;
         Ok(Some(Planned::Jobs(vec![
-            Box::new(Folding { ns, noted, taken: None, due: accesses, folded: 0, run: None }),
+            Box::new(Folding::of(ns, noted, ids)),
             Box::new(Trimming { ns, until, due: old, dropped: 0, is_over: old == 0, run: None }),
             Box::new(Keeping { ns, due, dropped: 0, is_over, run: None }),
         ])))
@@ -40,6 +40,8 @@ impl MaintenancePass for Fold {
 struct Folding {
     ns: NsId,
     noted: Arc<Accesses>,
+    /// Memories whose accesses no step has counted. Searches go on, and this run counts no others.
+    ids: std::vec::IntoIter<MemoryId>,
     /// What the present step counts.
     taken: Option<Taken>,
     /// Memories that there were to count at first.
@@ -48,14 +50,26 @@ struct Folding {
     run: Option<RunId>,
 }
 
+impl Folding {
+    fn of(ns: NsId, noted: Arc<Accesses>, ids: Vec<MemoryId>) -> Self {
+        let due = ids.len() as u64;
+        Folding { ns, noted, ids: ids.into_iter(), taken: None, due, folded: 0, run: None }
+    }
+}
+
 impl Job for Folding {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
         self.run = input.run;
-        // Searches go on, and this run counts no more than there was when it began.
-        if self.folded >= self.due || self.noted.len(Some(self.ns)) == 0 {
-            return Ok(None);
-        }
-        let taken = &*self.taken.insert(self.noted.take(Some(self.ns), input.rows));
+        let taken = loop {
+            if self.ids.len() == 0 {
+                return Ok(None);
+            }
+            // Commits of others may have counted some of them meanwhile.
+            let taken = self.noted.take_of(self.ns, self.ids.by_ref().take(input.rows));
+            if !taken.is_empty() {
+                break &*self.taken.insert(taken);
+            }
+        };
         let policy = input.policy;
         Ok(Some(Box::new(move |slice| fold(slice.ledger, &slice.context, policy, taken).map(Applied::rows))))
     }
@@ -65,14 +79,13 @@ impl Job for Folding {
             taken.is_committed();
         }
         self.folded += applied.count;
-        self.due = if applied.count == 0 { self.folded } else { self.due };
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
         report.planned += self.due;
         report.scanned += self.due;
         report.changed += self.folded;
-        report.left += self.due.saturating_sub(self.folded);
+        report.left += self.ids.len() as u64;
         report.run = self.run.filter(|_| self.folded > 0).or(report.run);
         Ok(())
     }

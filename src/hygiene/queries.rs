@@ -78,9 +78,14 @@ impl TakenQueries {
         &self.entries
     }
 
-    /// A commit holds the queries, or none can. Answers whether there were any.
-    pub(crate) fn is_settled(&mut self) -> bool {
-        !std::mem::take(&mut self.entries).is_empty()
+    /// Whether there is nothing to keep.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A commit holds the queries, or none can.
+    pub(crate) fn is_settled(&mut self) {
+        self.entries.clear();
     }
 }
 
@@ -163,7 +168,8 @@ mod tests {
         );
         let mut first = all.take(5);
         assert_eq!(texts(&first), ["3", "4", "5", "6", "8"]);
-        assert!(first.is_settled() && !first.is_settled());
+        first.is_settled();
+        assert!(first.is_empty());
     }
 
     #[test]

@@ -109,6 +109,11 @@ impl<'p, S: Source> Reader<'p, S> {
         Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None, past: None, newcomer: None })
     }
 
+    /// The namespace; none if it does not exist.
+    pub(crate) fn ns(&self) -> Option<NsId> {
+        self.ns
+    }
+
     /// The same reader with a deadline.
     pub(crate) fn until(self, deadline: &'p Deadline<'p>) -> Self {
         Reader { deadline: Some(deadline), ..self }
