@@ -149,7 +149,8 @@ impl Export {
         let all_states = self.all_states;
         let report = ExportReport { check: self.found_in(snapshot)?, ..ExportReport::default() };
         let (written, replaced) = (BTreeSet::new(), BTreeSet::new());
-        let mut lines = Lines { out, path, vectors, all_states, line, written, replaced, report };
+        let mut lines =
+            Lines { out, path, vectors, all_states, line, written, replaced, asked: None, report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
             if all_states {
@@ -161,6 +162,7 @@ impl Export {
                 lines.missed(&namespace)?;
             }
             lines.written.clear();
+            lines.asked = None;
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
@@ -202,6 +204,9 @@ struct Lines<'a, W> {
     written: BTreeSet<MemoryId>,
     /// The memories of the namespace for which a tombstone stands in.
     replaced: BTreeSet<MemoryId>,
+    /// The superseder that was asked for last, and whether the export shows it: all that one memory took the place of ask for
+    /// the same one.
+    asked: Option<(MemoryId, bool)>,
     report: ExportReport,
 }
 
@@ -298,11 +303,15 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// The memory of the export that superseded this one.
-    fn superseder(&self, namespace: &Of, memory: &Memory) -> Result<Option<MemoryId>> {
+    fn superseder(&mut self, namespace: &Of, memory: &Memory) -> Result<Option<MemoryId>> {
         let Some(by) = memory.superseded_by() else { return Ok(None) };
-        // One that is damaged is not shown, and what it took the place of stands for itself.
-        let shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
-        Ok(shown.then_some(by))
+        let is_shown = match self.asked.filter(|(asked, _)| *asked == by) {
+            Some((_, is_shown)) => is_shown,
+            // One that is damaged is not shown, and what it took the place of stands for itself.
+            None => self.has(namespace, by)? && self.get(namespace, by)?.is_some(),
+        };
+        self.asked = Some((by, is_shown));
+        Ok(is_shown.then_some(by))
     }
 
     /// A memory; none where it is gone, or damaged.
@@ -385,7 +394,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// What is visible names nothing that is not: links, provenance and superseders that the export does not show are
     /// left out.
-    fn leave_out(&self, namespace: &Of, memory: &mut Memory) -> Result<()> {
+    fn leave_out(&mut self, namespace: &Of, memory: &mut Memory) -> Result<()> {
         let mut ends: BTreeSet<MemoryId> = memory.links.iter().map(|link| link.to).collect();
         ends.extend(memory.sources.iter().chain(&memory.consolidated_from));
         let mut shown = BTreeSet::new();

@@ -203,7 +203,7 @@ impl Ledger<'_, '_> {
         };
         for number in numbers {
             if reason.is_some() {
-                self.redact_under(ns, &keys::journal_holder(ns, id, Some(*number)), |_| true)?;
+                self.redact_wholly(ns, &keys::journal_holder(ns, id, Some(*number)))?;
             }
             self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
         }

@@ -62,7 +62,7 @@ impl Ledger<'_, '_> {
 
     /// Replaces the values that a subject brought into the journal by their HMACs.
     pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
-        self.redact_under(ns, &keys::memory(ns, id), |_| true)
+        self.redact_wholly(ns, &keys::memory(ns, id))
     }
 
     /// The same for holders that leave a row to others. Tags that no single holder brought are replaced if no holder
@@ -75,7 +75,7 @@ impl Ledger<'_, '_> {
         said_anew: bool,
     ) -> Result<()> {
         for holder in leaving {
-            self.redact_under(ns, &keys::journal_holder(ns, id, Some(holder.number)), |_| true)?;
+            self.redact_wholly(ns, &keys::journal_holder(ns, id, Some(holder.number)))?;
         }
         let mut gone = Vec::new();
         for tag in leaving.iter().flat_map(|holder| &holder.tags) {
@@ -92,34 +92,44 @@ impl Ledger<'_, '_> {
         self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| said_anew || names(value))
     }
 
-    /// Replaces values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with
-    /// `prefix`. Unreadable rows are removed, because there is no other way to make what they tell unreadable.
-    pub(super) fn redact_under(
-        &mut self,
-        ns: NsId,
-        prefix: &[u8],
-        is_gone: impl Fn(&Value) -> bool,
-    ) -> Result<()> {
+    /// Replaces all values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with `prefix`.
+    pub(super) fn redact_wholly(&mut self, ns: NsId, prefix: &[u8]) -> Result<()> {
         for seq in self.tx.journal_numbers(prefix)? {
-            let Some(row) = sound(self.tx.journal_row(ns, seq))? else {
-                self.drop_journal_row(ns, seq)?;
-                continue;
-            };
-            let Some(mut row) = row else { continue };
-            let mut changed = false;
-            for delta in &mut row.deltas {
-                for value in [&mut delta.before, &mut delta.after] {
-                    changed |= is_gone(value) && self.redact_value(value);
-                }
+            // A row that tells of many memories is read for the first of them.
+            if self.redacted.insert((ns, seq)) {
+                self.redact_row(ns, seq, |_| true)?;
             }
-            if let Some(signature) = row.evidence.signature.take() {
-                let mut value = Value::String(signature);
-                changed |= is_gone(&value) && self.redact_value(&mut value);
-                row.evidence.signature = value.as_str().map(str::to_owned);
+        }
+        Ok(())
+    }
+
+    /// The same for those values and that evidence that `is_gone` names.
+    fn redact_under(&mut self, ns: NsId, prefix: &[u8], is_gone: impl Fn(&Value) -> bool) -> Result<()> {
+        for seq in self.tx.journal_numbers(prefix)? {
+            self.redact_row(ns, seq, &is_gone)?;
+        }
+        Ok(())
+    }
+
+    /// An unreadable row is removed, because there is no other way to make what it tells unreadable.
+    fn redact_row(&mut self, ns: NsId, seq: u64, is_gone: impl Fn(&Value) -> bool) -> Result<()> {
+        let Some(row) = sound(self.tx.journal_row(ns, seq))? else {
+            return self.drop_journal_row(ns, seq);
+        };
+        let Some(mut row) = row else { return Ok(()) };
+        let mut changed = false;
+        for delta in &mut row.deltas {
+            for value in [&mut delta.before, &mut delta.after] {
+                changed |= is_gone(value) && self.redact_value(value);
             }
-            if changed {
-                truth(self.tx).rewrite_journal(ns, &row)?;
-            }
+        }
+        if let Some(signature) = row.evidence.signature.take() {
+            let mut value = Value::String(signature);
+            changed |= is_gone(&value) && self.redact_value(&mut value);
+            row.evidence.signature = value.as_str().map(str::to_owned);
+        }
+        if changed {
+            truth(self.tx).rewrite_journal(ns, &row)?;
         }
         Ok(())
     }

@@ -409,6 +409,7 @@ impl Ledger<'_, '_> {
 
     /// A row of the journal that comes, or comes back.
     fn bring_journal(&mut self, to: NsId, row: &JournalRow) -> Result<()> {
+        self.redacted.remove(&(to, row.seq));
         if row.run.is_none() || !row.can_be_undone() {
             return truth(self.tx).put_journal(to, row);
         }

@@ -73,6 +73,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) brought: Option<Brought>,
     /// From where the holders of rows came to which the transaction has asked for copies.
     pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
+    /// Rows of the journal whose values the transaction has all redacted.
+    pub(super) redacted: BTreeSet<(NsId, u64)>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
     /// all memories have left.
     pub(super) recount: BTreeSet<NsId>,
@@ -191,6 +193,7 @@ impl<'a, 't> Ledger<'a, 't> {
             declared: BTreeMap::new(),
             brought: None,
             copies: BTreeMap::new(),
+            redacted: BTreeSet::new(),
             recount: BTreeSet::new(),
         })
     }

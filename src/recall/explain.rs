@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::recall::Reader;
 use crate::recall::read::Named;
-use crate::store::{NsId, PartId, Rows};
+use crate::store::{NsId, PartId, Rows, keys};
 use crate::text::normal_form;
 
 /// One version of a record of the caller's world.
@@ -129,6 +129,8 @@ impl Reader<'_> {
             }
         }
         let (mut seen, mut merged) = (BTreeSet::new(), BTreeSet::new());
+        // One row of the journal may tell of many versions.
+        let mut seqs = Vec::new();
         let named: BTreeSet<MemoryId> = open.iter().copied().collect();
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
@@ -138,7 +140,7 @@ impl Reader<'_> {
             let is_readable = version.is_some() && self.can_be_told(ns, id)?;
             history.damaged.extend((!is_readable).then_some(id));
             history.damaged.extend(self.family_lost_of(ns, id)?);
-            history.events.extend(self.rows().journal_of(ns, id)?);
+            seqs.extend(self.rows().journal_numbers(&keys::memory(ns, id))?);
             let Some(version) = version.flatten() else { continue };
             if version.mode == Some(SupersedeMode::Duplicate) {
                 merged.extend(version.superseded_by);
@@ -152,7 +154,7 @@ impl Reader<'_> {
             .sort_unstable_by_key(|version| (version.recorded_at.or(version.ended_at), version.id));
         history.damaged.sort_unstable();
         history.damaged.dedup();
-        history.events.sort_unstable_by_key(|row| row.seq);
+        history.events = self.rows().journal_rows(ns, seqs)?;
         Ok(history)
     }
 

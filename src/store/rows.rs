@@ -489,8 +489,13 @@ pub(crate) trait Rows: Read {
 
     /// The journal rows of a memory that can be read, oldest first.
     fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
-        let mut seqs = self.journal_numbers(&keys::memory(ns, id))?;
+        self.journal_rows(ns, self.journal_numbers(&keys::memory(ns, id))?)
+    }
+
+    /// The journal rows of some numbers in their order, each once. Damaged ones are left out.
+    fn journal_rows(&self, ns: NsId, mut seqs: Vec<u64>) -> Result<Vec<JournalRow>> {
         seqs.sort_unstable();
+        seqs.dedup();
         let mut rows = Vec::with_capacity(seqs.len());
         for seq in seqs {
             rows.extend(sound(self.journal_row(ns, seq))?.flatten());

@@ -4,10 +4,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
-use crate::world::World;
+use crate::world::{World, text};
+use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::{Draft, Durability, Query};
+use oubliette::{Draft, Durability, Query, WriteOptions};
 
 thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
@@ -73,4 +75,42 @@ fn a_batch_of_drafts_that_are_near_to_each_other() {
     let a_draft = (ALLOCATED.with(Cell::get) - before) / DRAFTS;
     assert!(outcomes.iter().any(|outcome| !outcome.hints.is_empty()), "no draft met another");
     assert!(a_draft < 100_000, "{a_draft} bytes a draft");
+}
+
+/// A row of the journal that tells of many memories is read once for all of them, and so is the memory that took them in.
+#[test]
+fn what_a_pass_has_united_is_read_once_for_all() {
+    let bytes = |n: usize| {
+        let world = World::with(|builder| builder.durability(Durability::Batch));
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| text("the queue is empty").key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        let allocated = |work: &dyn Fn()| {
+            let before = ALLOCATED.with(Cell::get);
+            work();
+            ALLOCATED.with(Cell::get) - before
+        };
+        let told = allocated(&|| {
+            let history = world.ns.history("k0").unwrap();
+            let numbers: BTreeSet<u64> = history.events.iter().map(|row| row.seq).collect();
+            assert_eq!((history.versions.len(), history.events.len()), (n, numbers.len()));
+        });
+        let exported = allocated(&|| {
+            let export = Export { all_states: true, ..Export::new([world.ns.name().clone()]) };
+            let snapshot = world.db.snapshot().unwrap();
+            export.write(&snapshot, &mut Vec::new(), "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
+        });
+        world.advance("90d");
+        let removed = allocated(&|| {
+            let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+            assert_eq!(report.passes[0].changed, n as u64 - 1, "{report:?}");
+        });
+        world.check();
+        [told, exported, removed]
+    };
+    let (small, large) = (bytes(100), bytes(400));
+    for (small, large) in small.into_iter().zip(large) {
+        assert!(large < 6 * small, "{small} bytes for 100 memories, {large} for 400");
+    }
 }
