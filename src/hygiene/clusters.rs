@@ -323,6 +323,14 @@ pub(super) fn linked(edges: &Edges) -> BTreeSet<u32> {
     edges.keys().flat_map(|(a, b)| [*a, *b]).collect()
 }
 
+/// The edges that have both their ends among some rows.
+pub(super) fn among(edges: &Edges, rows: &[u32]) -> Edges {
+    let among: BTreeSet<u32> = rows.iter().copied().collect();
+    let from = |at: &u32| edges.range((*at, 0)..=(*at, u32::MAX));
+    let both = among.iter().flat_map(from).filter(|((_, to), _)| among.contains(to));
+    both.map(|(pair, score)| (*pair, *score)).collect()
+}
+
 /// Each row that no other has taken takes its neighbours that none has taken, in the order of their worth.
 fn by_representative(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u32>> {
     let rank: HashMap<u32, usize> = order.iter().copied().zip(0..).collect();

@@ -481,10 +481,19 @@ impl Groups {
         field: &Field,
         stop: Stop<'_>,
     ) -> Result<Option<Vec<Group>>> {
-        for group in self.found.iter_mut().filter(|group| self.ending.contains(&group.canonical)) {
-            if !retain_joining(rows, field, group.canonical, &mut group.losers, |loser| loser.id, stop)? {
-                return Ok(None);
+        let is_ending = |group: &mut Group| self.ending.contains(&group.canonical);
+        let mut open: Vec<Group> = self.found.extract_if(.., is_ending).collect();
+        while let Some(mut group) = open.pop() {
+            let joining =
+                retain_joining(rows, field, group.canonical, &mut group.losers, |loser| loser.id, stop)?;
+            let Some(apart) = joining else { return Ok(None) };
+            // What can't go into the canonical row may go together.
+            let mut apart = apart.into_iter();
+            if let Some(first) = apart.next() {
+                let (canonical, version, losers) = (first.id, first.version, apart.collect());
+                open.push(Group { canonical, version, losers, protected: 0, ..group.clone() });
             }
+            self.found.push(group);
         }
         self.found.retain(|group| !group.losers.is_empty());
         self.found.sort_unstable_by_key(|group| (group.phase, group.canonical));
@@ -492,8 +501,8 @@ impl Groups {
     }
 }
 
-/// Leaves out of `goes` what can't go into the row `kept`, because callers set different ends. Says whether it came to its end
-/// before `stop`.
+/// Leaves out of `goes` what can't go into the row `kept`, because callers set different ends, and returns that in its order. None
+/// when `stop` ended it. What can't be read is left out of both.
 ///
 /// # Errors
 /// Damage that is not of single rows.
@@ -504,34 +513,33 @@ pub(super) fn retain_joining<R: Rows, T>(
     goes: &mut Vec<T>,
     id: impl Fn(&T) -> MemoryId,
     stop: Stop<'_>,
-) -> Result<bool> {
+) -> Result<Option<Vec<T>>> {
     let end_of = |id| -> Result<Option<End>> {
         let whole = field.sound(Whole::read(rows, field.ns, id))?.flatten();
         Ok(whole.map(|whole| whole.end()))
     };
-    let Some(mut end) = end_of(kept)? else {
-        goes.clear();
-        return Ok(true);
-    };
     let mut open = Vec::with_capacity(goes.len());
     for row in goes.drain(..) {
         if stop(1) {
-            return Ok(false);
+            return Ok(None);
         }
         open.extend(end_of(id(&row))?.map(|end| (row, end)));
     }
-    // The end moves with what joins, and then suits others before. It only becomes longer, so that is soon over.
-    loop {
-        let mut apart = Vec::new();
-        let before = goes.len();
-        for (row, other) in open {
-            if end.join(&other) { goes.push(row) } else { apart.push((row, other)) }
+    if let Some(mut end) = end_of(kept)? {
+        // The end moves with what joins, and then suits others before. It only becomes longer, so that is soon over.
+        loop {
+            let mut apart = Vec::new();
+            let before = goes.len();
+            for (row, other) in open {
+                if end.join(&other) { goes.push(row) } else { apart.push((row, other)) }
+            }
+            open = apart;
+            if goes.len() == before {
+                break;
+            }
         }
-        if goes.len() == before {
-            return Ok(true);
-        }
-        open = apart;
     }
+    Ok(Some(open.into_iter().map(|(row, _)| row).collect()))
 }
 
 /// The rows of a namespace in the order of their ids, a page at a time.

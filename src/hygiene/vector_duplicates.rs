@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, linked};
+use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, among, linked};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, retain_joining, told_apart};
 use crate::hygiene::score::Worth;
@@ -126,22 +126,21 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
     for (index, rows) in indexes {
         let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
         let order = order(input, &search, &rows, &linked(&edges))?;
-        for cluster in search.clusters(&order, &edges) {
-            let mut found = similar(&search, index, &rows, &edges, &cluster)?;
-            let ends = cluster.iter().filter_map(|at| rows.get(*at as usize)).any(|row| row.ends);
-            if let Some((by, members)) = found.as_mut().filter(|_| ends)
-                && !retain_joining(
-                    &**input.published.snapshot(),
-                    input.field,
-                    *by,
-                    members,
-                    |row| row.id,
-                    stop,
-                )?
-            {
-                return Ok(None);
+        let mut open = search.clusters(&order, &edges);
+        while let Some(cluster) = open.pop() {
+            let Some((by, mut members)) = similar(&search, index, &rows, &edges, &cluster)? else { continue };
+            let row_of = |at: &u32| rows.get(*at as usize);
+            if cluster.iter().filter_map(row_of).any(|row| row.ends) {
+                let snapshot = &**input.published.snapshot();
+                let joining = retain_joining(snapshot, input.field, by, &mut members, |row| row.id, stop)?;
+                let Some(apart) = joining else { return Ok(None) };
+                // What can't go into the first member may go together.
+                let apart: BTreeSet<MemoryId> = apart.into_iter().map(|row| row.id).collect();
+                let is_apart = |at: &u32| row_of(at).is_some_and(|row| apart.contains(&row.id));
+                let apart: Vec<u32> = cluster.iter().copied().filter(is_apart).collect();
+                open.extend(search.clusters(&apart, &among(&edges, &apart)));
             }
-            if let Some((by, members)) = found.filter(|(_, members)| !members.is_empty()) {
+            if !members.is_empty() {
                 report.count(by, &members, cluster.len());
                 plan.actions.push(Action::Supersede { by, members });
             }
