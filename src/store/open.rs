@@ -177,14 +177,21 @@ impl Store {
     }
 
     /// Lets go of the file. Snapshots that are still held fail from now on.
+    ///
+    /// # Errors
+    /// `Io` where the file was not closed in order. All commits are there, and the next opening looks through the file.
     pub(crate) fn close(&self) -> Result<()> {
         // The writer's lock comes before that of the handle, as in every write.
         let _one = self.writer.lock();
-        match self.handle.write().take() {
+        let closed = match self.handle.write().take() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
             Some(Handle::Lost) | None => Ok(()),
-        }
+        };
+        closed.map_err(|error| match error {
+            Error::Retry { why } => Error::io("close", &self.options.path, std::io::Error::other(why)),
+            error => error,
+        })
     }
 }
 
