@@ -417,6 +417,21 @@ fn forgetting_a_text_names_the_one_that_took_its_place() {
 }
 
 #[test]
+fn forgetting_a_text_names_the_one_that_is_to_take_its_place() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.document(&["add", "Ann lives in Ghent"])["id"].as_str().unwrap().to_owned();
+    let ahead = ["supersede", &first, "--with-text", "Ann lives in Bruges", "--at", "2027-01-01T00:00:00Z"];
+    sandbox.document(&ahead);
+    let second =
+        sandbox.document(&["search", "Bruges", "--valid-at", "2027-02-01T00:00:00Z"])["hits"][0]["id"]
+            .clone();
+    let forget = ["--db", "m.oub", "forget", &first, "--yes"];
+    let told = sandbox.plain(&forget, b"").out;
+    let place = format!("the text that is to take its place is still there: {} ", second.as_str().unwrap());
+    assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
+}
+
+#[test]
 fn what_a_list_leaves_out_is_told() {
     let sandbox = Sandbox::new();
     sandbox.fill();
