@@ -11,7 +11,7 @@ use oubliette::gc::{
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
-use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span, Time};
+use oubliette::{Database, Error, ErrorKind, MemoryId, Namespace, Result, Span, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NameOptions;
@@ -37,6 +37,14 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
     if access == Access::Read {
         place.unknown_namespace(&database.namespaces()?, output)?;
     }
+    let done = run_on(&database, command, place, output);
+    // What was done before a failure is written.
+    let closed = place.close(database);
+    done?;
+    Ok(closed?)
+}
+
+fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
     let namespace = database.namespace(place.namespace()?)?;
     match command {
         GcCommand::Plan(options) => {

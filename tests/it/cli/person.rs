@@ -383,6 +383,44 @@ fn a_clock_behind_the_last_write_is_told() {
     );
 }
 
+/// MODEL-38: a command that was to write and wrote nothing told of a clock all the same, as if something counted as of then.
+#[test]
+fn a_clock_behind_is_told_only_where_something_was_written() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "tea"]);
+    let early = |rest: &[&str]| {
+        let mut arguments = vec!["--db", "m.oub", "--now", "2026-02-01T00:00:00Z"];
+        arguments.extend(rest);
+        sandbox.plain(&arguments, b"{}\n").err
+    };
+    sandbox.write("log.jsonl", "{\"memory\":\"tea\",\"tokens\":3}\n");
+    sandbox.write("none.jsonl", "");
+    for silent in [
+        &["forget", "nobody", "--yes"][..],
+        &["forget", "tea", "--dry-run"],
+        &["update", "nobody", "--text", "x"],
+        &["add", "Ann prefers tea", "--key", "tea"],
+        &["import", "none.jsonl"],
+        &["undo", "00000000-0000-7000-8000-000000000000"],
+        &["goal", "drop", "00000000-0000-7000-8000-000000000000"],
+        &["index", "drop", "nothing"],
+        &["add", "-"],
+    ] {
+        let told = early(silent);
+        assert!(!told.contains("--now says"), "{silent:?}: {told}");
+    }
+    for told in [
+        &["update", "tea", "--text", "Ann prefers coffee"][..],
+        &["context-log", "c1", "log.jsonl"],
+        &["goal", "set", "fewer cups"],
+        &["gc", "plan"],
+        &["forget", "tea", "--yes"],
+    ] {
+        let err = early(told);
+        assert!(err.contains("--now says 2026-02-01"), "{told:?}: {err}");
+    }
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
