@@ -421,6 +421,33 @@ fn a_clock_behind_is_told_only_where_something_was_written() {
     }
 }
 
+/// cli.md: a tombstone is an answer, whatever named what is gone. A name of nothing is an error.
+#[test]
+fn what_was_forgotten_is_answered_by_its_tombstone() {
+    let sandbox = Sandbox::new();
+    let id = |key: &str| sandbox.document(&["get", key])["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "tea"]);
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"]);
+    let (tea, home) = (id("tea"), id("home"));
+    sandbox.document(&["forget", "tea", "--yes"]);
+    sandbox.document(&["forget", &home, "--yes"]);
+    for (name, id) in [("tea", &tea), (&tea, &tea), ("home", &home), (&home, &home)] {
+        for more in [&[][..], &["--vector"], &["--payload"]] {
+            let get = [&["get", name], more].concat();
+            assert_eq!(sandbox.document(&get)["tombstone"]["id"], id.as_str(), "{get:?}");
+            let told = read(&sandbox, &get);
+            assert!(told.contains("is gone from default") && told.contains("it was forgotten"), "{told}");
+        }
+        assert!(read(&sandbox, &["-v", "get", name]).contains("tombstone.reason"));
+        assert_eq!(sandbox.document(&["explain", name])["state"], "tombstoned");
+        assert_eq!(sandbox.document(&["history", name])["versions"][0]["state"], "tombstoned");
+    }
+    for command in ["get", "explain", "history"] {
+        let answer = sandbox.run(&[command, "nobody"]);
+        assert_eq!((answer.code, answer.error().0.as_str()), (1, "NotFound"), "{command}");
+    }
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
