@@ -448,6 +448,30 @@ fn what_was_forgotten_is_answered_by_its_tombstone() {
     }
 }
 
+#[test]
+fn a_history_has_the_texts_of_its_versions() {
+    let sandbox = Sandbox::new();
+    for text in ["Ann lives in Ghent", "Ann lives in Bruges", "Ann lives in Lier"] {
+        sandbox.document(&["add", text, "--key", "home"]);
+    }
+    let versions = sandbox.document(&["history", "home"])["versions"].clone();
+    let said = |text: &str| versions.as_array().unwrap().iter().find(|one| one["text"] == text).unwrap();
+    assert_eq!(said("Ann lives in Ghent")["state"], "superseded");
+    assert_eq!(
+        said("Ann lives in Lier")["state"],
+        "live",
+        "the word of the contract, not that of a sentence"
+    );
+    let second = said("Ann lives in Bruges")["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["forget", &second, "--yes"]);
+    let versions = sandbox.document(&["history", "home"])["versions"].clone();
+    for version in versions.as_array().unwrap() {
+        assert_eq!(version.get("text").is_none(), version["id"] == second.as_str(), "{version}");
+    }
+    sandbox.document(&["forget", "home", "--yes"]);
+    assert!(!sandbox.run(&["history", "home"]).out.contains("Ann lives"));
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
