@@ -472,6 +472,40 @@ fn a_history_has_the_texts_of_its_versions() {
     assert!(!sandbox.run(&["history", "home"]).out.contains("Ann lives"));
 }
 
+#[test]
+fn a_file_of_another_form_leads_to_its_format() {
+    let sandbox = Sandbox::new();
+    for (text, why) in [
+        (r#"[{"text":"x"}]"#, "must be a memory as a JSON object"),
+        ("[\n{\"text\":\"x\"}\n]", "must be a memory as a JSON object"),
+        (r#"{"results":[{"id":"1","memory":"Ann likes tea"}]}"#, "results: is no field of a memory"),
+        (
+            r#"{"type":"entity","name":"Ann","entityType":"person","observations":[]}"#,
+            "is no field of a memory",
+        ),
+        ("hello", "must be a memory as a JSON object"),
+    ] {
+        sandbox.write("file", text);
+        let told = sandbox.plain(&["--db", "m.oub", "import", "file"], b"");
+        let (hint, code) =
+            (told.err.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default(), told.code);
+        assert!(told.err.contains(why) && code == 1, "{told:?}");
+        assert!(hint.contains("nothing was written"), "{told:?}");
+        for format in oubliette::exchange::Format::ALL {
+            let names =
+                format.as_str() == "oubliette" || hint.contains(&format!("--format {}", format.as_str()));
+            assert!(names, "{format}: {told:?}");
+        }
+    }
+    let hint = |file: &str| {
+        sandbox.write("file", file);
+        sandbox.plain(&["--db", "m.oub", "import", "file"], b"").err
+    };
+    assert!(hint("[]").contains("one JSON object a line") && hint("{\"a\":1}").contains("--lenient"));
+    // What is wrong in a line of ours leads nowhere else.
+    assert!(!hint("{\"text\":\"x\",\"kind\":7}").contains("--format"));
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
