@@ -506,6 +506,30 @@ fn a_file_of_another_form_leads_to_its_format() {
     assert!(!hint("{\"text\":\"x\",\"kind\":7}").contains("--format"));
 }
 
+/// A plain `add` makes memories that no summary takes, and `gc` said nothing of that.
+#[test]
+fn a_plan_of_nothing_says_what_would_be_summarized() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    for command in [&["gc", "plan"][..], &["gc", "run"], &["gc", "run", "--dry-run"]] {
+        let told = read(&sandbox, command);
+        for words in [
+            "message, assistant_message, tool_result and aggregate (gc.kinds)",
+            "2 or more",
+            "14d",
+            "a plain `add` makes knowledge, which stays as it is",
+        ] {
+            assert!(told.contains(words), "{command:?}: {told}");
+        }
+    }
+    sandbox.write("p.toml", "[gc]\nkinds = [\"knowledge\"]\nage_min = \"3d\"\n");
+    let told = read(&sandbox, &["--policy", "p.toml", "gc", "plan"]);
+    assert!(
+        told.contains("knowledge (gc.kinds)") && told.contains("3d") && !told.contains("plain `add`"),
+        "{told}"
+    );
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
