@@ -109,13 +109,13 @@ fn an_instant_is_a_local_date_with_its_distance() {
     }
     read(&sandbox, &["goal", "set", "learn French"]);
     let goals = read(&sandbox, &["goal", "list"]);
-    assert!(goals.contains("2026-03-01 00:00 (just now)") && !goals.contains("T00:"), "{goals}");
+    assert!(goals.contains("2026-03-01 00:00Z") && !goals.contains("T00:"), "{goals}");
     let plan = sandbox.document(&["gc", "plan"])["plan_id"].as_str().unwrap().to_owned();
     let shown = read(&sandbox, &["gc", "show", &plan]);
     assert!(shown.contains("The plan is open; it ends 2026-03-0") && shown.contains("(in "), "{shown}");
     assert!(!shown.contains("T00:"), "{shown}");
     let report = read(&sandbox, &["gc", "report"]);
-    assert!(report.contains("to 2026-03-01 00:00 (just now)") && !report.contains("00:00:00"), "{report}");
+    assert!(report.contains("to 2026-03-01 00:00Z (just now)") && !report.contains("00:00:00"), "{report}");
     // The open plan has what another plan would take.
     let none = read(&sandbox, &["gc", "plan"]);
     assert!(none.contains("but what the open plan") && none.contains(&plan), "{none}");
@@ -265,7 +265,7 @@ fn what_is_gone_is_told_in_words() {
     }
     for command in ["get", "explain"] {
         let told = later(&[command, &gone]);
-        assert!(told.contains("Removed 2026-03-01 00:00 (1 day ago): it was forgotten."), "{told}");
+        assert!(told.contains("Removed 2026-03-01 00:00Z (1 day ago): it was forgotten."), "{told}");
     }
 }
 
@@ -470,6 +470,30 @@ fn a_history_has_the_texts_of_its_versions() {
     }
     sandbox.document(&["forget", "home", "--yes"]);
     assert!(!sandbox.run(&["history", "home"]).out.contains("Ann lives"));
+}
+
+/// Instants were shown in the zone of the reader without a word of it, and what is typed is read as UTC.
+#[test]
+fn an_instant_that_is_shown_can_be_typed_again() {
+    let sandbox = Sandbox::new();
+    for (zone, shown) in [
+        ("UTC", "2026-03-01 00:00Z"),
+        ("Asia/Tokyo", "2026-03-01 09:00+09:00"),
+        ("XYZ3:30", "2026-02-28 20:30-03:30"),
+    ] {
+        let key = format!("in {zone}");
+        let run = |arguments: &[&str]| {
+            let mut command = sandbox.command(&[&["--db", "m.oub", "--now", NOW], arguments].concat());
+            let out = command.env("TZ", zone).output().unwrap();
+            assert!(out.status.success(), "{arguments:?}: {out:?}");
+            String::from_utf8(out.stdout).unwrap()
+        };
+        run(&["add", &format!("said {key}"), "--key", &key]);
+        let told = run(&["get", &key]);
+        assert!(told.contains(&format!("{shown} (just now)")), "{zone}: {told}");
+        run(&["update", &key, "--valid-from", shown]);
+        assert_eq!(sandbox.document(&["get", &key])["valid_from"], NOW, "{zone}");
+    }
 }
 
 #[test]
