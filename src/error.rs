@@ -348,6 +348,22 @@ impl Error {
         }
     }
 
+    /// What the caller should do next about a line that is no memory at all: the file may be of another form.
+    fn hint_of_line(&self) -> Option<&'static str> {
+        let Error::Line { .. } = self else { return None };
+        let Error::Invalid { field, why, .. } = self.source_of_line() else { return None };
+        if field == "line" && why.starts_with(NO_MEMORY) {
+            return Some(
+                "write one JSON object a line, or say what other file it is: `import --format mem0` or `--format server-memory`; \
+                 nothing was written",
+            );
+        }
+        (why == NO_FIELD).then_some(
+            "correct the name, move unknown fields into the metadata (`import --lenient`), or say what other file it is: `import \
+             --format mem0` or `--format server-memory`; nothing was written",
+        )
+    }
+
     /// Whether the same call may succeed when it is simply made again.
     ///
     /// ```
@@ -387,6 +403,9 @@ impl Error {
                 "aggregate" => "check the id and the namespace; `aggregates` lists what there is",
                 _ => "check the id or key and the namespace",
             };
+        }
+        if let Some(hint) = self.hint_of_line() {
+            return hint;
         }
         if let Error::Conflict { what, .. } = self.source_of_line()
             && what.starts_with("backup to ")
@@ -448,6 +467,12 @@ impl Error {
 
 /// What is said of a page that lies past the end of the file: after it nothing more can be read.
 pub(crate) const FILE_CUT: &str = "the file ends before this page";
+
+/// What is said of a line that is no JSON object, with what is in the way behind it.
+pub(crate) const NO_MEMORY: &str = "must be a memory as a JSON object";
+
+/// What is said of a member of a line that memories do not have.
+pub(crate) const NO_FIELD: &str = "is no field of a memory";
 
 /// What was read; none where its bytes are damaged, which a warning tells. Reads over many rows go past one so.
 ///

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::engine::attached::AttachedEmbedder;
 use crate::engine::inner::Inner;
@@ -109,6 +110,7 @@ impl Inner {
         });
         match written {
             Ok(written) => {
+                self.writes.fetch_add(u64::from(written.has_changed), Ordering::Relaxed);
                 self.publish(&written, &effects);
                 Ok(())
             }

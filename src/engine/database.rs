@@ -148,6 +148,24 @@ impl Database {
         })
     }
 
+    /// How many commits of this handle and its clones have changed anything. A write that found nothing to do is none.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let before = db.writes();
+    /// team.forget("nobody")?;
+    /// assert_eq!(db.writes(), before);
+    /// team.add("Bob prefers coffee")?;
+    /// assert_eq!(db.writes(), before + 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn writes(&self) -> u64 {
+        self.inner.writes.load(Ordering::Relaxed)
+    }
+
     pub(super) fn fix_dimensions(&self, dimensions: Option<usize>) -> Result<()> {
         let Some(dim) = dimensions else { return Ok(()) };
         match self.dimensions()? {

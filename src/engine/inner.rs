@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -76,6 +76,8 @@ pub(super) struct Core {
     pub(super) at_work: Mutex<Vec<RunId>>,
     /// Whether a sweeper is at work.
     pub(super) is_swept: AtomicBool,
+    /// Commits that have changed more than the clock of the file.
+    pub(super) writes: AtomicU64,
     /// When a host last read or wrote, in milliseconds by the clock.
     pub(super) called_ms: AtomicI64,
     /// What searches have found since a commit counted it.
@@ -154,6 +156,7 @@ impl Inner {
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
             is_swept: AtomicBool::new(false),
+            writes: AtomicU64::new(0),
             called_ms,
             accesses: Arc::default(),
             looks: Looks::default(),

@@ -250,7 +250,7 @@ impl Database {
         self.inner.run_alone(|session| {
             let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(0) };
             let context = session.context(NsId(row.number), None);
-            session.ledger.settle(&context, most)
+            session.ledger.settle(&context, most, |_, _| Ok(false))
         })
     }
 

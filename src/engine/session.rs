@@ -78,8 +78,14 @@ impl<'a, 't> Session<'_, 'a, 't> {
         let context = self.context(ns, run);
         if !self.wrote.contains_key(namespace) {
             let most = self.removed_per_unit();
-            let due = settle_due(self.ledger, &context, context.now, most.max(SETTLE_PER_UNIT), most > 0)?;
-            self.wrote.insert(namespace.clone(), (ns, due.over));
+            let looked_at = most.max(SETTLE_PER_UNIT);
+            let over = if most > 0 {
+                settle_due(self.ledger, &context, context.now, looked_at)?.over
+            } else {
+                self.ledger.settle(&context, looked_at, |_, _| Ok(false))?;
+                Vec::new()
+            };
+            self.wrote.insert(namespace.clone(), (ns, over));
         }
         Ok(NamespaceWriter {
             ledger: self.ledger,

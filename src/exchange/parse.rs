@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NO_FIELD, NO_MEMORY, Result};
 use crate::exchange::line::{DraftLine, ParsedLine, mistyped, strict, text, typed, wrong};
 use crate::exchange::{restore, told};
 use crate::json::{Members, Refusal, clean};
@@ -44,7 +44,7 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
         Error::invalid("line", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))
     })?;
     let members: Members<'_> = serde_json::from_str(text)
-        .map_err(|why| wrong("line", format!("must be a memory as a JSON object: {}", clean(&why)), text))?;
+        .map_err(|why| wrong("line", format!("{NO_MEMORY}: {}", clean(&why)), text))?;
     if let Some(sort) = told::sort_of(&members) {
         return told::read(members, sort).map(|line| ParsedLine::Kept(Box::new(line)));
     }
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
                 "is kept by the engine: only a line of an export, with id and holders, carries it; `key` holds a name of your own",
                 shown,
             ),
-            None => wrong(given, "is no field of a memory", shown),
+            None => wrong(given, NO_FIELD, shown),
         })
     }
 

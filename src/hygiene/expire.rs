@@ -168,7 +168,7 @@ impl Expiring {
         let (mut gone, mut is_enough, mut is_last) = (Gone::default(), false, false);
         while !is_enough && !is_last && gone.sum() < most as u64 {
             let room = SEEN_MAX.min(most - gone.sum() as usize);
-            let due = settle_due(slice.ledger, &context, until, room, true)?;
+            let due = settle_due(slice.ledger, &context, until, room)?;
             let removing = Removing { namespace, until, unsettled: &due.over, most: room, noted, policy };
             let went = expire(slice.ledger, &context, removing, &mut || {
                 is_enough = (slice.enough)();
@@ -199,8 +199,8 @@ pub(crate) struct Due {
     pub(crate) over: Unsettled,
 }
 
-/// Settles instants of a namespace that have come, at most `most`. Memories whose life was over at `until` are left to be removed
-/// if `removes` says so: what goes anyway is not written once more before.
+/// Settles instants of a namespace that have come, at most `most`. Memories whose life was over at `until` are left to be removed:
+/// what goes anyway is not written once more before.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -209,18 +209,15 @@ pub(crate) fn settle_due(
     context: &Context,
     until: Time,
     most: usize,
-    removes: bool,
 ) -> Result<Due> {
-    let (ns, mut over) = (context.ns, Vec::new());
-    let due = ledger.tx.due(ns, context.now, most)?;
-    for (at, id) in &due {
-        let vitals = if removes { sound(ledger.tx.vitals(ns, *id))?.flatten() } else { None };
-        match vitals.filter(|vitals| is_over(vitals, until)) {
-            Some(vitals) => over.extend(vitals.times.expires_at.map(|end| (end, *id))),
-            None => ledger.settle_one(context, *at, *id)?,
-        }
-    }
-    Ok(Due { seen: due.len(), over })
+    let mut over = Vec::new();
+    let seen = ledger.settle(context, most, |ledger, id| {
+        let vitals = sound(ledger.tx.vitals(context.ns, id))?.flatten();
+        let end = vitals.filter(|vitals| is_over(vitals, until)).and_then(|vitals| vitals.times.expires_at);
+        over.extend(end.map(|end| (end, id)));
+        Ok(end.is_some())
+    })?;
+    Ok(Due { seen, over })
 }
 
 /// Which memories are to go.

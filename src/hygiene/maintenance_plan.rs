@@ -275,7 +275,7 @@ impl MaintenancePlan {
         }
         let own = (Actor::Sweeper, self.policy.hash.0);
         let context = Context { actor: own.0, policy_hash: own.1, ..slice.context.clone() };
-        slice.ledger.settle(&context, SETTLE_PER_SLICE)?;
+        slice.ledger.settle(&context, SETTLE_PER_SLICE, |_, _| Ok(false))?;
         Ok(context)
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::policy::OnSourceForget;
@@ -26,7 +27,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Forgets ids and keys. Each name is one record of the answer.
     pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
-        let (mut versions, mut later) = (BTreeSet::new(), BTreeSet::new());
+        let mut versions = Versions::default();
         let mut went: BTreeSet<MemoryId> = BTreeSet::new();
         for name in names {
             match name.parse::<MemoryId>() {
@@ -34,18 +35,14 @@ impl NamespaceWriter<'_, '_, '_> {
                 Ok(id) if went.contains(&id) => {}
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    let newer = self.later_than(id)?;
-                    let mut others = self.versions_of(id)?;
-                    others.extend(&newer);
+                    let others = self.add_versions_of(id, &mut versions)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
-                    for version in others.iter().filter(|_| how.with_history) {
-                        if self.ledger.tx.has_row(self.ns(), *version)? {
-                            self.forget_row(*version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+                    for version in others.into_iter().filter(|_| how.with_history) {
+                        if self.ledger.tx.has_row(self.ns(), version)? {
+                            self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                         }
                     }
-                    later.extend(newer);
-                    versions.append(&mut others);
                 }
                 id => {
                     if let Ok(id) = id {
@@ -56,51 +53,10 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             went.extend(answer.tombstones.iter().skip(went.len()));
         }
-        for version in versions {
-            // Another name may have taken what one has left.
-            if self.ledger.tx.has_row(self.ns(), version)? {
-                answer.versions_left += 1;
-                answer.later.extend(later.contains(&version).then_some(version));
-            }
-        }
+        // Another name may have taken what one has left.
+        self.tell_versions(&versions, &mut answer)?;
         self.tell_derived(&mut answer)?;
         Ok(answer)
-    }
-
-    /// The earlier versions of a row, and the other rows to which one of its keys leads.
-    fn versions_of(&self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
-        let (ns, tx) = (self.ns(), &*self.ledger.tx);
-        let (mut open, mut all) = (vec![id], BTreeSet::new());
-        for key in self.ledger.readable_holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
-            open.extend(tx.holders_of_key(ns, &key)?.into_iter().map(|(id, _)| id));
-        }
-        while let Some(next) = open.pop() {
-            if !all.insert(next) {
-                continue;
-            }
-            for old in tx.superseded_by(ns, next)? {
-                let superseded = sound(tx.vitals(ns, old))?.flatten().and_then(|row| row.times.superseded);
-                open.extend(superseded.map(|_| old));
-            }
-        }
-        all.remove(&id);
-        Ok(all)
-    }
-
-    /// The versions that took the place of a row, the next one first: a caller who kept the id of the first text may mean them.
-    fn later_than(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
-        let (mut all, mut seen, mut at) = (Vec::new(), BTreeSet::from([id]), id);
-        loop {
-            let row = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten();
-            let replaced = row.and_then(|row| row.times.superseded).filter(|superseded| {
-                matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction)
-            });
-            let Some(by) = replaced.map(|superseded| superseded.by).filter(|by| seen.insert(*by)) else {
-                return Ok(all);
-            };
-            all.push(by);
-            at = by;
-        }
     }
 
     /// Whether a memory is that of an aggregate. The first message, which it superseded, then says the same, and every

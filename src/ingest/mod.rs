@@ -36,6 +36,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod versions;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

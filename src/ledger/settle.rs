@@ -6,17 +6,25 @@ use crate::model::{MemoryId, Time};
 use crate::store::{NsId, Rows, Table};
 
 impl Ledger<'_, '_> {
-    /// Applies the due instants of a namespace, at most `most`, and returns their number.
-    pub(crate) fn settle(&mut self, context: &Context, most: usize) -> Result<usize> {
+    /// Applies the due instants of a namespace, at most `most`, and returns how many it looked at. Those of memories for which `leaves`
+    /// says so are left as they are.
+    pub(crate) fn settle(
+        &mut self,
+        context: &Context,
+        most: usize,
+        mut leaves: impl FnMut(&Self, MemoryId) -> Result<bool>,
+    ) -> Result<usize> {
         let due = self.tx.due(context.ns, context.now, most)?;
         for (at, id) in &due {
-            self.settle_one(context, *at, *id)?;
+            if !leaves(self, *id)? {
+                self.settle_one(context, *at, *id)?;
+            }
         }
         Ok(due.len())
     }
 
     /// Applies a due instant of a memory.
-    pub(crate) fn settle_one(&mut self, context: &Context, at: Time, id: MemoryId) -> Result<()> {
+    fn settle_one(&mut self, context: &Context, at: Time, id: MemoryId) -> Result<()> {
         match sound(self.load(context.ns, id))? {
             Some((before, content)) => {
                 self.store_row(context, id, Some((&before, &content)), before.clone(), &content)?;

@@ -686,9 +686,11 @@ pub struct Forgotten {
     /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, and other rows
     /// to which one of their keys leads.
     pub versions_left: u64,
-    /// The later versions among these: the texts that took the place of one that was forgotten. A new text has a new id, so a
-    /// caller who kept the first one may mean them. Ascending.
+    /// The later versions among these: what took the place of a text that was forgotten, as a new text, a correction, or the
+    /// memory into which the text was merged. It has an id of its own, so a caller who kept the first one may mean it. Ascending.
     pub later: Vec<MemoryId>,
+    /// The versions among these that are not true yet: they are to take the place at an instant ahead. Ascending.
+    pub to_come: Vec<MemoryId>,
     /// Rows that were left alone because it can't be read whether they were to be forgotten. They can be forgotten by
     /// id.
     pub undecided: Vec<MemoryId>,

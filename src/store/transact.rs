@@ -16,6 +16,8 @@ pub(crate) struct Written<R> {
     pub(crate) value: R,
     /// The blocks that changed of what readers keep images of.
     pub(crate) staged: Staged,
+    /// Whether it has put or taken away any row but that of the clock.
+    pub(crate) has_changed: bool,
     /// Bytes of keys and values that came, less those that went.
     pub(super) grown: i64,
     /// Bytes of keys and values that were put, and of those that were taken away.
@@ -74,8 +76,9 @@ pub(super) fn attempt<R>(
         unit(&mut tx).and_then(|value| {
             // Staged blocks are rows too: they are written before the rows are summed up.
             let staged = tx.flush()?;
+            let has_changed = tx.has_changed();
             let grown = tx.keep_size()?;
-            Ok((Written { value, staged, grown, moved: tx.moved }, tx.clock()?))
+            Ok((Written { value, staged, has_changed, grown, moved: tx.moved }, tx.clock()?))
         })
     };
     match result {

@@ -262,6 +262,11 @@ impl<'t> WriteTx<'t> {
         self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
     }
 
+    /// Whether it has put or taken away any row so far but that of the clock, which each transaction puts.
+    pub(super) fn has_changed(&self) -> bool {
+        self.rows > 1
+    }
+
     fn count_row(&mut self) {
         self.rows += 1;
         tally::written(self.rows);

@@ -80,7 +80,7 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
         "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing,
         "missing_names": done.missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(),
         "kept_for_others": done.detached, "later_versions": done.later.iter().take(IDS_MAX).collect::<Vec<_>>(),
-        "derived": done.derived,
+        "versions_to_come": done.to_come.iter().take(IDS_MAX).collect::<Vec<_>>(), "derived": done.derived,
     })
 }
 
@@ -115,6 +115,10 @@ pub(super) fn answer() -> Shape {
             .optional()
             .about("Ids of the texts that took the place of one that goes, and stay: forget them by these.")
             .named("later_versions"),
+        all(told())
+            .optional()
+            .about("Ids of the texts that are to take its place at an instant ahead, and stay.")
+            .named("versions_to_come"),
         at_least(0)
             .optional()
             .about("Keys that went while another write still holds the text.")

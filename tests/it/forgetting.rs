@@ -1,7 +1,5 @@
 //! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
 
-use std::collections::BTreeSet;
-
 use crate::world::{World, axis, keeping, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
@@ -332,68 +330,6 @@ fn v291_a_tombstone_says_what_was_true_at_the_removal() {
     assert_eq!(world.tombstone(canonical).merged_from, losers);
     assert_eq!(merged(&world), losers);
     world.check();
-}
-
-fn by_ids(ids: &[MemoryId], with_history: bool) -> Forget {
-    let names = ids.iter().map(ToString::to_string).collect();
-    Forget::Names { names, scope: Scope::Any, keep_history: false, also_merged: true, with_history }
-}
-
-/// V-311: a memory that was forgotten by its id left its earlier versions under its key, and nothing said so.
-#[test]
-fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
-    for with_history in [false, true] {
-        let world = World::new();
-        world.add(text("pin 1").key("pin"));
-        world.add(text("pin 2").key("pin"));
-        let newest = world.add(text("pin 3").key("pin")).id;
-        let answer = world.ns.forget(by_ids(&[newest], with_history)).unwrap();
-        assert_eq!((answer.forgotten, answer.missing), (1, 0));
-        let stones = answer.tombstones.len();
-        assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
-        world.check();
-    }
-}
-
-/// V-311: a caller who kept the id of the first text forgot only that text, and was told that the memory was forgotten.
-#[test]
-fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
-    for key in [None, Some("pin")] {
-        for with_history in [false, true] {
-            let world = World::new();
-            let draft = text("pin 1");
-            let first = world.add(if let Some(key) = key { draft.key(key) } else { draft }).id;
-            let change = |id: MemoryId, text: &str| {
-                let patch = Patch { text: Some(text.to_owned()), ..Patch::default() };
-                world.ns.update(id, patch).unwrap().id
-            };
-            let second = change(first, "pin 2");
-            let third = change(second, "pin 3");
-            let answer = world.ns.forget(by_ids(&[first], with_history)).unwrap();
-            let (left, later) = if with_history { (0, vec![]) } else { (2, vec![second, third]) };
-            assert_eq!((answer.forgotten, answer.versions_left), (1, left));
-            assert_eq!(BTreeSet::from_iter(answer.later), BTreeSet::from_iter(later));
-            assert_eq!(world.ns.get(third).unwrap().is_none(), with_history);
-            world.check();
-        }
-    }
-}
-
-/// What one name leaves another one of the same call may take: nothing that is gone is told of as left or as missing.
-#[test]
-fn names_of_one_chain_are_told_of_together() {
-    for with_history in [false, true] {
-        for many in 1..=3 {
-            let world = World::new();
-            let mut ids = vec![world.add(text("pin 0").key("pin")).id];
-            ids.extend((1..4).map(|at| world.add(text(&format!("pin {at}")).key("pin")).id));
-            let answer = world.ns.forget(by_ids(&ids[..many], with_history)).unwrap();
-            let left = if with_history { &[] } else { &ids[many..] };
-            let named = if with_history { 1 } else { many };
-            assert_eq!((answer.forgotten, answer.missing), (named as u64, 0));
-            assert_eq!((answer.versions_left, &answer.later[..]), (left.len() as u64, left));
-        }
-    }
 }
 
 fn of_ann(mut draft: Draft) -> Draft {

@@ -9,7 +9,7 @@ use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Expiry, Field, Link, Tier};
 use oubliette::policy::Syntax;
 use oubliette::tools::KnowledgeGraph;
-use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
+use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch, Query, Time, WriteOptions};
 use serde_json::json;
 
 /// Rows that `work` reads and writes.
@@ -295,6 +295,34 @@ fn writes_that_leave_a_row() {
         forget(&world, Forget::names(["k7"]))
     };
     constant(plain(50), plain(300));
+}
+
+/// Versions of one memory that are forgotten by their ids cost as much as there are: their chain is walked once, whether a key
+/// leads to all of them or each took the place of the one before.
+#[test]
+fn forgetting_versions_by_their_ids() {
+    let of = |n: usize, has_key: bool| {
+        let world = world();
+        let say = |at: usize| text(&format!("status number {at}"));
+        let mut ids = vec![];
+        for at in 0..n {
+            ids.push(match ids.last() {
+                _ if has_key => world.add(say(at).key("status")).id,
+                None => world.add(say(at)).id,
+                Some(last) => {
+                    let patch = Patch { text: Some(say(at).text), ..Patch::default() };
+                    world.ns.update(*last, patch).unwrap().id
+                }
+            });
+        }
+        // All but the last, so that what is left is looked for too.
+        ids.pop();
+        let names = Forget::names(ids.iter().map(ToString::to_string));
+        cost(|| assert_eq!(world.ns.forget(names).unwrap().later.len(), 1))
+    };
+    for has_key in [true, false] {
+        linear(of(20, has_key), of(80, has_key), 4);
+    }
 }
 
 /// Of a row that stands for many merged ones each key is forgotten at the same cost.

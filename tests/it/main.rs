@@ -106,6 +106,7 @@ mod undo_random;
 mod united;
 mod verbatim;
 mod verbs;
+mod versions;
 mod visible;
 #[cfg_attr(
     not(all(unix, feature = "faults")),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::world::World;
 use oubliette::gc::{Extractive, GcOptions, InputPack, Summarizer};
-use oubliette::memory::{Bucket, ContextDraft, Inclusion};
+use oubliette::memory::{Bucket, ContextDraft, Inclusion, SupersedeMode};
 use oubliette::policy::Syntax;
 use oubliette::tools::{Toolbox, tool_schemas};
 use oubliette::{Draft, Kind, MemoryId, PageRequest, Result, State, WriteOptions};
@@ -700,6 +700,25 @@ fn a_forget_by_a_tool_counts_the_same_before_and_after() {
     assert_eq!(shown, gone, "{done}");
     let again = tools.call("forget_memory", json!({ "id": "home", "dry_run": false })).unwrap();
     assert_eq!((&again["missing_names"], &again["ids"]), (&json!(["home"]), &json!([])), "{again}");
+}
+
+/// MODEL-61: a model that forgets a first text by its id hears which texts stay, and which of them is not true yet.
+#[test]
+fn a_tool_tells_the_later_versions_apart_from_those_to_come() {
+    let world = World::new();
+    let first = world.ns.add(Draft::new("Ann lives in Ghent")).unwrap().id;
+    let replace = |old, text: &str, at| {
+        world.ns.replace([old], Draft::new(text), SupersedeMode::Replaced, at).unwrap().id
+    };
+    let second = replace(first, "Ann lives in Bruges", None);
+    let third = replace(second, "Ann lives in Mons", Some(world.ahead("30d")));
+    let tools = toolbox(&world);
+    for dry_run in [true, false] {
+        let answer =
+            tools.call("forget_memory", json!({ "id": first.to_string(), "dry_run": dry_run })).unwrap();
+        assert_eq!(answer["later_versions"], json!([second]), "{answer}");
+        assert_eq!(answer["versions_to_come"], json!([third]), "{answer}");
+    }
 }
 
 /// A model that wants a memory to stay says `never`, or 0: the first is done, and the second does not forget.

@@ -82,6 +82,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "missing_names": done.missing_names,
         "versions_left": done.versions_left,
         "later": done.later,
+        "to_come": done.to_come,
         "undecided": done.undecided,
         "tombstones": done.tombstones.len(),
         "restored": done.restored,

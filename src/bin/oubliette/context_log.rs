@@ -32,7 +32,9 @@ pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output<'_>
     context.session.clone_from(&options.session);
     context.window_tokens = options.window_tokens;
     context.at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
-    let report = place.open(Access::Write)?.namespace(place.namespace()?)?.context_log_write(&context)?;
+    let database = place.open(Access::Write)?;
+    let report = database.namespace(place.namespace()?)?.context_log_write(&context)?;
+    place.close(database)?;
     output.done(&json!(report), |_| {
         let counted = told::of(report.counted, "memory", "memories");
         let told = if report.already { "Nothing changed; the log has" } else { "Counted" };

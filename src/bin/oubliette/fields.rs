@@ -61,8 +61,6 @@ impl FieldOptions {
         let mut members = Members::default();
         let texts = [
             ("kind", &self.kind),
-            ("tier", &self.tier),
-            ("significance", &self.significance),
             ("created_at", &self.created_at),
             ("happened_at", &self.happened_at),
             ("ttl", &self.ttl),
@@ -77,6 +75,8 @@ impl FieldOptions {
         for (name, text) in texts {
             text.as_ref().map_or(Ok(()), |text| members.set(name, text))?;
         }
+        self.tier.map_or(Ok(()), |tier| members.set("tier", tier))?;
+        self.significance.map_or(Ok(()), |significance| members.set("significance", significance))?;
         for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
             if let Some(number) = number {
                 // JSON has no such number: it would be read as if nothing had been given.
@@ -212,6 +212,7 @@ pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> 
     let mut members = options.fields.members()?;
     members.set("text", &options.text)?;
     members.check_payload()?;
+    check_levels(&members)?;
     for (name, text) in
         [("key", &options.key), ("agent", &options.agent), ("supersede_mode", &options.supersede_mode)]
     {
@@ -299,8 +300,8 @@ fn can_be_null(name: &str) -> Result<bool> {
     Ok(line(&members)?.draft.fields != Fields::default())
 }
 
-/// Refuses an unknown tier or significance. A line may have one and gets the default, with a warning. An update would
-/// change what the memory has.
+/// Refuses an unknown tier or significance. A line of an import may have one and gets the default, with a warning. Whoever types
+/// one means another, and a default would let a memory live that was to end.
 fn check_levels(members: &Members) -> Result<()> {
     let word = |name: &str| {
         let text = members.0.get(name).map(|value| value.get());

@@ -11,7 +11,7 @@ use oubliette::gc::{
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, Tombstone};
-use oubliette::{Error, ErrorKind, MemoryId, Namespace, Result, Span, Time};
+use oubliette::{Database, Error, ErrorKind, Kind, MemoryId, Namespace, Result, Span, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NameOptions;
@@ -37,11 +37,19 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
     if access == Access::Read {
         place.unknown_namespace(&database.namespaces()?, output)?;
     }
+    let done = run_on(&database, command, place, output);
+    // What was done before a failure is written.
+    let closed = place.close(database);
+    done?;
+    Ok(closed?)
+}
+
+fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Output<'_>) -> Done {
     let namespace = database.namespace(place.namespace()?)?;
     match command {
         GcCommand::Plan(options) => {
             let plan = namespace.gc_plan(&named("--age-min", options.options())?).map_err(refused)?;
-            let nothing = if plan.groups.is_empty() { nothing(&namespace)? } else { String::new() };
+            let nothing = if plan.groups.is_empty() { nothing(database, &namespace)? } else { String::new() };
             output.done(&json!(plan), |_| plan_told(&plan, nothing))
         }
         GcCommand::Show { plan: Some(plan) } => {
@@ -74,7 +82,7 @@ pub(crate) fn run(command: &GcCommand, place: &Place, output: Output<'_>) -> Don
         }
         GcCommand::Run(options) => {
             place.check_namespace(&database.namespaces()?)?;
-            summarize(&namespace, options, output)
+            summarize(database, &namespace, options, output)
         }
     }
 }
@@ -98,23 +106,34 @@ fn refused(error: Error) -> Failure {
     Failure::Partly(error, Box::new(more))
 }
 
-/// Why there is no group.
-const NOTHING: &str = "Nothing to summarize: no thread, and no channel of a day, has as many memories (gc.min_group) that are old and unused enough \
-    (a lower --age-min takes younger ones) and of the kinds in gc.kinds, or their summary was taken back within gc.resummarize_after";
+/// There is no group.
+const NOTHING: &str = "Nothing to summarize";
 
-/// The same, where an open plan may have the memories that would be summarized.
-fn nothing(namespace: &Namespace) -> Result<String> {
+/// Why there is no group: an open plan may have the memories that would be summarized, or there are none of them.
+fn nothing(database: &Database, namespace: &Namespace) -> Result<String> {
     let is_open = |plan: &&GcPlan| plan.state == PlanState::Open && !plan.groups.is_empty();
-    let plans = namespace.gc_plans()?;
-    Ok(match plans.iter().find(is_open) {
-        Some(plan) => {
-            let id = plan.plan_id;
-            format!(
-                "Nothing to summarize but what the open plan {id} has: `gc show {id}` lists it, `gc abort {id} --reason WHY` frees it"
-            )
-        }
-        None => NOTHING.to_owned(),
-    })
+    if let Some(plan) = namespace.gc_plans()?.iter().find(is_open) {
+        let id = plan.plan_id;
+        return Ok(format!(
+            "{NOTHING} but what the open plan {id} has: `gc show {id}` lists it, `gc abort {id} --reason WHY` frees it"
+        ));
+    }
+    let gc = database.policy().0.gc;
+    let kinds = match gc.kinds.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        kinds => kinds.concat(),
+    };
+    let plain = Kind::default().to_string();
+    let plain = match gc.kinds.contains(&plain) {
+        true => String::new(),
+        false => format!("; a plain `add` makes {plain}, which stays as it is"),
+    };
+    Ok(format!(
+        "{NOTHING}: a summary takes the place of {} or more memories of one thread, or of one channel and day, of the kinds {kinds} \
+         (gc.kinds), that are older than --age-min (gc.age_min: {}) and little used, and of no summary that was taken back within \
+         gc.resummarize_after{plain}",
+        gc.min_group, gc.age_min
+    ))
 }
 
 fn plan_told(plan: &GcPlan, nothing: String) -> String {
@@ -307,7 +326,7 @@ pub(crate) fn summarizer(
     })
 }
 
-fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) -> Done {
+fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, output: Output<'_>) -> Done {
     let summarizer = summarizer(namespace, &options.summarizer, &options.timeout, output.caller)?;
     let plan = GcOptions { max_groups: None, ..named("--age-min", options.plan.options())? };
     let max_groups = options.plan.max_groups.map(u64::from);
@@ -325,7 +344,7 @@ fn summarize(namespace: &Namespace, options: &RunOptions, output: Output<'_>) ->
     if let Value::Object(members) = &mut document {
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
-    let nothing = if report.groups == 0 { nothing(namespace)? } else { String::new() };
+    let nothing = if report.groups == 0 { nothing(database, namespace)? } else { String::new() };
     let failure = report.failures.first().filter(|_| report.summaries == 0);
     // A person hears of it by the error alone.
     if failure.is_none() || output.json || output.verbose {

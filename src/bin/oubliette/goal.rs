@@ -20,7 +20,10 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> D
         GoalCommand::List => list(place, output),
         GoalCommand::Drop { id } => {
             let id = id.parse()?;
-            match place.open(Access::Write)?.namespace(place.namespace()?)?.drop_goal(id)? {
+            let database = place.open(Access::Write)?;
+            let dropped = database.namespace(place.namespace()?)?.drop_goal(id)?;
+            place.close(database)?;
+            match dropped {
                 Some(goal) => done(&goal, place, output, || {
                     format!("Dropped the goal: {}", short(&goal.text, GOAL_CHARS))
                 }),

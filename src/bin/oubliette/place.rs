@@ -86,7 +86,18 @@ pub(crate) struct Place {
     /// Whether the file was named in the command itself.
     is_typed: bool,
     /// What the clock is behind the last write of the file that was opened for writing.
-    behind: Mutex<Span>,
+    behind: Mutex<Behind>,
+}
+
+/// A clock that is behind the last write of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    /// By how much it is.
+    by: Span,
+    /// How often the handle had written when it was opened, for others perhaps.
+    writes: u64,
+    /// Whether something was written since.
+    has_written: bool,
 }
 
 /// How a command stands to others of the same file.
@@ -147,7 +158,7 @@ impl Place {
             standing,
             caller,
             is_typed: global.db.is_some(),
-            behind: Mutex::new(Span::ZERO),
+            behind: Mutex::default(),
         })
     }
 
@@ -253,25 +264,27 @@ impl Place {
             Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
         }?;
         if !is_read {
-            *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = database.behind()?;
+            let by = database.behind()?;
+            let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+            *behind = Behind { by, writes: database.writes(), ..*behind };
         }
         Ok(database)
     }
 
-    /// Says so where a clock was behind the last write of the file: what was written counts as of that write. Two processes of one
-    /// machine may differ by moments; who gives an instant means it.
+    /// Says so where something was written by a clock that was behind the last write of the file: it counts as of that write. Two
+    /// processes of one machine may differ by moments; who gives an instant means it.
     pub(crate) fn tell_behind(&self, output: Output<'_>) {
         let behind = *self.behind.lock().unwrap_or_else(PoisonError::into_inner);
         let least = if self.terms.now.is_some() { Span::ZERO } else { BEHIND };
-        if behind <= least {
+        if !behind.has_written || behind.by <= least {
             return;
         }
         let now = self.present();
-        let last = story::local(now.at.plus(behind), &now);
+        let last = story::local(now.at.plus(behind.by), &now);
         let clock = if self.terms.now.is_some() { "--now" } else { "the clock of this machine" };
         let at = story::local(now.at, &now);
         output.remark(&format!(
-            "{clock} says {at}, but the file was last written at {last}: what is written counts as of then, and so does a --ttl"
+            "{clock} says {at}, but the file was last written at {last}: what was written counts as of then, and so does a --ttl"
         ));
     }
 
@@ -380,6 +393,9 @@ impl Place {
 
     /// Ends the work of a command on the database. Others are answered first; one that belongs to another process stays open.
     pub(crate) fn close(&self, database: Database) -> Result<()> {
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.has_written |= database.writes() != behind.writes;
+        drop(behind);
         match &self.standing {
             Standing::Guest(_) => Ok(()),
             Standing::Alone => database.close(),

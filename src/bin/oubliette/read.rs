@@ -409,30 +409,32 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     let history = team.history(name)?;
     let mut versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
-    if output.json {
-        return output
-            .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
-    }
-    let table = |columns: &[(&str, &str)], rows: &[Value]| {
-        let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
-        output.table(&heads, rows.iter().map(|row| cells(row, columns, &place.present())))
-    };
+    let mut damaged = Vec::new();
     for (version, told) in history.versions.iter().zip(&mut versions) {
         // What is gone or damaged has no text any more.
         match (team.look_up(version.id, false), told) {
             (Ok(Got::Memory(memory)), Value::Object(members)) => {
                 members.insert("text".to_owned(), json!(memory.row_text));
                 let shown = serde_json::from_str(&answers::memory_text(&memory, false));
-                if let (State::Live, Ok(shown)) = (version.state, shown) {
+                if let (State::Live, Ok(shown), false) = (version.state, shown, output.json) {
                     members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
                 }
             }
             (Err(why), _) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
-                tell_damaged(&[version.id], output);
+                damaged.push(version.id);
             }
             _ => {}
         }
     }
+    if output.json {
+        return output
+            .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
+    }
+    tell_damaged(&damaged, output);
+    let table = |columns: &[(&str, &str)], rows: &[Value]| {
+        let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
+        output.table(&heads, rows.iter().map(|row| cells(row, columns, &place.present())))
+    };
     let (stored, state, how) = (("recorded_at", "stored"), ("state", "state"), ("mode", "how"));
     let (when, what, by, text) = (("at", "when"), ("op", "what"), ("actor", "by"), ("text", "text"));
     tell_damaged(&history.damaged, output);

@@ -34,16 +34,18 @@ pub(crate) struct Present {
     pub(crate) reader: Arc<Caller>,
 }
 
-/// A local date with its distance from the present, such as `2026-03-01 10:00 (3 days ago)`.
+/// A local date with its distance from the present, such as `2026-03-01 10:00+01:00 (3 days ago)`.
 pub(crate) fn when(at: Time, now: &Present) -> String {
     format!("{} ({})", local(at, now), distance(at, now.at))
 }
 
-/// A local date, such as `2026-03-01 10:00`.
+/// A local date with its offset, such as `2026-03-01 10:00+01:00`: what is typed without one is read as UTC, so a date that is
+/// shown without one would mean another instant when it is typed.
 pub(crate) fn local(at: Time, now: &Present) -> String {
-    let stamp = Timestamp::from_millisecond(at.as_millis()).ok();
-    let local = stamp.map(|stamp| stamp.to_zoned(now.reader.zone()).strftime("%Y-%m-%d %H:%M").to_string());
-    local.unwrap_or_else(|| at.to_string())
+    let Ok(stamp) = Timestamp::from_millisecond(at.as_millis()) else { return at.to_string() };
+    let zoned = stamp.to_zoned(now.reader.zone());
+    let form = if zoned.offset().seconds() == 0 { "%Y-%m-%d %H:%MZ" } else { "%Y-%m-%d %H:%M%:z" };
+    zoned.strftime(form).to_string()
 }
 
 /// The same of an instant that is text; another text stays as it is.

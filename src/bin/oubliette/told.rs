@@ -169,24 +169,36 @@ pub(crate) fn forgotten(answer: &Value) -> String {
 
 /// The versions that a forget by id left where they are.
 fn versions_left(answer: &Value) -> String {
-    let later = answer.get("later");
-    let newer = later.and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let ids = |name: &str| answer.get(name).and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let (newer, to_come) = (ids("later"), ids("to_come"));
     let all = answer.get("versions_left").and_then(Value::as_u64).unwrap_or_default();
-    let other = match all.saturating_sub(newer) {
+    let other = match all.saturating_sub(newer + to_come) {
         0 => String::new(),
         count => format!("{} still there", of(count, "earlier version is", "earlier versions are")),
     };
     let newer = match newer {
         0 => String::new(),
-        1 => format!("the text that took its place is still there{}", names(later)),
-        count => format!("the {count} texts that took its place are still there{}", names(later)),
+        1 => format!("the text that took its place is still there{}", names(answer.get("later"))),
+        count => {
+            format!("the {count} texts that took its place are still there{}", names(answer.get("later")))
+        }
+    };
+    let to_come = match to_come {
+        0 => String::new(),
+        1 => format!("the text that is to take its place is still there{}", names(answer.get("to_come"))),
+        count => {
+            format!(
+                "the {count} texts that are to take its place are still there{}",
+                names(answer.get("to_come"))
+            )
+        }
     };
     let takes = match all {
         0 => return String::new(),
         1 => " (--with-history takes it too)",
         _ => " (--with-history takes them too)",
     };
-    let told: Vec<String> = [other, newer].into_iter().filter(|told| !told.is_empty()).collect();
+    let told: Vec<String> = [other, newer, to_come].into_iter().filter(|told| !told.is_empty()).collect();
     format!("; {}{takes}", told.join("; "))
 }
 

@@ -40,7 +40,12 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let namespace = place.namespace()?;
     if options.text == "-" {
         fields::check_none(options)?;
-        return add_lines(&place.open(Access::Create)?, &namespace, (&how, options.jsonl), output);
+        let database = place.open(Access::Create)?;
+        let done = add_lines(&database, &namespace, (&how, options.jsonl), output);
+        // The lines before one that is refused are written.
+        let closed = place.close(database);
+        done?;
+        return Ok(closed?);
     }
     if options.jsonl {
         return Err(Error::invalid(
@@ -279,11 +284,13 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let mut watch = Watch { output, progress: &progress, decisions: decisions.as_mut(), runs: Vec::new() };
     let done = import.run_with_vectors(&database, lines, vectors, &mut watch);
     let runs = std::mem::take(&mut watch.runs);
-    let report = done.map_err(|error| partly(error, &runs))?;
     let seconds = progress.seconds();
     drop(progress);
+    // The batches before one that is refused are written.
+    let closed = place.close(database);
+    let report = done.map_err(|error| partly(error, &runs))?;
     decisions.map_or(Ok(()), Target::finish)?;
-    place.close(database)?;
+    closed?;
     output.done(&report_json(&report, seconds), told::import)
 }
 

@@ -124,7 +124,7 @@ fn an_instant_of_a_change_belongs_to_the_mode_replaced() {
 #[test]
 fn a_warning_about_a_field_is_in_the_answer() {
     let sandbox = Sandbox::new();
-    let answer = sandbox.document(&["add", "x", "--significance", "huge"]);
+    let answer = sandbox.run_with(&["add", "-"], b"{\"text\":\"x\",\"significance\":\"huge\"}\n").document();
     assert_eq!(answer["warnings"], json!(["significance: \"huge\" is unknown, read as routine"]));
     let answer = sandbox.run_with(&["add", "-"], b"{\"text\":\"y\",\"tier\":\"long\"}\n").document();
     assert_eq!(answer["warnings"].as_array().unwrap().len(), 1);
@@ -150,7 +150,7 @@ fn names_of_closed_sets_are_read_in_any_letters() {
     );
     assert_eq!(sandbox.document(&["update", "w", "--tier", "Episodic"])["decision"], "updated");
     assert_eq!(sandbox.document(&["search", "w", "--mode", "Text"])["hits"].as_array().unwrap().len(), 1);
-    let slip = sandbox.document(&["add", "s", "--tier", "WORKNG"]);
+    let slip = sandbox.run_with(&["add", "-"], b"{\"text\":\"s\",\"tier\":\"WORKNG\"}\n").document();
     assert_eq!(
         slip["warnings"],
         json!(["tier: \"WORKNG\" is unknown, read as semantic; working is the nearest"])

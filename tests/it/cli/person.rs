@@ -109,13 +109,13 @@ fn an_instant_is_a_local_date_with_its_distance() {
     }
     read(&sandbox, &["goal", "set", "learn French"]);
     let goals = read(&sandbox, &["goal", "list"]);
-    assert!(goals.contains("2026-03-01 00:00 (just now)") && !goals.contains("T00:"), "{goals}");
+    assert!(goals.contains("2026-03-01 00:00Z") && !goals.contains("T00:"), "{goals}");
     let plan = sandbox.document(&["gc", "plan"])["plan_id"].as_str().unwrap().to_owned();
     let shown = read(&sandbox, &["gc", "show", &plan]);
     assert!(shown.contains("The plan is open; it ends 2026-03-0") && shown.contains("(in "), "{shown}");
     assert!(!shown.contains("T00:"), "{shown}");
     let report = read(&sandbox, &["gc", "report"]);
-    assert!(report.contains("to 2026-03-01 00:00 (just now)") && !report.contains("00:00:00"), "{report}");
+    assert!(report.contains("to 2026-03-01 00:00Z (just now)") && !report.contains("00:00:00"), "{report}");
     // The open plan has what another plan would take.
     let none = read(&sandbox, &["gc", "plan"]);
     assert!(none.contains("but what the open plan") && none.contains(&plan), "{none}");
@@ -265,7 +265,7 @@ fn what_is_gone_is_told_in_words() {
     }
     for command in ["get", "explain"] {
         let told = later(&[command, &gone]);
-        assert!(told.contains("Removed 2026-03-01 00:00 (1 day ago): it was forgotten."), "{told}");
+        assert!(told.contains("Removed 2026-03-01 00:00Z (1 day ago): it was forgotten."), "{told}");
     }
 }
 
@@ -383,6 +383,177 @@ fn a_clock_behind_the_last_write_is_told() {
     );
 }
 
+/// MODEL-38: a command that was to write and wrote nothing told of a clock all the same, as if something counted as of then.
+#[test]
+fn a_clock_behind_is_told_only_where_something_was_written() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "tea"]);
+    let early = |rest: &[&str]| {
+        let mut arguments = vec!["--db", "m.oub", "--now", "2026-02-01T00:00:00Z"];
+        arguments.extend(rest);
+        sandbox.plain(&arguments, b"{}\n").err
+    };
+    sandbox.write("log.jsonl", "{\"memory\":\"tea\",\"tokens\":3}\n");
+    sandbox.write("none.jsonl", "");
+    for silent in [
+        &["forget", "nobody", "--yes"][..],
+        &["forget", "tea", "--dry-run"],
+        &["update", "nobody", "--text", "x"],
+        &["add", "Ann prefers tea", "--key", "tea"],
+        &["import", "none.jsonl"],
+        &["undo", "00000000-0000-7000-8000-000000000000"],
+        &["goal", "drop", "00000000-0000-7000-8000-000000000000"],
+        &["index", "drop", "nothing"],
+        &["add", "-"],
+    ] {
+        let told = early(silent);
+        assert!(!told.contains("--now says"), "{silent:?}: {told}");
+    }
+    for told in [
+        &["update", "tea", "--text", "Ann prefers coffee"][..],
+        &["context-log", "c1", "log.jsonl"],
+        &["goal", "set", "fewer cups"],
+        &["gc", "plan"],
+        &["forget", "tea", "--yes"],
+    ] {
+        let err = early(told);
+        assert!(err.contains("--now says 2026-02-01"), "{told:?}: {err}");
+    }
+}
+
+/// cli.md: a tombstone is an answer, whatever named what is gone. A name of nothing is an error.
+#[test]
+fn what_was_forgotten_is_answered_by_its_tombstone() {
+    let sandbox = Sandbox::new();
+    let id = |key: &str| sandbox.document(&["get", key])["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["add", "Ann prefers tea", "--key", "tea"]);
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"]);
+    let (tea, home) = (id("tea"), id("home"));
+    sandbox.document(&["forget", "tea", "--yes"]);
+    sandbox.document(&["forget", &home, "--yes"]);
+    for (name, id) in [("tea", &tea), (&tea, &tea), ("home", &home), (&home, &home)] {
+        for more in [&[][..], &["--vector"], &["--payload"]] {
+            let get = [&["get", name], more].concat();
+            assert_eq!(sandbox.document(&get)["tombstone"]["id"], id.as_str(), "{get:?}");
+            let told = read(&sandbox, &get);
+            assert!(told.contains("is gone from default") && told.contains("it was forgotten"), "{told}");
+        }
+        assert!(read(&sandbox, &["-v", "get", name]).contains("tombstone.reason"));
+        assert_eq!(sandbox.document(&["explain", name])["state"], "tombstoned");
+        assert_eq!(sandbox.document(&["history", name])["versions"][0]["state"], "tombstoned");
+    }
+    for command in ["get", "explain", "history"] {
+        let answer = sandbox.run(&[command, "nobody"]);
+        assert_eq!((answer.code, answer.error().0.as_str()), (1, "NotFound"), "{command}");
+    }
+}
+
+#[test]
+fn a_history_has_the_texts_of_its_versions() {
+    let sandbox = Sandbox::new();
+    for text in ["Ann lives in Ghent", "Ann lives in Bruges", "Ann lives in Lier"] {
+        sandbox.document(&["add", text, "--key", "home"]);
+    }
+    let versions = sandbox.document(&["history", "home"])["versions"].clone();
+    let said = |text: &str| versions.as_array().unwrap().iter().find(|one| one["text"] == text).unwrap();
+    assert_eq!(said("Ann lives in Ghent")["state"], "superseded");
+    assert_eq!(
+        said("Ann lives in Lier")["state"],
+        "live",
+        "the word of the contract, not that of a sentence"
+    );
+    let second = said("Ann lives in Bruges")["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["forget", &second, "--yes"]);
+    let versions = sandbox.document(&["history", "home"])["versions"].clone();
+    for version in versions.as_array().unwrap() {
+        assert_eq!(version.get("text").is_none(), version["id"] == second.as_str(), "{version}");
+    }
+    sandbox.document(&["forget", "home", "--yes"]);
+    assert!(!sandbox.run(&["history", "home"]).out.contains("Ann lives"));
+}
+
+/// Instants were shown in the zone of the reader without a word of it, and what is typed is read as UTC.
+#[test]
+fn an_instant_that_is_shown_can_be_typed_again() {
+    let sandbox = Sandbox::new();
+    for (zone, shown) in [
+        ("UTC", "2026-03-01 00:00Z"),
+        ("Asia/Tokyo", "2026-03-01 09:00+09:00"),
+        ("XYZ3:30", "2026-02-28 20:30-03:30"),
+    ] {
+        let key = format!("in {zone}");
+        let run = |arguments: &[&str]| {
+            let mut command = sandbox.command(&[&["--db", "m.oub", "--now", NOW], arguments].concat());
+            let out = command.env("TZ", zone).output().unwrap();
+            assert!(out.status.success(), "{arguments:?}: {out:?}");
+            String::from_utf8(out.stdout).unwrap()
+        };
+        run(&["add", &format!("said {key}"), "--key", &key]);
+        let told = run(&["get", &key]);
+        assert!(told.contains(&format!("{shown} (just now)")), "{zone}: {told}");
+        run(&["update", &key, "--valid-from", shown]);
+        assert_eq!(sandbox.document(&["get", &key])["valid_from"], NOW, "{zone}");
+    }
+}
+
+#[test]
+fn a_file_of_another_form_leads_to_its_format() {
+    let sandbox = Sandbox::new();
+    for (text, why) in [
+        (r#"[{"text":"x"}]"#, "must be a memory as a JSON object"),
+        ("[\n{\"text\":\"x\"}\n]", "must be a memory as a JSON object"),
+        (r#"{"results":[{"id":"1","memory":"Ann likes tea"}]}"#, "results: is no field of a memory"),
+        (
+            r#"{"type":"entity","name":"Ann","entityType":"person","observations":[]}"#,
+            "is no field of a memory",
+        ),
+        ("hello", "must be a memory as a JSON object"),
+    ] {
+        sandbox.write("file", text);
+        let told = sandbox.plain(&["--db", "m.oub", "import", "file"], b"");
+        let (hint, code) =
+            (told.err.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default(), told.code);
+        assert!(told.err.contains(why) && code == 1, "{told:?}");
+        assert!(hint.contains("nothing was written"), "{told:?}");
+        for format in oubliette::exchange::Format::ALL {
+            let names =
+                format.as_str() == "oubliette" || hint.contains(&format!("--format {}", format.as_str()));
+            assert!(names, "{format}: {told:?}");
+        }
+    }
+    let hint = |file: &str| {
+        sandbox.write("file", file);
+        sandbox.plain(&["--db", "m.oub", "import", "file"], b"").err
+    };
+    assert!(hint("[]").contains("one JSON object a line") && hint("{\"a\":1}").contains("--lenient"));
+    // What is wrong in a line of ours leads nowhere else.
+    assert!(!hint("{\"text\":\"x\",\"kind\":7}").contains("--format"));
+}
+
+/// A plain `add` makes memories that no summary takes, and `gc` said nothing of that.
+#[test]
+fn a_plan_of_nothing_says_what_would_be_summarized() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    for command in [&["gc", "plan"][..], &["gc", "run"], &["gc", "run", "--dry-run"]] {
+        let told = read(&sandbox, command);
+        for words in [
+            "message, assistant_message, tool_result and aggregate (gc.kinds)",
+            "2 or more",
+            "14d",
+            "a plain `add` makes knowledge, which stays as it is",
+        ] {
+            assert!(told.contains(words), "{command:?}: {told}");
+        }
+    }
+    sandbox.write("p.toml", "[gc]\nkinds = [\"knowledge\"]\nage_min = \"3d\"\n");
+    let told = read(&sandbox, &["--policy", "p.toml", "gc", "plan"]);
+    assert!(
+        told.contains("knowledge (gc.kinds)") && told.contains("3d") && !told.contains("plain `add`"),
+        "{told}"
+    );
+}
+
 /// The file of the user's memories is named by a variable, and the demo filled it.
 #[test]
 fn the_demo_leaves_the_file_of_the_user_alone() {
@@ -413,6 +584,21 @@ fn forgetting_a_text_names_the_one_that_took_its_place() {
     let second = sandbox.document(&["update", &first, "--text", "My PIN is 9876"])["id"].clone();
     let told = sandbox.plain(&["--db", "m.oub", "forget", &first, "--yes"], b"").out;
     let place = format!("the text that took its place is still there: {} ", second.as_str().unwrap());
+    assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
+}
+
+#[test]
+fn forgetting_a_text_names_the_one_that_is_to_take_its_place() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.document(&["add", "Ann lives in Ghent"])["id"].as_str().unwrap().to_owned();
+    let ahead = ["supersede", &first, "--with-text", "Ann lives in Bruges", "--at", "2027-01-01T00:00:00Z"];
+    sandbox.document(&ahead);
+    let second =
+        sandbox.document(&["search", "Bruges", "--valid-at", "2027-02-01T00:00:00Z"])["hits"][0]["id"]
+            .clone();
+    let forget = ["--db", "m.oub", "forget", &first, "--yes"];
+    let told = sandbox.plain(&forget, b"").out;
+    let place = format!("the text that is to take its place is still there: {} ", second.as_str().unwrap());
     assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
 }
 

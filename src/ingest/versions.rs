@@ -1,0 +1,100 @@
+//! The other versions of memories that are forgotten by id: what such a forget leaves, and tells of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Result, sound};
+use crate::ingest::NamespaceWriter;
+use crate::model::{Forgotten, MemoryId, SupersedeMode, TombstoneReason};
+use crate::store::Rows;
+
+/// The versions of all memories that one call forgets by id. Each chain is walked once, however many ids of it are given: where a
+/// walk comes to a row that an earlier walk has seen, that walk has seen what lies behind as well.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    /// Keys whose rows are among the earlier versions.
+    keys: BTreeSet<String>,
+    /// The memories themselves, their earlier versions, and the other rows to which one of their keys leads.
+    earlier: BTreeSet<MemoryId>,
+    /// The memories themselves and what took their place, each with whether it is to come at an instant ahead.
+    later: BTreeMap<MemoryId, bool>,
+}
+
+impl NamespaceWriter<'_, '_, '_> {
+    /// Adds the versions of a memory that is there. Returns those that no memory before has added.
+    pub(super) fn add_versions_of(
+        &self,
+        id: MemoryId,
+        versions: &mut Versions,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let mut new = self.earlier_than(id, versions)?;
+        new.append(&mut self.later_than(id, versions)?);
+        new.remove(&id);
+        Ok(new)
+    }
+
+    /// The earlier versions of a row, and the other rows to which one of its keys leads.
+    fn earlier_than(&self, id: MemoryId, versions: &mut Versions) -> Result<BTreeSet<MemoryId>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let (mut open, mut new) = (vec![id], BTreeSet::new());
+        for key in self.ledger.readable_holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
+            if !versions.keys.contains(&key) {
+                open.extend(tx.holders_of_key(ns, &key)?.into_iter().map(|(id, _)| id));
+                versions.keys.insert(key);
+            }
+        }
+        while let Some(next) = open.pop() {
+            if !versions.earlier.insert(next) {
+                continue;
+            }
+            new.insert(next);
+            for old in tx.superseded_by(ns, next)? {
+                let superseded = sound(tx.vitals(ns, old))?.flatten().and_then(|row| row.times.superseded);
+                open.extend(superseded.map(|_| old));
+            }
+        }
+        Ok(new)
+    }
+
+    /// What took the place of a row, and of what did so: a caller who kept the id of the first text may mean the present one.
+    fn later_than(&self, id: MemoryId, versions: &mut Versions) -> Result<BTreeSet<MemoryId>> {
+        let (mut new, mut at) = (BTreeSet::new(), Some(id));
+        while let Some(id) = at.filter(|id| !versions.later.contains_key(id)) {
+            let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+            let is_to_come = row.as_ref().is_some_and(|row| row.times.from() > self.now());
+            versions.later.insert(id, is_to_come);
+            new.insert(id);
+            at = match row {
+                // An aggregate is no version of the message that it counts.
+                Some(row) => {
+                    row.times.superseded.filter(|by| by.mode != SupersedeMode::Aggregate).map(|by| by.by)
+                }
+                None => self.united_into(id)?,
+            };
+        }
+        Ok(new)
+    }
+
+    /// The row into which a row was merged that is gone since.
+    fn united_into(&self, id: MemoryId) -> Result<Option<MemoryId>> {
+        let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
+        let stone = stone.filter(|stone| stone.reason == TombstoneReason::Collapsed);
+        Ok(stone.and_then(|stone| stone.replaced_by))
+    }
+
+    /// Tells of the versions that are still there.
+    pub(super) fn tell_versions(&self, versions: &Versions, answer: &mut Forgotten) -> Result<()> {
+        let all: BTreeSet<MemoryId> = versions.earlier.iter().chain(versions.later.keys()).copied().collect();
+        for id in all {
+            if !self.ledger.tx.has_row(self.ns(), id)? {
+                continue;
+            }
+            answer.versions_left += 1;
+            match versions.later.get(&id) {
+                Some(false) => answer.later.push(id),
+                Some(true) => answer.to_come.push(id),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}

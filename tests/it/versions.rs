@@ -1,0 +1,147 @@
+//! What a forget by ids leaves of the memories, and tells of: earlier versions, later ones, and those to come.
+
+use std::collections::BTreeSet;
+
+use crate::world::{World, span, text};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::SupersedeMode;
+use oubliette::{Forget, Kind, MemoryId, Patch, Scope, WriteOptions};
+
+fn by_ids(ids: &[MemoryId], with_history: bool) -> Forget {
+    let names = ids.iter().map(ToString::to_string).collect();
+    Forget::Names { names, scope: Scope::Any, keep_history: false, also_merged: true, with_history }
+}
+
+/// V-311: a memory that was forgotten by its id left its earlier versions under its key, and nothing said so.
+#[test]
+fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
+    for with_history in [false, true] {
+        let world = World::new();
+        world.add(text("pin 1").key("pin"));
+        world.add(text("pin 2").key("pin"));
+        let newest = world.add(text("pin 3").key("pin")).id;
+        let answer = world.ns.forget(by_ids(&[newest], with_history)).unwrap();
+        assert_eq!((answer.forgotten, answer.missing), (1, 0));
+        let stones = answer.tombstones.len();
+        assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
+        world.check();
+    }
+}
+
+/// V-311: a caller who kept the id of the first text forgot only that text, and was told that the memory was forgotten.
+#[test]
+fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
+    for key in [None, Some("pin")] {
+        for with_history in [false, true] {
+            let world = World::new();
+            let draft = text("pin 1");
+            let first = world.add(if let Some(key) = key { draft.key(key) } else { draft }).id;
+            let change = |id: MemoryId, text: &str| {
+                let patch = Patch { text: Some(text.to_owned()), ..Patch::default() };
+                world.ns.update(id, patch).unwrap().id
+            };
+            let second = change(first, "pin 2");
+            let third = change(second, "pin 3");
+            let answer = world.ns.forget(by_ids(&[first], with_history)).unwrap();
+            let (left, later) = if with_history { (0, vec![]) } else { (2, vec![second, third]) };
+            assert_eq!((answer.forgotten, answer.versions_left), (1, left));
+            assert_eq!(BTreeSet::from_iter(answer.later), BTreeSet::from_iter(later));
+            assert_eq!(world.ns.get(third).unwrap().is_none(), with_history);
+            world.check();
+        }
+    }
+}
+
+/// What one name leaves another one of the same call may take: nothing that is gone is told of as left or as missing.
+#[test]
+fn names_of_one_chain_are_told_of_together() {
+    for with_history in [false, true] {
+        for many in 1..=3 {
+            let world = World::new();
+            let mut ids = vec![world.add(text("pin 0").key("pin")).id];
+            ids.extend((1..4).map(|at| world.add(text(&format!("pin {at}")).key("pin")).id));
+            let answer = world.ns.forget(by_ids(&ids[..many], with_history)).unwrap();
+            let left = if with_history { &[] } else { &ids[many..] };
+            let named = if with_history { 1 } else { many };
+            assert_eq!((answer.forgotten, answer.missing), (named as u64, 0));
+            assert_eq!((answer.versions_left, &answer.later[..]), (left.len() as u64, left));
+        }
+    }
+}
+
+/// V-311: where a version was merged into another memory, the walk ended there, so the present text was not named.
+#[test]
+fn v311_a_version_that_was_merged_leads_on_to_what_stands_for_it() {
+    for with_history in [false, true] {
+        // Merged first and replaced then, replaced first and merged then, and merged twice.
+        for modes in [
+            [SupersedeMode::Duplicate, SupersedeMode::Replaced],
+            [SupersedeMode::Correction, SupersedeMode::Duplicate],
+            [SupersedeMode::Duplicate, SupersedeMode::Duplicate],
+        ] {
+            let world = World::new();
+            let [first, second, third] = ["ash", "birch", "cedar"].map(|tree| world.add(text(tree)).id);
+            world.supersede(first, second, modes[0], None).unwrap();
+            world.supersede(second, third, modes[1], None).unwrap();
+            let answer = world.ns.forget(by_ids(&[first], with_history)).unwrap();
+            let later = if with_history { vec![] } else { vec![second, third] };
+            assert_eq!((answer.versions_left, answer.later), (later.len() as u64, later), "{modes:?}");
+            assert_eq!(world.is_live(third), !with_history, "{modes:?}");
+            world.check();
+        }
+    }
+}
+
+/// V-311: the pass that united two memories has erased one of them since: its tombstone leads on.
+#[test]
+fn v311_a_version_that_a_pass_united_leads_on_after_it_is_erased() {
+    let world = World::new();
+    let draft = |words: &str| text(words).kind(Kind::Profile);
+    let first = world.add(draft("Gateway owner: Bob")).id;
+    let second =
+        world.ns.replace([first], draft("Gateway status: 17 apps pending"), SupersedeMode::Replaced, None);
+    let second = second.unwrap().id;
+    let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let third = world.ns.add_all(vec![draft("Gateway status: 18 apps pending")], &options).unwrap()[0].id;
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert_eq!(world.live().len(), 1, "one stands for the other");
+    let stays = world.live()[0];
+    let went = if stays == second { third } else { second };
+    world.advance("400d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+    assert_eq!(world.tombstone(went).replaced_by, Some(stays));
+    assert_eq!(world.forget_id(first).later, [stays]);
+}
+
+/// V-311: a text that another one replaces at an instant ahead is still true: it was told that its place was taken.
+#[test]
+fn v311_a_version_that_is_not_true_yet_is_told_as_one_to_come() {
+    for with_history in [false, true] {
+        for comes_now in [false, true] {
+            let world = World::new();
+            let first = world.add(text("Ann lives in Ghent")).id;
+            let at = Some(world.ahead("30d"));
+            let second = world.ns.replace([first], text("Ann lives in Bruges"), SupersedeMode::Replaced, at);
+            let second = second.unwrap().id;
+            let third = world.ns.replace(
+                [second],
+                text("Ann lives in Lier"),
+                SupersedeMode::Replaced,
+                Some(world.ahead("60d")),
+            );
+            let third = third.unwrap().id;
+            if comes_now {
+                world.clock.advance(span("31d"));
+            }
+            let answer = world.ns.forget(by_ids(&[first], with_history)).unwrap();
+            let (later, to_come) = match (with_history, comes_now) {
+                (true, _) => (vec![], vec![]),
+                (false, false) => (vec![], vec![second, third]),
+                (false, true) => (vec![second], vec![third]),
+            };
+            assert_eq!(answer.versions_left as usize, later.len() + to_come.len());
+            assert_eq!((answer.later, answer.to_come), (later, to_come));
+            world.check();
+        }
+    }
+}
