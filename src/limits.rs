@@ -65,6 +65,9 @@ pub const TAGS_MAX: usize = 64;
 pub const TAG_BYTES_MAX: usize = 128;
 /// Entities, categories, links or sources of one memory, each.
 pub const LINKS_MAX: usize = 1_024;
+/// Memories of which one says that they were merged into it, as a write gives them: more than a line of an export can name. What
+/// passes merge has no bound.
+pub const CONSOLIDATED_MAX: usize = 1 << 19;
 /// Number of a holder in a line of an export: a memory has as many numbers again for the writes to come.
 pub const HOLDER_NUMBER_MAX: u32 = u32::MAX / 2;
 /// Every other short string field: channel, thread, session, author, series, resource …

@@ -191,7 +191,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Retry` or `Unavailable` when the last sync failed.
+    /// `Retry` or `Unavailable` when the last sync failed; `Io` where the file was not closed in order. Then all that was written is
+    /// there, and the next opening looks through the file.
     pub fn close(self) -> Result<()> {
         self.inner.check_outside()?;
         // What other handles of the file have noted is counted, whichever of them ends it.

@@ -236,7 +236,7 @@ fn restore(
     let by_run = |mode| matches!(mode, SupersedeMode::Duplicate | SupersedeMode::Aggregate);
     match superseded.filter(|s| by_run(s.mode) && Some(s.by) == by) {
         Some(_) => {
-            let change = Change::Restore { id, to: RestoreTo::Undo };
+            let change = Change::Restore { id, to: RestoreTo::Undo, expires_at: None };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
             all.tell(id, restored.unwrap_or_default());
         }

@@ -44,6 +44,10 @@ impl NamespaceWriter<'_, '_, '_> {
                         }
                     }
                 }
+                // So did a key of it that leads nowhere else.
+                Err(_)
+                    if versions.has_key(name)
+                        && self.ledger.tx.holders_of_key(self.ns(), name)?.is_empty() => {}
                 id => {
                     if let Ok(id) = id {
                         self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?;
@@ -99,14 +103,17 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The copies of writers of a row, in the rows into which that row was merged since.
-    fn copies_of(&self, id: MemoryId, mut writers: Vec<Holder>) -> Result<Vec<(MemoryId, Vec<Holder>)>> {
+    fn copies_of(&mut self, id: MemoryId, mut writers: Vec<Holder>) -> Result<Vec<(MemoryId, Vec<Holder>)>> {
         let (ns, mut all, mut came) = (self.ns(), Vec::new(), id);
         let mut seen = BTreeSet::from([id]);
         loop {
             let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
             let by = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by));
             let Some(by) = by.filter(|_| !writers.is_empty()) else { return Ok(all) };
-            let mut copies = self.ledger.readable_holders(ns, by)?;
+            let mut copies = match sound(self.ledger.copies_from(ns, by, came))? {
+                Some(copies) => copies,
+                None => self.ledger.readable_holders(ns, by)?,
+            };
             copies.retain(|copy| copy.from == Some(came) && writers.iter().any(|one| copy.is_copy_of(one)));
             all.push((by, copies.clone()));
             (came, writers) = (by, copies);

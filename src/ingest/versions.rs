@@ -19,6 +19,13 @@ pub(super) struct Versions {
     later: BTreeMap<MemoryId, bool>,
 }
 
+impl Versions {
+    /// Whether one of the memories has or had this key.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.keys.contains(key)
+    }
+}
+
 impl NamespaceWriter<'_, '_, '_> {
     /// Adds the versions of a memory that is there. Returns those that no memory before has added.
     pub(super) fn add_versions_of(

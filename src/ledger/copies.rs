@@ -9,7 +9,7 @@ use crate::store::{NsId, Rows};
 
 impl Ledger<'_, '_> {
     /// The holders of the row `at` that came from the row `from`, by their numbers.
-    pub(super) fn copies_from(&mut self, ns: NsId, at: MemoryId, from: MemoryId) -> Result<Vec<Holder>> {
+    pub(crate) fn copies_from(&mut self, ns: NsId, at: MemoryId, from: MemoryId) -> Result<Vec<Holder>> {
         let Some(vitals) = self.tx.vitals(ns, at)? else { return Ok(Vec::new()) };
         let next = vitals.place.next_holder;
         if self.copies.get(&(ns, at)).is_none_or(|known| known.next != next) {

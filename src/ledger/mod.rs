@@ -98,7 +98,7 @@ impl Ledger<'_, '_> {
             Change::Supersede { old, new, mode, at, moves, since } => {
                 self.supersede(context, Superseding { old, new, mode, at, moves, since }, why)
             }
-            Change::Restore { id, to } => self.restore(context, id, to, why),
+            Change::Restore { id, to, expires_at } => self.restore(context, id, (to, expires_at), why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
             Change::Detach { id, numbers, reason, stone } => {
                 self.detach(context, id, &numbers, Departure::Forgotten(reason, stone), why)

@@ -236,7 +236,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        to: RestoreTo,
+        (to, expires_at): (RestoreTo, Option<Time>),
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -268,6 +268,7 @@ impl Ledger<'_, '_> {
         let keys_taken = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
+        vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
         if superseded.mode == SupersedeMode::Replaced {
             let before = vitals.times.valid_to_before.take();
             // What was said about the end of this row stays true, although nothing comes after it any more.

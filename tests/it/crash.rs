@@ -17,10 +17,11 @@ mod world;
 
 use std::time::Instant;
 
-use crate::disk::{Plan, Site, broken, full};
-use oubliette::Durability;
+use crate::disk::{Image, Plan, Site, broken, full};
+use oubliette::{Durability, ErrorKind, NamespaceName};
 use recording::Recording;
 use scenarios::SCENARIOS;
+use world::World;
 
 /// Cuts at each operation, where the environment asks for a campaign.
 fn seeds() -> Option<u64> {
@@ -158,4 +159,34 @@ fn a_power_cut_with_two_openers_loses_nothing_acknowledged() {
 fn a_reader_beside_one_that_is_refused_reads_on() {
     quiet();
     openers::read_beside_one_that_is_refused();
+}
+
+/// Whatever fails while a file is closed: what was written before is there, and the error does not say otherwise.
+#[test]
+fn a_file_that_is_not_closed_in_order_has_all_that_was_written() {
+    for durability in [Durability::Safe, Durability::Fast] {
+        let mut failed = 0;
+        loop {
+            let mut world = World::new(Image::default(), durability);
+            world.open().unwrap();
+            let ns = NamespaceName::default();
+            world.db().namespace(&ns).unwrap().add("Ann lives in Ghent").unwrap();
+            let at = world.disk.changes() + failed;
+            world.disk.fail(Plan { site: Site::Change, at, lasting: true, error: broken });
+            let closed = world.close();
+            let has_failed = world.disk.has_failed();
+            world.disk.heal();
+            world.open().unwrap();
+            assert_eq!(world.db().namespace(&ns).unwrap().search("Ghent").unwrap().hits.len(), 1);
+            if !has_failed {
+                closed.unwrap();
+                break;
+            }
+            if let Err(why) = closed {
+                assert_eq!(why.kind(), ErrorKind::Io, "{durability:?}, operation {failed}: {why}");
+            }
+            failed += 1;
+        }
+        assert!(failed > 0, "a closing writes to the disk");
+    }
 }

@@ -7,7 +7,7 @@ use oubliette::maintain::{ExpireReport, MaintainOptions, Pass, PassReport, RunId
 use oubliette::memory::{Actor, ExpiresBy, Expiry, SupersedeMode, Tier, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::report::RuleId;
-use oubliette::{Draft, MemoryId, Patch, State};
+use oubliette::{Draft, ErrorKind, MemoryId, Patch, State};
 
 /// A world in which only the pass removes what expired.
 fn still(millis: i64) -> World {
@@ -386,4 +386,43 @@ fn life_71_one_writer_without_a_key_moves_its_own_end() {
     let last = world.add(draft("4h", "last")).id;
     assert_eq!(world.add(draft("5h", "last")).id, last);
     world.check();
+}
+
+/// LIFE-7: an earlier text whose own end has passed comes back for as long as its tier says. What a caller had set is a promise, so
+/// nothing comes back, and the key stays where it is. It went at once, with the key of the present text.
+#[test]
+fn life_7_an_earlier_text_whose_life_is_over_takes_no_key_away() {
+    for by_caller in [false, true] {
+        let mut world = World::new();
+        let first = text("the door code is 1234").key("door");
+        let first = match by_caller {
+            true => first.expiry(Expiry::After(span("1d"))),
+            false => first.tier(Tier::Working),
+        };
+        let first = world.add(first).id;
+        world.advance("6h");
+        let second = world
+            .add(text("the door code is 9999").key("door").expiry(Expiry::Never).tier(Tier::Semantic))
+            .id;
+        world.advance("9d");
+        match by_caller {
+            true => {
+                let refused = world.ns.restore(first.to_string()).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+                assert_eq!(world.row("door").id, second);
+            }
+            false => {
+                world.ns.restore(first.to_string()).unwrap();
+                let row = world.row("door");
+                assert_eq!(
+                    (row.id, row.state, row.expires_at),
+                    (first, State::Live, Some(world.ahead("3d")))
+                );
+                assert_eq!(world.row(second).text, "the door code is 9999");
+            }
+        }
+        world.check();
+        world.reopen();
+        world.check();
+    }
 }

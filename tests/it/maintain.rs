@@ -699,3 +699,41 @@ fn life_71_no_pass_lengthens_the_end_of_a_key() {
         }
     }
 }
+
+/// LIFE-71: what can't go into the memory that stays goes together, whichever end is ranked first, and a second run finds nothing.
+#[test]
+fn life_71_duplicates_of_each_end_are_united() {
+    let passes = [
+        (Pass::Collapse, "metric", Kind::Profile),
+        (Pass::NearDuplicates, "the cat sat on the mat", Kind::Knowledge),
+        (Pass::VectorDuplicates, "the cat sat on the mat", Kind::Knowledge),
+    ];
+    for (pass, words, kind) in passes {
+        for ends in
+            [["1d", "2d", "1d", "2d", "", ""], ["", "", "2d", "1d", "2d", "1d"], ["1d", "", "", "", "", ""]]
+        {
+            let world = World::new();
+            let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
+            let say = |(at, end): (usize, &&str)| {
+                let number = if pass == Pass::Collapse { format!(" {at}") } else { String::new() };
+                let draft = text(&format!("{words}{number}")).kind(kind.clone()).key(format!("k{at}"));
+                let draft = draft.vector(axis(0).to_vec());
+                if end.is_empty() { draft } else { draft.expiry(Expiry::After(span(end))) }
+            };
+            world.ns.add_all(ends.iter().enumerate().map(say).collect(), &how).unwrap();
+            let different: std::collections::BTreeSet<&str> = ends.into_iter().collect();
+            let report = live(&world, pass);
+            let gone = (ends.len() - different.len()) as u64;
+            assert_eq!((report.planned, report.changed), (gone, gone), "{pass:?}, {ends:?}");
+            assert_eq!(world.live().len(), different.len());
+            for (at, end) in ends.iter().enumerate() {
+                let expires_at = (!end.is_empty()).then(|| world.ahead(end));
+                assert_eq!(world.row(format!("k{at}")).expires_at, expires_at, "{pass:?}, {ends:?}: k{at}");
+            }
+            assert_eq!(live(&world, pass).planned, 0);
+            world.check();
+            world.ns.undo(report.run.unwrap()).unwrap();
+            assert_eq!(world.live().len(), ends.len());
+        }
+    }
+}

@@ -6,9 +6,11 @@ use crate::world::{World, axis, keeping, text};
 use oubliette::embed::Embed;
 use oubliette::exchange::Kept;
 use oubliette::exchange::{Export, ParsedLine, VectorsTo, parse_line};
+use oubliette::limits::LINKS_MAX;
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Attachment, AuthorKind, Entity, Link, Significance, SupersedeMode, Tier};
-use oubliette::{Decision, Kind, Patch, Scope};
+use oubliette::{Decision, Durability, Kind, Patch, Scope, WriteOptions};
 use serde_json::json;
 
 /// An export of all states.
@@ -136,4 +138,21 @@ fn an_import_of_an_export_refuses_what_was_used() {
     other.add(text("another").key("k"));
     let why = other.ns.recreate(vec![Kept::Memory(memory)]).unwrap_err();
     assert_eq!(why.kind(), oubliette::ErrorKind::Conflict, "the key is held");
+}
+
+/// A memory may have taken in more others than a write may name of anything else.
+#[test]
+fn model_48_a_memory_that_took_in_very_many_comes_back() {
+    let world = World::with(|builder| builder.durability(Durability::Batch));
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let drafts = (0..LINKS_MAX + 2).map(|at| text("the queue is empty").key(format!("k{at}"))).collect();
+    world.ns.add_all(drafts, &apart).unwrap();
+    let options = MaintainOptions::live().passes([Pass::NearDuplicates]);
+    world.ns.maintain_with(&MaintainOptions { destroy_max: Some(10_000), ..options }).unwrap();
+    assert_eq!(world.live().len(), 1);
+    let lines = export(&world);
+    let other = World::new();
+    import(&other, &lines);
+    assert!(export(&other) == lines, "the exports differ");
+    other.check();
 }

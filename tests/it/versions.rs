@@ -145,3 +145,29 @@ fn v311_a_version_that_is_not_true_yet_is_told_as_one_to_come() {
         }
     }
 }
+
+/// A key that went with a memory that the same call forgets by its id was told as one that names nothing.
+#[test]
+fn a_key_of_a_memory_that_went_before_it_is_not_missing() {
+    for with_history in [false, true] {
+        let world = World::new();
+        let other = world.add(text("pin 0").key("other")).id;
+        world.add(text("pin 1").key("pin"));
+        let id = world.add(text("pin 2").key("pin")).id;
+        let names =
+            [other.to_string(), "other".to_owned(), id.to_string(), "pin".to_owned(), "nobody".to_owned()];
+        let answer = world
+            .ns
+            .forget(Forget::Names {
+                names: names.to_vec(),
+                scope: Scope::Any,
+                keep_history: false,
+                also_merged: true,
+                with_history,
+            })
+            .unwrap();
+        assert_eq!(answer.missing_names, ["nobody"], "{answer:?}");
+        assert_eq!(world.live(), []);
+        world.check();
+    }
+}

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use oubliette::Durability;
 use oubliette::exchange::Format;
-use oubliette::memory::{Significance, Tier};
+use oubliette::memory::Tier;
 
 pub(crate) use self::access::AccessCommand;
 pub(crate) use self::changes::ChangesOptions;
@@ -244,8 +244,8 @@ pub(crate) struct FieldOptions {
     #[arg(long, ignore_case = true, value_parser = member(Tier::ALL, Tier::as_str), hide_possible_values = true)]
     pub(crate) tier: Option<Tier>,
     /// Significance: routine, noteworthy, important or core; a new memory has routine
-    #[arg(long, ignore_case = true, value_parser = member(Significance::ALL, Significance::as_str), hide_possible_values = true)]
-    pub(crate) significance: Option<Significance>,
+    #[arg(long)]
+    pub(crate) significance: Option<String>,
     /// Importance, 0 to 1; a new memory has 0.5
     #[arg(long, allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 to 1"))]
     pub(crate) importance: Option<f64>,

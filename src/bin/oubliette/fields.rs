@@ -29,6 +29,11 @@ impl Members {
         self.set_json(name, &text)
     }
 
+    /// The word that was given for a field.
+    fn word(&self, name: &str) -> Option<String> {
+        self.0.get(name).and_then(|value| serde_json::from_str(value.get()).ok())
+    }
+
     /// A payload of null would be left out silently, as if none had been given.
     fn check_payload(&self) -> Result<()> {
         match self.0.get("payload") {
@@ -61,6 +66,7 @@ impl FieldOptions {
         let mut members = Members::default();
         let texts = [
             ("kind", &self.kind),
+            ("significance", &self.significance),
             ("created_at", &self.created_at),
             ("happened_at", &self.happened_at),
             ("ttl", &self.ttl),
@@ -76,7 +82,6 @@ impl FieldOptions {
             text.as_ref().map_or(Ok(()), |text| members.set(name, text))?;
         }
         self.tier.map_or(Ok(()), |tier| members.set("tier", tier))?;
-        self.significance.map_or(Ok(()), |significance| members.set("significance", significance))?;
         for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
             if let Some(number) = number {
                 // JSON has no such number: it would be read as if nothing had been given.
@@ -212,7 +217,7 @@ pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> 
     let mut members = options.fields.members()?;
     members.set("text", &options.text)?;
     members.check_payload()?;
-    check_levels(&members)?;
+    check_tier(&members)?;
     for (name, text) in
         [("key", &options.key), ("agent", &options.agent), ("supersede_mode", &options.supersede_mode)]
     {
@@ -300,13 +305,14 @@ fn can_be_null(name: &str) -> Result<bool> {
     Ok(line(&members)?.draft.fields != Fields::default())
 }
 
-/// Refuses an unknown tier or significance. A line of an import may have one and gets the default, with a warning. Whoever types
-/// one means another, and a default would let a memory live that was to end.
+/// Refuses an unknown tier. A line of an import may have one and gets the default, with a warning. Whoever types one means
+/// another, and the default would let a memory live that was to end.
+fn check_tier(members: &Members) -> Result<()> {
+    members.word("tier").map_or(Ok(()), |tier| tier.parse::<Tier>().map(drop))
+}
+
+/// The same of the significance, too. A new memory gets the default, with a warning. An update would change what the memory has.
 fn check_levels(members: &Members) -> Result<()> {
-    let word = |name: &str| {
-        let text = members.0.get(name).map(|value| value.get());
-        text.and_then(|text| serde_json::from_str::<String>(text).ok())
-    };
-    word("tier").map_or(Ok(()), |tier| tier.parse::<Tier>().map(drop))?;
-    word("significance").map_or(Ok(()), |significance| significance.parse::<Significance>().map(drop))
+    check_tier(members)?;
+    members.word("significance").map_or(Ok(()), |significance| significance.parse::<Significance>().map(drop))
 }

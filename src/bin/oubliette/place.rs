@@ -87,6 +87,8 @@ pub(crate) struct Place {
     is_typed: bool,
     /// What the clock is behind the last write of the file that was opened for writing.
     behind: Mutex<Behind>,
+    /// Why a file that was written was not closed in order.
+    unclosed: Mutex<Option<Error>>,
 }
 
 /// A clock that is behind the last write of a file.
@@ -159,6 +161,7 @@ impl Place {
             caller,
             is_typed: global.db.is_some(),
             behind: Mutex::default(),
+            unclosed: Mutex::default(),
         })
     }
 
@@ -396,13 +399,28 @@ impl Place {
         let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
         behind.has_written |= database.writes() != behind.writes;
         drop(behind);
-        match &self.standing {
+        let closed = match &self.standing {
             Standing::Guest(_) => Ok(()),
             Standing::Alone => database.close(),
             Standing::Sharing(sharing) => {
                 sharing.end();
                 database.close()
             }
+        };
+        match closed {
+            // What the command did is on the disk, so its answer stands.
+            Err(why @ Error::Io { .. }) => {
+                *self.unclosed.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                Ok(())
+            }
+            closed => closed,
+        }
+    }
+
+    /// Says so where the file was not closed in order.
+    pub(crate) fn tell_unclosed(&self, output: Output<'_>) {
+        if let Some(why) = &*self.unclosed.lock().unwrap_or_else(PoisonError::into_inner) {
+            output.remark(&format!("All that was written is there, but the file was not closed in order: {why}. The next opening looks through it"));
         }
     }
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::limits::{
-    ATTACHMENTS_MAX, FIELD_BYTES_MAX, LINKS_MAX, METADATA_BYTES_MAX, METADATA_DEPTH_MAX, SUMMARY_ITEMS_MAX,
-    TAG_BYTES_MAX, TAGS_MAX,
+    ATTACHMENTS_MAX, CONSOLIDATED_MAX, FIELD_BYTES_MAX, LINKS_MAX, METADATA_BYTES_MAX, METADATA_DEPTH_MAX,
+    SUMMARY_ITEMS_MAX, TAG_BYTES_MAX, TAGS_MAX,
 };
 use crate::model::field::value::{Attachment, Embed, Entity, Link, TimeRange};
 use crate::model::id::MemoryId;
@@ -63,9 +63,9 @@ pub(super) fn embeds(field: &str, list: &[Embed]) -> Result<()> {
     })
 }
 
-/// At most as many ids as a memory can have links.
+/// As many ids as a write may say were merged into its memory.
 pub(super) fn ids(field: &str, list: &[MemoryId]) -> Result<()> {
-    check_count(field, list.len(), LINKS_MAX)
+    check_count(field, list.len(), CONSOLIDATED_MAX)
 }
 
 /// A JSON array of bounded length and size.
@@ -94,7 +94,7 @@ pub(super) fn told(bound: &str) -> String {
         "name" => format!("1 to {FIELD_BYTES_MAX} bytes, no NUL"),
         "range" => "ends where it starts or later".to_owned(),
         "attachments" | "embeds" => format!("at most {ATTACHMENTS_MAX}"),
-        "ids" => format!("at most {LINKS_MAX}"),
+        "ids" => format!("at most {CONSOLIDATED_MAX}"),
         "array" => format!("a JSON array of at most {SUMMARY_ITEMS_MAX}, {METADATA_BYTES_MAX} bytes"),
         "metadata" => {
             format!("a JSON object, {METADATA_BYTES_MAX} bytes, {METADATA_DEPTH_MAX} levels")

@@ -124,7 +124,7 @@ fn an_instant_of_a_change_belongs_to_the_mode_replaced() {
 #[test]
 fn a_warning_about_a_field_is_in_the_answer() {
     let sandbox = Sandbox::new();
-    let answer = sandbox.run_with(&["add", "-"], b"{\"text\":\"x\",\"significance\":\"huge\"}\n").document();
+    let answer = sandbox.document(&["add", "x", "--significance", "huge"]);
     assert_eq!(answer["warnings"], json!(["significance: \"huge\" is unknown, read as routine"]));
     let answer = sandbox.run_with(&["add", "-"], b"{\"text\":\"y\",\"tier\":\"long\"}\n").document();
     assert_eq!(answer["warnings"].as_array().unwrap().len(), 1);
