@@ -28,6 +28,9 @@ enum Step {
     Prune,
 }
 
+/// A row of the journal that tells of more memories than this is read once for all of them.
+const NAMED_MIN: usize = 16;
+
 /// Tables from whose rows others follow: names before what is joined to them.
 const COMPLETED: [Table; 14] = [
     Table::Partition,
@@ -346,8 +349,7 @@ impl Ledger<'_, '_> {
             }
             Table::JournalSubject => {
                 let keys::JournalSubject { id, holder, seq, .. } = keys::JournalSubject::read(table, key)?;
-                let row = sound(self.tx.journal_row(ns, seq))?;
-                row.is_none_or(|row| row.is_some_and(|row| row.found_by().any(|by| by == (&id, holder))))
+                self.is_told_of((ns, seq), (id, holder))?
             }
             Table::JournalRun => {
                 let keys::JournalRun { run, seq, .. } = keys::JournalRun::read(table, key)?;
@@ -387,6 +389,21 @@ impl Ledger<'_, '_> {
             return Ok(false);
         }
         truth(self.tx).delete_there(table, key)
+    }
+
+    /// Whether a row of the journal tells of a memory, or of a holder of it. One that can't be read may do so.
+    fn is_told_of(&mut self, at: (NsId, u64), subject: (MemoryId, Option<u32>)) -> Result<bool> {
+        if let Some((_, named)) = self.named.as_ref().filter(|(of, _)| *of == at) {
+            return Ok(named.contains(&subject));
+        }
+        let Some(row) = sound(self.tx.journal_row(at.0, at.1))? else { return Ok(true) };
+        let named: BTreeSet<_> =
+            row.iter().flat_map(JournalRow::found_by).map(|(id, by)| (*id, by)).collect();
+        let is_told = named.contains(&subject);
+        if named.len() > NAMED_MIN {
+            self.named = Some((at, named));
+        }
+        Ok(is_told)
     }
 
     /// Whether a memory exists and is not in limbo, so that the memories from which it was made are joined to

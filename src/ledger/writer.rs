@@ -73,6 +73,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) brought: Option<Brought>,
     /// From where the holders of rows came to which the transaction has asked for copies.
     pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
+    /// The memories and holders of which a row of the journal tells: the last row that told of many.
+    pub(super) named: Option<Named>,
     /// Rows of the journal whose values the transaction has all redacted.
     pub(super) redacted: BTreeSet<(NsId, u64)>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
@@ -88,6 +90,9 @@ pub(super) struct Brought {
     pub(super) of: (NsId, MemoryId, u64),
     pub(super) counts: BTreeMap<JunctionRow, u32>,
 }
+
+/// The memories and holders of which a row of the journal tells.
+pub(super) type Named = ((NsId, u64), BTreeSet<(MemoryId, Option<u32>)>);
 
 /// The numbers of a row's holders, by the row from which each came. Rows that come back from one row one after the other
 /// find their copies here, so the holders are walked once and not for each of them.
@@ -193,6 +198,7 @@ impl<'a, 't> Ledger<'a, 't> {
             declared: BTreeMap::new(),
             brought: None,
             copies: BTreeMap::new(),
+            named: None,
             redacted: BTreeSet::new(),
             recount: BTreeSet::new(),
         })

@@ -101,13 +101,14 @@ fn what_a_pass_has_united_is_read_once_for_all() {
             let snapshot = world.db.snapshot().unwrap();
             export.write(&snapshot, &mut Vec::new(), "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
         });
+        let indexed = allocated(&|| drop(world.db.reindex().unwrap()));
         world.advance("90d");
         let removed = allocated(&|| {
             let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
             assert_eq!(report.passes[0].changed, n as u64 - 1, "{report:?}");
         });
         world.check();
-        [told, exported, removed]
+        [told, exported, indexed, removed]
     };
     let (small, large) = (bytes(100), bytes(400));
     for (small, large) in small.into_iter().zip(large) {
