@@ -83,6 +83,7 @@ impl Reader<'_> {
             words,
             now: self.now,
             all: self.past.is_some(),
+            only_weights: false,
             function_words,
             stop: Stop(&over),
         };

@@ -57,6 +57,7 @@ impl Reader<'_> {
             words: &text,
             now: self.now,
             all: false,
+            only_weights: true,
             function_words: weights.function_words as f32,
             stop: Stop(&|| false),
         };

@@ -162,6 +162,7 @@ impl Texts {
             words,
             now,
             all: false,
+            only_weights: false,
             function_words: FUNCTION_WORDS,
             stop: Stop::NEVER,
         };
@@ -205,6 +206,7 @@ impl Texts {
             words,
             now: Time::from_millis(now),
             all: false,
+            only_weights: false,
             function_words: FUNCTION_WORDS,
             stop: Stop::NEVER,
         };
@@ -517,7 +519,16 @@ fn after(calls: usize) -> impl Fn() -> bool {
 fn lamps(texts: &Texts, part: Option<u32>, over: &dyn Fn() -> bool) -> usize {
     let now = Time::from_millis(0);
     let (text, words, stop) = (part.map(text), "lamp", Stop(over));
-    let ask = TextAsk { ns: NS, text, words, now, all: false, function_words: FUNCTION_WORDS, stop };
+    let ask = TextAsk {
+        ns: NS,
+        text,
+        words,
+        now,
+        all: false,
+        only_weights: false,
+        function_words: FUNCTION_WORDS,
+        stop,
+    };
     lexical(&texts.published, ask).unwrap().top(1_000).len()
 }
 
@@ -573,4 +584,30 @@ fn tails_of_all_partitions_are_cut_once() {
     assert_eq!(lamps(&texts, None, &|| false), 90);
     assert!(texts.published.kept_bytes() <= whole / 2);
     assert!(texts.published.loaded_text(text(8)).is_some(), "what somebody else looks at stays");
+}
+
+/// A search for the weights alone counts the same documents, posted ones and those of the tail, and scores none.
+#[test]
+fn weights_alone_are_those_of_a_search() {
+    let mut texts = Texts::new(usize::MAX);
+    for number in 0..600 {
+        let rare = if number % 50 == 0 { "heron" } else { "gull" };
+        texts.add(text(0), &format!("the {rare} and lamp {number}"), None, Times::default());
+        if number == 400 {
+            texts.post(text(0), usize::MAX);
+        }
+    }
+    let words = "a heron, a gull, lamp 550 and the lamps";
+    let found = |only_weights| {
+        let (ns, text, now, stop) = (NS, Some(text(0)), Time::from_millis(0), Stop(&|| false));
+        let ask =
+            TextAsk { ns, text, words, now, all: false, only_weights, function_words: FUNCTION_WORDS, stop };
+        lexical(&texts.published, ask).unwrap()
+    };
+    let (whole, alone) = (found(false), found(true));
+    for most in 1..9 {
+        assert_eq!(whole.specific_words(words, most), alone.specific_words(words, most));
+    }
+    assert_eq!((alone.specific_words(words, 2), alone.top(10).len()), (vec!["heron", "550"], 0));
+    assert!(!whole.top(10).is_empty());
 }

@@ -20,12 +20,22 @@ pub(super) struct Held {
     table: Option<Vec<u16>>,
     /// The number of documents.
     pub(super) count: u64,
+    /// Whether documents are counted and not noted.
+    only_counts: bool,
 }
 
 impl Held {
+    /// Of a clause whose documents are counted and not noted.
+    pub(super) fn counting() -> Self {
+        Held { only_counts: true, ..Held::default() }
+    }
+
     /// Takes all documents of a block. Returns false if the bytes make no sense.
     pub(super) fn take_all(&mut self, postings: PostingsRef<'_>) -> bool {
         self.count += u64::from(postings.count());
+        if self.only_counts {
+            return true;
+        }
         self.list.reserve(postings.count() as usize);
         postings.docs(|doc, often| self.list.push(Entry { doc, often }))
     }
@@ -34,7 +44,9 @@ impl Held {
     #[inline]
     pub(super) fn take(&mut self, doc: u32, often: u32) {
         self.count += 1;
-        self.list.push(Entry { doc, often });
+        if !self.only_counts {
+            self.list.push(Entry { doc, often });
+        }
     }
 
     /// Turns the list into a table, for an index of so many documents. From then on single documents are looked up.

@@ -65,6 +65,8 @@ pub(crate) struct TextAsk<'q> {
     pub(crate) now: Time,
     /// Whether every document is searched, whatever its instants. The caller then judges which memories count.
     pub(crate) all: bool,
+    /// Whether only the weights of the words are asked for. No document is noted then, and none has a score.
+    pub(crate) only_weights: bool,
     /// The weight of a function word, as a share of its full weight: 0 to 1.
     pub(crate) function_words: f32,
     /// When the time is over. The rest of tails and clauses is then not read.
@@ -168,7 +170,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         }
         let mut holders = 0;
         for source in &mut lexical.sources {
-            holders += source.find(snapshot, &clause, ask.stop)?;
+            holders += source.find(snapshot, &clause, ask)?;
         }
         let mut weight = weight(lexical.docs, holders);
         if let (Clause::Term { term }, Some(source)) = (&clause, lexical.sources.first())
@@ -180,7 +182,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         lexical.postings += holders;
         lexical.weights.push(weight);
         lexical.clauses.push(clause);
-        if holders > BROAD_MIN && holders.saturating_mul(BROAD_SHARE) > lexical.docs {
+        if !ask.only_weights && holders > BROAD_MIN && holders.saturating_mul(BROAD_SHARE) > lexical.docs {
             many.push(lexical.weights.len() - 1);
         }
     }
@@ -265,8 +267,9 @@ impl Source {
     }
 
     /// Notes the documents that hold a clause, of those that are searched. Returns the number that is counted.
-    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, stop: Stop<'_>) -> Result<u64> {
-        let mut held = Held::default();
+    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, ask: TextAsk<'_>) -> Result<u64> {
+        let TextAsk { stop, only_weights, .. } = ask;
+        let mut held = if only_weights { Held::counting() } else { Held::default() };
         match clause {
             Clause::Term { term } => {
                 let Source { view, tail, seen, .. } = &*self;
