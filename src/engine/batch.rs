@@ -537,7 +537,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
         let (id, _) = self.find(name)?;
-        let change = Change::Restore { id, to: RestoreTo::Live, expires_at: self.end_after_restore(id)? };
+        let change = Change::Restore { id, to: RestoreTo::Live };
         let applied = self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, change))?;
         let Restored { keys_taken, superseded_by } = applied.restored.unwrap_or_default();
         Ok(RestoreReport { id, keys_taken, superseded_by })

@@ -205,10 +205,7 @@ impl Slice<'_, '_, '_> {
             },
             Action::Restore { id, version } => {
                 if self.vitals(*id)?.is_some_and(|row| row.version == *version) {
-                    self.apply(
-                        Change::Restore { id: *id, to: RestoreTo::Undo, expires_at: None },
-                        Evidence::default(),
-                    )?;
+                    self.apply(Change::Restore { id: *id, to: RestoreTo::Undo }, Evidence::default())?;
                     done.mended += 1;
                 } else {
                     done.skipped += 1;
@@ -222,10 +219,7 @@ impl Slice<'_, '_, '_> {
                 let row = self.vitals(*id)?.filter(|row| row.version == *version);
                 match row.and_then(|row| row.times.superseded) {
                     Some(superseded) => {
-                        self.apply(
-                            Change::Restore { id: *id, to: RestoreTo::Live, expires_at: None },
-                            Evidence::default(),
-                        )?;
+                        self.apply(Change::Restore { id: *id, to: RestoreTo::Live }, Evidence::default())?;
                         let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
                         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
                         self.apply(change, Evidence::default())?;

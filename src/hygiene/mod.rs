@@ -36,6 +36,7 @@ mod fold;
 mod fsck;
 mod gc;
 mod goals;
+mod joining;
 mod limbo;
 mod link;
 mod list;

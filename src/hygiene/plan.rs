@@ -13,7 +13,7 @@ use crate::error::{Result, sound};
 use crate::hygiene::accesses::Accesses;
 use crate::hygiene::adjust::Adjustment;
 use crate::hygiene::goals::GoalStamp;
-use crate::ledger::{End, Whole};
+use crate::hygiene::joining::Joining;
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{Access, Evidence, MemoryId, Time, TombstoneReason, Vitals};
@@ -482,64 +482,29 @@ impl Groups {
         stop: Stop<'_>,
     ) -> Result<Option<Vec<Group>>> {
         let is_ending = |group: &mut Group| self.ending.contains(&group.canonical);
-        let mut open: Vec<Group> = self.found.extract_if(.., is_ending).collect();
-        while let Some(mut group) = open.pop() {
-            let joining =
-                retain_joining(rows, field, group.canonical, &mut group.losers, |loser| loser.id, stop)?;
-            let Some(apart) = joining else { return Ok(None) };
+        let ending: Vec<Group> = self.found.extract_if(.., is_ending).collect();
+        for group in ending {
+            let Group { phase, part, canonical, version, losers, protected, signature } = group;
+            let members = std::iter::once(None).chain(losers.into_iter().map(Some));
+            let id = |member: &Option<Loser>| member.as_ref().map_or(canonical, |loser| loser.id);
+            let Some(mut joining) = Joining::read(rows, field, members, id, stop)? else { return Ok(None) };
             // What can't go into the canonical row may go together.
-            let mut apart = apart.into_iter();
-            if let Some(first) = apart.next() {
-                let (canonical, version, losers) = (first.id, first.version, apart.collect());
-                open.push(Group { canonical, version, losers, protected: 0, ..group.clone() });
+            while let Some(members) = joining.next_group() {
+                let mut members = members.into_iter();
+                let (canonical, version, protected) = match members.next().flatten() {
+                    Some(first) => (first.id, first.version, 0),
+                    None => (canonical, version, protected),
+                };
+                let losers: Vec<Loser> = members.flatten().collect();
+                if !losers.is_empty() {
+                    let signature = signature.clone();
+                    self.found.push(Group { phase, part, signature, canonical, version, losers, protected });
+                }
             }
-            self.found.push(group);
         }
-        self.found.retain(|group| !group.losers.is_empty());
         self.found.sort_unstable_by_key(|group| (group.phase, group.canonical));
         Ok(Some(self.found))
     }
-}
-
-/// Leaves out of `goes` what can't go into the row `kept`, because callers set different ends, and returns that in its order. None
-/// when `stop` ended it. What can't be read is left out of both.
-///
-/// # Errors
-/// Damage that is not of single rows.
-pub(super) fn retain_joining<R: Rows, T>(
-    rows: &R,
-    field: &Field,
-    kept: MemoryId,
-    goes: &mut Vec<T>,
-    id: impl Fn(&T) -> MemoryId,
-    stop: Stop<'_>,
-) -> Result<Option<Vec<T>>> {
-    let end_of = |id| -> Result<Option<End>> {
-        let whole = field.sound(Whole::read(rows, field.ns, id))?.flatten();
-        Ok(whole.map(|whole| whole.end()))
-    };
-    let mut open = Vec::with_capacity(goes.len());
-    for row in goes.drain(..) {
-        if stop(1) {
-            return Ok(None);
-        }
-        open.extend(end_of(id(&row))?.map(|end| (row, end)));
-    }
-    if let Some(mut end) = end_of(kept)? {
-        // The end moves with what joins, and then suits others before. It only becomes longer, so that is soon over.
-        loop {
-            let mut apart = Vec::new();
-            let before = goes.len();
-            for (row, other) in open {
-                if end.join(&other) { goes.push(row) } else { apart.push((row, other)) }
-            }
-            open = apart;
-            if goes.len() == before {
-                break;
-            }
-        }
-    }
-    Ok(Some(open.into_iter().map(|(row, _)| row).collect()))
 }
 
 /// The rows of a namespace in the order of their ids, a page at a time.

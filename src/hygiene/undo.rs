@@ -72,7 +72,7 @@ fn take_back(
             bring_back(ledger, context, run, *id, all)?;
         }
         if all.lost.len() == lost {
-            lower(ledger, context, subject, &row.deltas)?;
+            lower(ledger, context, (subject, row.seq), &row.deltas)?;
         }
     } else if row.op == Op::Retire {
         bring_back(ledger, context, run, subject, all)?;
@@ -84,7 +84,8 @@ fn take_back(
             let of_other = |delta: &Delta| {
                 Some(Delta { field: delta.field.strip_prefix(OF_THE_OTHER)?.to_owned(), ..delta.clone() })
             };
-            lower(ledger, context, by, &row.deltas.iter().filter_map(of_other).collect::<Vec<_>>())?;
+            let deltas: Vec<Delta> = row.deltas.iter().filter_map(of_other).collect();
+            lower(ledger, context, (by, row.seq), &deltas)?;
         }
     } else if row.op == Op::Adjust {
         readjust(ledger, context, subject, &row.deltas, all)?;
@@ -137,20 +138,47 @@ fn readjust(
     Ok(())
 }
 
-/// What a row that merged others has of them, such as the longest life, goes when they are back: fields that nothing has
-/// changed since are what they were before.
-fn lower(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, deltas: &[Delta]) -> Result<()> {
+/// What a row that merged others by a step of the journal has of them, such as the longest life, goes when they are back: fields
+/// that nothing has changed since are what they were before. What has joined the row since had its own share in its life and tier,
+/// so these stay; if it was a merge as well, they go with the undo of that.
+fn lower(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    (id, seq): (MemoryId, u64),
+    deltas: &[Delta],
+) -> Result<()> {
     let Some(before) = adjustable(ledger, context, id)? else { return Ok(()) };
+    let is_of_life = |delta: &&Delta| ["tier", "expires_at", "expires_by"].contains(&&*delta.field);
+    let heir = match deltas.iter().any(|delta| is_of_life(&delta)) {
+        true => ledger.joined_since(context.ns, id, seq)?,
+        false => None,
+    };
     let mut next = before.clone();
-    for delta in deltas {
+    for delta in deltas.iter().filter(|delta| heir.is_none() || !is_of_life(delta)) {
         // Other fields of a merge go back with the rows.
         let _ = next.put_back(delta);
+    }
+    if let Some(heir) = heir.filter(|heir| heir.op != Op::Hold) {
+        ledger.rewrite_step(context.ns, &inheriting(heir, deltas.iter().filter(is_of_life)))?;
     }
     if next == before || before.vitals.times.removed_at.is_some() {
         return Ok(());
     }
     next.vitals.version += 1;
     adjust(ledger, context, id, &before, next)
+}
+
+/// A step of the journal by which a row was merged, with the undo of what an earlier step had changed of the row that stands.
+fn inheriting<'d>(mut heir: JournalRow, deltas: impl Iterator<Item = &'d Delta>) -> JournalRow {
+    let prefix = if heir.op == Op::Supersede { OF_THE_OTHER } else { "" };
+    for delta in deltas {
+        let field = format!("{prefix}{}", delta.field);
+        match heir.deltas.iter_mut().find(|later| later.field == field) {
+            Some(later) => later.before = delta.before.clone(),
+            None => heir.deltas.push(Delta { field, ..delta.clone() }),
+        }
+    }
+    heir
 }
 
 /// Whether a row, if it is there, can be read as a whole.
@@ -236,7 +264,7 @@ fn restore(
     let by_run = |mode| matches!(mode, SupersedeMode::Duplicate | SupersedeMode::Aggregate);
     match superseded.filter(|s| by_run(s.mode) && Some(s.by) == by) {
         Some(_) => {
-            let change = Change::Restore { id, to: RestoreTo::Undo, expires_at: None };
+            let change = Change::Restore { id, to: RestoreTo::Undo };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
             all.tell(id, restored.unwrap_or_default());
         }

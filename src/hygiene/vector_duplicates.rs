@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::hygiene::clusters::{ClusterRow, Edges, Rules, Search, among, linked};
+use crate::hygiene::joining::Joining;
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
-use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, retain_joining, told_apart};
+use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, told_apart};
 use crate::hygiene::score::Worth;
 use crate::hygiene::told::details;
 use crate::ingest::Threshold;
 use crate::model::{MemoryId, Pass, is_zero};
+use crate::policy::Linkage;
 use crate::store::IndexId;
 
 /// Report of the pass `vector-duplicates`.
@@ -126,23 +128,16 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
     for (index, rows) in indexes {
         let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
         let order = order(input, &search, &rows, &linked(&edges))?;
-        let mut open = search.clusters(&order, &edges);
-        while let Some(cluster) = open.pop() {
-            let Some((by, mut members)) = similar(&search, index, &rows, &edges, &cluster)? else { continue };
-            let row_of = |at: &u32| rows.get(*at as usize);
-            if cluster.iter().filter_map(row_of).any(|row| row.ends) {
-                let snapshot = &**input.published.snapshot();
-                let joining = retain_joining(snapshot, input.field, by, &mut members, |row| row.id, stop)?;
-                let Some(apart) = joining else { return Ok(None) };
-                // What can't go into the first member may go together.
-                let apart: BTreeSet<MemoryId> = apart.into_iter().map(|row| row.id).collect();
-                let is_apart = |at: &u32| row_of(at).is_some_and(|row| apart.contains(&row.id));
-                let apart: Vec<u32> = cluster.iter().copied().filter(is_apart).collect();
-                open.extend(search.clusters(&apart, &among(&edges, &apart)));
-            }
-            if !members.is_empty() {
-                report.count(by, &members, cluster.len());
-                plan.actions.push(Action::Supersede { by, members });
+        for cluster in search.clusters(&order, &edges) {
+            let Some(groups) = joining(input, &search, &rows, &edges, cluster, stop)? else {
+                return Ok(None);
+            };
+            for group in groups {
+                let found = similar(&search, index, &rows, &edges, &group)?;
+                if let Some((by, members)) = found.filter(|(_, members)| !members.is_empty()) {
+                    report.count(by, &members, group.len());
+                    plan.actions.push(Action::Supersede { by, members });
+                }
             }
         }
     }
@@ -154,6 +149,47 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
     (report.kept_apart, report.hints) = told_apart(&plan.hints, input.policy);
     report.actions.sort_by_key(|action| action.representative_id);
     Ok(Some((plan, report)))
+}
+
+/// The members of a cluster, apart where callers have set ends that can't be one. What can't go into the first member may go
+/// together, if it makes a cluster of its own. None when `stop` ended it.
+fn joining(
+    input: PlanInput<'_>,
+    search: &Search<'_>,
+    rows: &[ClusterRow],
+    edges: &Edges,
+    cluster: Vec<u32>,
+    stop: Stop<'_>,
+) -> Result<Option<Vec<Vec<u32>>>> {
+    let row_of = |at: u32| rows.get(at as usize);
+    if !cluster.iter().filter_map(|at| row_of(*at)).any(|row| row.ends) {
+        return Ok(Some(vec![cluster]));
+    }
+    let dedup = &input.policy.dedup;
+    let (mut groups, mut open) = (Vec::new(), vec![cluster]);
+    while let Some(mut cluster) = open.pop() {
+        // What is protected stays, so its end moves no other.
+        let is_protected = |at: &mut u32| row_of(*at).is_some_and(|row| row.protected);
+        let protected: Vec<u32> = cluster.extract_if(1.., is_protected).collect();
+        let members = cluster.into_iter().filter_map(|at| Some((at, row_of(at)?.id)));
+        let snapshot = &**input.published.snapshot();
+        let Some(mut joining) = Joining::read(snapshot, input.field, members, |(_, id)| *id, stop)? else {
+            return Ok(None);
+        };
+        let places = |members: Vec<(u32, MemoryId)>| members.into_iter().map(|(at, _)| at).collect();
+        let mut next = || joining.next_group().map(places);
+        groups.extend(next().map(|group: Vec<u32>| [group, protected].concat()));
+        match dedup.linkage {
+            // One leads to another through whatever the cluster has.
+            Linkage::Chain => groups.extend(std::iter::from_fn(next)),
+            Linkage::Representative => {
+                let apart: Vec<u32> = places(joining.left());
+                open.extend(search.clusters(&apart, &among(edges, &apart)));
+            }
+        }
+    }
+    groups.retain(|group: &Vec<u32>| group.len() >= dedup.min_cluster_size.max(2) as usize);
+    Ok(Some(groups))
 }
 
 /// The rows that have an edge, those that are worth the most first.

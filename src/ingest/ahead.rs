@@ -153,7 +153,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // From the last on, so that a key goes back the way that it went.
         let later = ahead.steps.iter().skip(1).rev().map(|step| step.old);
         for id in later.chain([ahead.old]) {
-            self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write, expires_at: None })?;
+            self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write })?;
         }
         Ok(())
     }

@@ -27,7 +27,13 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Forgets ids and keys. Each name is one record of the answer.
     pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
-        let mut versions = Versions::default();
+        let (mut versions, mut others) = (Versions::default(), BTreeSet::new());
+        // All are walked before one goes: what goes leads nowhere any more.
+        for id in names.iter().filter_map(|name| name.parse::<MemoryId>().ok()) {
+            if !self.is_elsewhere(id, how.part)? && self.ledger.tx.has_row(self.ns(), id)? {
+                others.append(&mut self.add_versions_of(id, &mut versions)?);
+            }
+        }
         let mut went: BTreeSet<MemoryId> = BTreeSet::new();
         for name in names {
             match name.parse::<MemoryId>() {
@@ -35,14 +41,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 Ok(id) if went.contains(&id) => {}
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    let others = self.add_versions_of(id, &mut versions)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
-                    for version in others.into_iter().filter(|_| how.with_history) {
-                        if self.ledger.tx.has_row(self.ns(), version)? {
-                            self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
-                        }
-                    }
                 }
                 // So did a key of it that leads nowhere else.
                 Err(_)
@@ -56,6 +56,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
             }
             went.extend(answer.tombstones.iter().skip(went.len()));
+        }
+        for version in others.into_iter().filter(|_| how.with_history) {
+            if self.ledger.tx.has_row(self.ns(), version)? {
+                self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+            }
         }
         // Another name may have taken what one has left.
         self.tell_versions(&versions, &mut answer)?;

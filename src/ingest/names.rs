@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger, tier_ttl};
-use crate::model::{MemoryId, NamespaceName, Partition, Time};
+use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId, Traces};
 
@@ -135,22 +135,6 @@ impl NamespaceWriter<'_, '_, '_> {
         let expires_at = vitals.life().slid(self.now(), ttl).end;
         let confidence = self.grown(id, &vitals)?;
         Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence })
-    }
-
-    /// The end that a superseded memory gets when it comes back after the end that its tier had given; none otherwise. What a
-    /// caller had set stays as it is, and then nothing comes back.
-    pub(crate) fn end_after_restore(&self, id: MemoryId) -> Result<Option<Time>> {
-        let (vitals, _) = self.ledger.load(self.ns(), id)?;
-        let (life, now) = (vitals.life(), self.now());
-        let is_over = vitals.times.removed_at.is_none() && life.end.is_some_and(|end| end <= now);
-        if vitals.times.superseded.is_none() || !is_over {
-            return Ok(None);
-        }
-        if life.is_promised_end() {
-            let why = format!("its life ended at {}", life.end.unwrap_or(now));
-            return Err(Error::Conflict { what: format!("restore {id}"), why });
-        }
-        Ok(life.slid(now, tier_ttl(vitals.tier, &self.policy.ttl)).end)
     }
 
     /// The memory that `name` means. For a key, also the number of its holder.

@@ -27,7 +27,7 @@ impl Versions {
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// Adds the versions of a memory that is there. Returns those that no memory before has added.
+    /// Adds the versions of a memory that is there. Returns those that no memory before has added, without the memory.
     pub(super) fn add_versions_of(
         &self,
         id: MemoryId,
@@ -39,13 +39,18 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(new)
     }
 
-    /// The earlier versions of a row, and the other rows to which one of its keys leads.
+    /// The earlier versions of a row, and the other rows to which one of its keys leads. A row into which a pass or a caller has merged
+    /// what the key said is none: others have written it, and the copy of the key goes with what it is a copy of.
     fn earlier_than(&self, id: MemoryId, versions: &mut Versions) -> Result<BTreeSet<MemoryId>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let (mut open, mut new) = (vec![id], BTreeSet::new());
         for key in self.ledger.readable_holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
             if !versions.keys.contains(&key) {
-                open.extend(tx.holders_of_key(ns, &key)?.into_iter().map(|(id, _)| id));
+                for (row, number) in tx.holders_of_key(ns, &key)? {
+                    let holder = sound(tx.holder(ns, row, number))?.flatten();
+                    let is_copy = self.was_merged(holder.and_then(|holder| holder.from))?;
+                    open.extend((!is_copy).then_some(row));
+                }
                 versions.keys.insert(key);
             }
         }
@@ -70,22 +75,23 @@ impl NamespaceWriter<'_, '_, '_> {
             let is_to_come = row.as_ref().is_some_and(|row| row.times.from() > self.now());
             versions.later.insert(id, is_to_come);
             new.insert(id);
-            at = match row {
-                // An aggregate is no version of the message that it counts.
-                Some(row) => {
-                    row.times.superseded.filter(|by| by.mode != SupersedeMode::Aggregate).map(|by| by.by)
-                }
-                None => self.united_into(id)?,
-            };
+            // What a row was merged into is the memory of others, and an aggregate no version of the message that it counts.
+            let replaced = row
+                .and_then(|row| row.times.superseded)
+                .filter(|by| matches!(by.mode, SupersedeMode::Replaced | SupersedeMode::Correction));
+            at = replaced.map(|by| by.by);
         }
         Ok(new)
     }
 
-    /// The row into which a row was merged that is gone since.
-    fn united_into(&self, id: MemoryId) -> Result<Option<MemoryId>> {
+    /// Whether a row, if one is given, was merged into another.
+    fn was_merged(&self, id: Option<MemoryId>) -> Result<bool> {
+        let Some(id) = id else { return Ok(false) };
+        if let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() {
+            return Ok(row.times.merged_into().is_some());
+        }
         let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
-        let stone = stone.filter(|stone| stone.reason == TombstoneReason::Collapsed);
-        Ok(stone.and_then(|stone| stone.replaced_by))
+        Ok(stone.is_some_and(|stone| stone.reason == TombstoneReason::Collapsed))
     }
 
     /// Tells of the versions that are still there.

@@ -162,8 +162,6 @@ pub(crate) enum Change {
         id: MemoryId,
         /// What the memory comes back for.
         to: RestoreTo,
-        /// The new end of its life; none if it does not change.
-        expires_at: Option<Time>,
     },
     /// The superseder of a memory is gone. The memory is now superseded by what had superseded that
     /// superseder.

@@ -20,7 +20,7 @@ use crate::model::{MemoryId, Op};
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
-        Op::Supersede => Some(Change::Restore { id: subject, to: RestoreTo::Undo, expires_at: None }),
+        Op::Supersede => Some(Change::Restore { id: subject, to: RestoreTo::Undo }),
         Op::Retire => Some(Change::Return { id: subject }),
         Op::Insert
         | Op::Hold

@@ -60,6 +60,47 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
+    /// The first step after one of the journal by which something joined a row and is still in it: a write, or a row that was
+    /// merged into it.
+    pub(crate) fn joined_since(&self, ns: NsId, id: MemoryId, seq: u64) -> Result<Option<JournalRow>> {
+        let mut later = self.tx.journal_numbers(&keys::memory(ns, id))?;
+        for old in self.tx.superseded_by(ns, id)? {
+            later.append(&mut self.tx.journal_numbers(&keys::memory(ns, old))?);
+        }
+        later.retain(|at| *at > seq);
+        for row in self.tx.journal_rows(ns, later)? {
+            let is_merged = |loser: MemoryId| -> Result<bool> {
+                let vitals = sound(self.tx.vitals(ns, loser))?.flatten();
+                Ok(vitals.is_none_or(|vitals| vitals.times.merged_into() == Some(id)))
+            };
+            let is_in = match (row.op, row.subject, row.holder) {
+                (Op::Hold, Some(of), Some(number)) if of == id => {
+                    sound(self.tx.holder(ns, id, number))?.flatten().is_some()
+                }
+                (Op::Merge, Some(of), _) if of == id => {
+                    let mut is_in = false;
+                    for loser in &row.evidence.members {
+                        is_in |= is_merged(*loser)?;
+                    }
+                    is_in
+                }
+                (Op::Supersede, Some(loser), _) if row.evidence.members.first() == Some(&id) => {
+                    is_merged(loser)?
+                }
+                _ => false,
+            };
+            if is_in {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes a step of the journal again, with other values.
+    pub(crate) fn rewrite_step(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        truth(self.tx).rewrite_journal(ns, row)
+    }
+
     /// Replaces the values that a subject brought into the journal by their HMACs.
     pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         self.redact_wholly(ns, &keys::memory(ns, id))
@@ -77,18 +118,11 @@ impl Ledger<'_, '_> {
         for holder in leaving {
             self.redact_wholly(ns, &keys::journal_holder(ns, id, Some(holder.number)))?;
         }
-        let mut gone = Vec::new();
-        for tag in leaving.iter().flat_map(|holder| &holder.tags) {
-            if !self.tx.brings_tag(ns, tag, id)? {
-                gone.push(tag.as_str());
-            }
-        }
-        if !said_anew && gone.is_empty() {
-            return Ok(());
-        }
-        let names = |value: &Value| {
-            value.as_array().is_some_and(|tags| tags.iter().any(|tag| gone.iter().any(|gone| tag == gone)))
-        };
+        // A holder that leaves may have brought a tag that an update has taken away since.
+        let tags = sound(self.tx.content(ns, id))?.flatten().map(|content| content.tags).unwrap_or_default();
+        let is_gone =
+            |tag: &Value| tag.as_str().is_some_and(|tag| !tags.iter().any(|brought| brought == tag));
+        let names = |value: &Value| value.as_array().is_some_and(|tags| tags.iter().any(is_gone));
         self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| said_anew || names(value))
     }
 

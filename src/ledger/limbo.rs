@@ -180,7 +180,7 @@ impl Ledger<'_, '_> {
             keys_taken = self.reclaim_keys(context, id, &superseders, &said, RestoreTo::Undo)?;
         }
         vitals.times.removed_at = None;
-        if limbo.reason == TombstoneReason::Expired {
+        if limbo.reason == TombstoneReason::Expired || !vitals.life().is_promised_end() {
             renew(&mut vitals, context);
         }
         vitals.version += 1;
@@ -344,7 +344,7 @@ impl Ledger<'_, '_> {
 }
 
 /// Gives a row whose life was over another one of the same length: it would be gone at once otherwise.
-fn renew(vitals: &mut Vitals, context: &Context) {
+pub(super) fn renew(vitals: &mut Vitals, context: &Context) {
     let Some(end) = vitals.times.expires_at.filter(|end| *end <= context.now) else { return };
     let lived = end.as_millis().saturating_sub(vitals.times.recorded_at.as_millis());
     let lived = Span::from_millis(lived.max(0));

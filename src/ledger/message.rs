@@ -345,7 +345,7 @@ impl Ledger<'_, '_> {
         }
         for first in self.tx.superseded_by(ns, memory)? {
             if self.is_whole(ns, first)? {
-                self.restore(context, first, (RestoreTo::Undo, None), why.clone())?;
+                self.restore(context, first, RestoreTo::Undo, why.clone())?;
             }
         }
         let gone = Going { reason: TombstoneReason::Undone, replaced_by: None };

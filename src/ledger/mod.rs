@@ -75,7 +75,7 @@ pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
 pub(crate) use relocate::{Gaps, Relocation, Trail};
-pub(crate) use writer::{Context, End, Ledger, Whole, Why};
+pub(crate) use writer::{Context, End, Ledger, Whole, Why, Writer};
 
 impl Ledger<'_, '_> {
     /// Carries out one change with all its cascades.
@@ -98,7 +98,7 @@ impl Ledger<'_, '_> {
             Change::Supersede { old, new, mode, at, moves, since } => {
                 self.supersede(context, Superseding { old, new, mode, at, moves, since }, why)
             }
-            Change::Restore { id, to, expires_at } => self.restore(context, id, (to, expires_at), why),
+            Change::Restore { id, to } => self.restore(context, id, to, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
             Change::Detach { id, numbers, reason, stone } => {
                 self.detach(context, id, &numbers, Departure::Forgotten(reason, stone), why)

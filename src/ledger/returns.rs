@@ -33,7 +33,7 @@ impl Ledger<'_, '_> {
         let by = onward.superseded.by;
         let stands = self.tx.vitals(ns, by)?.is_some() || self.tx.tombstone(ns, by)?.is_some();
         if by == id || !stands {
-            return self.restore(context, id, (RestoreTo::Undo, None), why);
+            return self.restore(context, id, RestoreTo::Undo, why);
         }
         let (before, content) = self.load(ns, id)?;
         let Some(superseded) = before.times.superseded else {

@@ -5,6 +5,7 @@ use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
+use crate::ledger::limbo::renew;
 use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
@@ -236,7 +237,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (to, expires_at): (RestoreTo, Option<Time>),
+        to: RestoreTo,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -248,6 +249,11 @@ impl Ledger<'_, '_> {
         let Some(superseded) = before.times.superseded else {
             return Err(refuse("it is not superseded; `history` tells which memories it replaced"));
         };
+        if let Some(end) = before.life().end.filter(|end| to == RestoreTo::Live && *end <= context.now)
+            && before.life().is_promised_end()
+        {
+            return Err(refuse(&format!("its life ended at {end}")));
+        }
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
         let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced && to != RestoreTo::Write);
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
@@ -268,7 +274,9 @@ impl Ledger<'_, '_> {
         let keys_taken = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
-        vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
+        if to != RestoreTo::Write && !before.life().is_promised_end() {
+            renew(&mut vitals, context);
+        }
         if superseded.mode == SupersedeMode::Replaced {
             let before = vitals.times.valid_to_before.take();
             // What was said about the end of this row stays true, although nothing comes after it any more.

@@ -118,7 +118,7 @@ pub(crate) struct End {
 }
 
 /// Whoever writes without a key, as far as writes tell.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Writer {
     author_id: Option<String>,
     tags: Vec<String>,
@@ -149,6 +149,14 @@ impl Whole {
 }
 
 impl End {
+    pub(crate) fn life(&self) -> Life {
+        self.life
+    }
+
+    pub(crate) fn writer(&self) -> Option<&Writer> {
+        self.writer.as_ref()
+    }
+
     /// Whether a pass may make one row of both. The row lives as long as the longer of the two, and only a writer can move the
     /// end that the same writer set: not even for a while, since the others may leave the row.
     pub(crate) fn may_join(&self, other: &End) -> bool {

@@ -295,10 +295,7 @@ fn restoring_keeps_the_end_that_the_caller_set() {
     world.add(100, vec![old, row(2, "true until 400")]);
     world.supersede(300, 1, 2, SupersedeMode::Duplicate, 300);
     assert_eq!(world.found(310, &query()), [id(2)]);
-    world.apply(
-        320,
-        vec![(RuleId::RESTORE, Change::Restore { id: id(1), to: RestoreTo::Live, expires_at: None })],
-    );
+    world.apply(320, vec![(RuleId::RESTORE, Change::Restore { id: id(1), to: RestoreTo::Live })]);
     let restored = world.got(330, &id(1).to_string());
     assert_eq!((restored.state, restored.valid_to), (State::Live, Some(at(400))), "V-216");
     assert_eq!(world.found(400, &query()), [id(2)]);

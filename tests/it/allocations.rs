@@ -101,7 +101,7 @@ fn what_a_pass_has_united_is_read_once_for_all() {
             let snapshot = world.db.snapshot().unwrap();
             export.write(&snapshot, &mut Vec::new(), "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
         });
-        let indexed = allocated(&|| drop(world.db.reindex().unwrap()));
+        let indexed = allocated(&|| _ = world.db.reindex().unwrap());
         world.advance("90d");
         let removed = allocated(&|| {
             let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();

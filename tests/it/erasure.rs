@@ -658,3 +658,20 @@ fn what_a_merged_key_brought_comes_back_with_it() {
     story.world.db.compact().unwrap();
     story.assert_erased();
 }
+
+/// An update by id takes the tags of all writers away, and its step of the journal names them.
+#[test]
+fn a_tag_that_was_taken_away_goes_with_its_writer() {
+    let world = World::new();
+    let id = world.add(text("the queue is empty").key("a").tag("heron")).id;
+    world.add(text("the queue is empty").key("b").tag("crane"));
+    let mut patch = Patch::default();
+    patch.tags = Some(vec!["gull".to_owned()]);
+    world.ns.update(id.to_string(), patch).unwrap();
+    world.forget(&["a"]);
+    world.db.compact().unwrap();
+    for (tag, is_left) in [("heron", false), ("gull", true)] {
+        assert_eq!(world.has_bytes_of(tag), is_left, "{tag}");
+    }
+    world.check();
+}

@@ -426,3 +426,59 @@ fn life_7_an_earlier_text_whose_life_is_over_takes_no_key_away() {
         world.check();
     }
 }
+
+/// LIFE-71: what joined a memory after the first of two passes keeps its life when that pass is taken back, and the end of before
+/// comes back with the second.
+#[test]
+fn life_71_the_undo_of_a_first_pass_shortens_nothing_that_joined_since() {
+    for pass in [Pass::NearDuplicates, Pass::VectorDuplicates] {
+        let world = World::at_with(0, keeping);
+        let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
+        let say = || text("the queue is empty").vector(axis(0).to_vec());
+        let run = |drafts: Vec<Draft>| {
+            world.ns.add_all(drafts, &how).unwrap();
+            world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap().run.unwrap()
+        };
+        let end = world.ahead("5d");
+        let first = run(vec![say().expiry(Expiry::At(end)), say()]);
+        let second = run(vec![say().key("k")]);
+        world.ns.undo(first).unwrap();
+        assert_eq!(world.row("k").expires_at, None, "{pass:?}");
+        world.ns.undo(second).unwrap();
+        assert_eq!(world.row("k").expires_at, None);
+        let ends: Vec<_> =
+            world.live().into_iter().map(|id| (world.row(id).expires_at, world.row(id).expires_by)).collect();
+        assert_eq!(ends.len(), 3, "{ends:?}");
+        assert_eq!(
+            ends.iter().filter(|(at, by)| *at == Some(end) && *by == ExpiresBy::Caller).count(),
+            1,
+            "{pass:?}: {ends:?}"
+        );
+        world.check();
+    }
+}
+
+/// A memory that a pass has merged, and whose life was over meanwhile, gets another one when it comes back.
+#[test]
+fn what_was_merged_comes_back_with_a_life() {
+    for by_undo in [false, true] {
+        let world = World::at_with(0, keeping);
+        let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
+        let say = |key: &str| text("the queue is empty").key(key).tier(Tier::Working);
+        let ids: Vec<MemoryId> =
+            world.ns.add_all(vec![say("a"), say("b")], &how).unwrap().iter().map(|row| row.id).collect();
+        let run =
+            world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap().run;
+        world.advance("2d");
+        world.ns.touch(["a"], Expiry::After(span("9d"))).unwrap();
+        world.advance("2d");
+        match by_undo {
+            true => _ = world.ns.undo(run.unwrap()).unwrap(),
+            false => _ = world.ns.restore(ids[1].to_string()).unwrap(),
+        }
+        assert_eq!((world.row("b").id, world.row("b").state), (ids[1], State::Live), "{by_undo}");
+        world.add(text("something else"));
+        assert_eq!(world.row("b").state, State::Live);
+        world.check();
+    }
+}
