@@ -10,9 +10,10 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
+use crate::hygiene::grouping::{Groups, Member};
 use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{
-    Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
+    Action, Field, KeptApart, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
 };
 use crate::ingest::{is_record_of_its_own, owner_of};
 use crate::model::{Kind, MemoryId, Time, Vitals};

@@ -36,6 +36,7 @@ mod fold;
 mod fsck;
 mod gc;
 mod goals;
+mod grouping;
 mod joining;
 mod limbo;
 mod link;

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hygiene::collapse::{MergeTotals, ProfileCollapseGroupSample, samples};
+use crate::hygiene::grouping::{Groups, Member};
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
-use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
+use crate::hygiene::plan::{Action, Field, Phase, Plan, Stop};
 use crate::hygiene::told::details;
 use crate::ingest::{Likeness, is_record_of_its_own, stands_apart};
 use crate::model::hex::hex;

@@ -11,13 +11,12 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::RestoreTo;
 use crate::ledger::erase::Going;
-use crate::ledger::lifetime::tier_ttl;
+use crate::ledger::lifetime::renew;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Holder, LedLink, Link, MemoryId, Op, Span, SupersedeMode, Supersession, Tombstone, TombstoneReason,
-    Vitals,
+    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -181,7 +180,7 @@ impl Ledger<'_, '_> {
         }
         vitals.times.removed_at = None;
         if limbo.reason == TombstoneReason::Expired || !vitals.life().is_promised_end() {
-            renew(&mut vitals, context);
+            renew(&mut vitals, context.now, &context.ttl);
         }
         vitals.version += 1;
         let was_left = vitals.place.space != self.clock.space && !content.text.trim().is_empty();
@@ -341,12 +340,4 @@ impl Ledger<'_, '_> {
         self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
         Ok(tombstone)
     }
-}
-
-/// Gives a row whose life was over another one of the same length: it would be gone at once otherwise.
-pub(super) fn renew(vitals: &mut Vitals, context: &Context) {
-    let Some(end) = vitals.times.expires_at.filter(|end| *end <= context.now) else { return };
-    let lived = end.as_millis().saturating_sub(vitals.times.recorded_at.as_millis());
-    let lived = Span::from_millis(lived.max(0));
-    vitals.times.expires_at = Some(context.now.plus(tier_ttl(vitals.tier, &context.ttl).unwrap_or(lived)));
 }

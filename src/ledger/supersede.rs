@@ -5,7 +5,7 @@ use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
-use crate::ledger::limbo::renew;
+use crate::ledger::lifetime::renew;
 use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
@@ -275,7 +275,7 @@ impl Ledger<'_, '_> {
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if to != RestoreTo::Write && !before.life().is_promised_end() {
-            renew(&mut vitals, context);
+            renew(&mut vitals, context.now, &context.ttl);
         }
         if superseded.mode == SupersedeMode::Replaced {
             let before = vitals.times.valid_to_before.take();

@@ -75,18 +75,10 @@ impl Reader<'_> {
             Part::One(part) => Some(TextId { ns, part }),
             _ => None,
         };
-        let function_words = weights.function_words as f32;
+        let (now, all, function_words) = (self.now, self.past.is_some(), weights.function_words as f32);
         let over = || self.is_over();
-        let ask = TextAsk {
-            ns,
-            text,
-            words,
-            now: self.now,
-            all: self.past.is_some(),
-            only_weights: false,
-            function_words,
-            stop: Stop(&over),
-        };
+        let ask =
+            TextAsk { ns, text, words, now, all, only_weights: false, function_words, stop: Stop(&over) };
         let mut lexical = lexical(self.source, ask)?;
         let filter = query.filter.as_ref();
         let list = self.listed(ns, filter)?;

@@ -419,12 +419,7 @@ pub(crate) trait Rows: Read {
 
     /// Whether some holder of a memory brings `tag`.
     fn brings_tag(&self, ns: NsId, tag: &str, id: MemoryId) -> Result<bool> {
-        let mut brings = false;
-        self.walk(Table::HolderTag, &Walk::prefix(&keys::holder_key_row(ns, tag, id)), &mut |_, _| {
-            brings = true;
-            Ok(ControlFlow::Break(()))
-        })?;
-        Ok(brings)
+        Ok(!self.id_and_number(Table::HolderTag, &keys::holder_key_row(ns, tag, id), 1)?.is_empty())
     }
 
     /// At most `most` of the holders that came with `run`.
@@ -493,11 +488,9 @@ pub(crate) trait Rows: Read {
     }
 
     /// The journal rows of some numbers in their order, each once. Damaged ones are left out.
-    fn journal_rows(&self, ns: NsId, mut seqs: Vec<u64>) -> Result<Vec<JournalRow>> {
-        seqs.sort_unstable();
-        seqs.dedup();
-        let mut rows = Vec::with_capacity(seqs.len());
-        for seq in seqs {
+    fn journal_rows(&self, ns: NsId, seqs: Vec<u64>) -> Result<Vec<JournalRow>> {
+        let mut rows = Vec::new();
+        for seq in BTreeSet::from_iter(seqs) {
             rows.extend(sound(self.journal_row(ns, seq))?.flatten());
         }
         Ok(rows)

@@ -665,8 +665,7 @@ fn a_tag_that_was_taken_away_goes_with_its_writer() {
     let world = World::new();
     let id = world.add(text("the queue is empty").key("a").tag("heron")).id;
     world.add(text("the queue is empty").key("b").tag("crane"));
-    let mut patch = Patch::default();
-    patch.tags = Some(vec!["gull".to_owned()]);
+    let patch = Patch { tags: Some(vec!["gull".to_owned()]), ..Patch::default() };
     world.ns.update(id.to_string(), patch).unwrap();
     world.forget(&["a"]);
     world.db.compact().unwrap();
