@@ -519,16 +519,8 @@ fn after(calls: usize) -> impl Fn() -> bool {
 fn lamps(texts: &Texts, part: Option<u32>, over: &dyn Fn() -> bool) -> usize {
     let now = Time::from_millis(0);
     let (text, words, stop) = (part.map(text), "lamp", Stop(over));
-    let ask = TextAsk {
-        ns: NS,
-        text,
-        words,
-        now,
-        all: false,
-        only_weights: false,
-        function_words: FUNCTION_WORDS,
-        stop,
-    };
+    let (all, only_weights, function_words) = (false, false, FUNCTION_WORDS);
+    let ask = TextAsk { ns: NS, text, words, now, all, only_weights, function_words, stop };
     lexical(&texts.published, ask).unwrap().top(1_000).len()
 }
 
