@@ -249,9 +249,10 @@ impl Ledger<'_, '_> {
         let Some(superseded) = before.times.superseded else {
             return Err(refuse("it is not superseded; `history` tells which memories it replaced"));
         };
-        if let Some(end) = before.life().end.filter(|end| to == RestoreTo::Live && *end <= context.now)
-            && before.life().is_promised_end()
-        {
+        // What a pass restores, because its chain is broken or is to lead elsewhere, lives no longer for it.
+        let is_asked = context.run.is_none() && to != RestoreTo::Write;
+        let promised = before.life().end.filter(|_| before.life().is_promised_end());
+        if let Some(end) = promised.filter(|end| is_asked && to == RestoreTo::Live && *end <= context.now) {
             return Err(refuse(&format!("its life ended at {end}")));
         }
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
@@ -274,7 +275,7 @@ impl Ledger<'_, '_> {
         let keys_taken = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
-        if to != RestoreTo::Write && !before.life().is_promised_end() {
+        if is_asked && promised.is_none() {
             renew(&mut vitals, context.now, &context.ttl);
         }
         if superseded.mode == SupersedeMode::Replaced {
