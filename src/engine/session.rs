@@ -157,10 +157,10 @@ impl<'a, 't> Session<'_, 'a, 't> {
     }
 
     /// Searches a namespace in the state that the transaction began with.
+    /// The number of the namespace, if it exists, comes with what was found.
     ///
     /// # Errors
     /// `Conflict` if the transaction has written to the namespace.
-    /// The number of the namespace, if it exists, comes with what was found.
     pub(super) fn search(
         &self,
         namespace: &NamespaceName,

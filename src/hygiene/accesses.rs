@@ -75,7 +75,7 @@ type Place = (NsId, MemoryId);
 
 #[derive(Debug, Default)]
 struct State {
-    /// By namespace; none of them is empty.
+    /// By namespace.
     noted: BTreeMap<NsId, HashMap<MemoryId, Noted>>,
     /// Memories of all namespaces.
     count: usize,
@@ -103,19 +103,9 @@ impl Accesses {
         retrievals: impl IntoIterator<Item = (MemoryId, Noted)>,
     ) {
         let mut state = self.state.lock();
-        let State { noted, count, dropped, .. } = &mut *state;
-        let of_namespace = noted.entry(ns).or_default();
         for (id, one) in retrievals {
-            match of_namespace.entry(id) {
-                Entry::Occupied(mut known) => known.get_mut().join(one),
-                Entry::Vacant(free) if *count < most => {
-                    free.insert(one);
-                    *count += 1;
-                }
-                Entry::Vacant(_) => *dropped += one.retrievals,
-            }
+            state.add((ns, id), one, most);
         }
-        state.leave_if_empty(ns);
     }
 
     /// What is noted of a memory.
@@ -164,6 +154,18 @@ impl Accesses {
 }
 
 impl State {
+    /// Joins what is noted of a memory. A memory beyond the first `most` is given up and counted.
+    fn add(&mut self, (ns, id): Place, one: Noted, most: usize) {
+        match self.noted.entry(ns).or_default().entry(id) {
+            Entry::Occupied(mut known) => known.get_mut().join(one),
+            Entry::Vacant(free) if self.count < most => {
+                free.insert(one);
+                self.count += 1;
+            }
+            Entry::Vacant(_) => self.dropped += one.retrievals,
+        }
+    }
+
     fn take_turns(&mut self, most: usize) -> Vec<(Place, Noted)> {
         let mut taken = Vec::with_capacity(most.min(self.count));
         while taken.len() < most && self.count > 0 {
@@ -179,16 +181,13 @@ impl State {
     }
 
     fn remove(&mut self, place: Place) -> Option<(Place, Noted)> {
-        let noted = self.noted.get_mut(&place.0)?.remove(&place.1)?;
+        let of_namespace = self.noted.get_mut(&place.0)?;
+        let noted = of_namespace.remove(&place.1)?;
         self.count -= 1;
-        self.leave_if_empty(place.0);
-        Some((place, noted))
-    }
-
-    fn leave_if_empty(&mut self, ns: NsId) {
-        if self.noted.get(&ns).is_some_and(HashMap::is_empty) {
-            self.noted.remove(&ns);
+        if of_namespace.is_empty() {
+            self.noted.remove(&place.0);
         }
+        Some((place, noted))
     }
 }
 
@@ -228,16 +227,9 @@ impl Drop for Taken {
             return;
         }
         let mut state = self.from.state.lock();
-        let State { noted, count, .. } = &mut *state;
-        for ((ns, id), one) in self.entries.drain(..) {
+        for (place, one) in self.entries.drain(..) {
             // They had their room before, so the bound does not apply.
-            match noted.entry(ns).or_default().entry(id) {
-                Entry::Occupied(mut later) => later.get_mut().join(one),
-                Entry::Vacant(free) => {
-                    free.insert(one);
-                    *count += 1;
-                }
-            }
+            state.add(place, one, usize::MAX);
         }
     }
 }
