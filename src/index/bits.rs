@@ -106,6 +106,19 @@ impl Bits {
         Some(next)
     }
 
+    /// The codes of these slots alone, in this order.
+    pub(super) fn of_slots(&self, slots: &[u32]) -> Self {
+        let runs = slots.chunks(BIT_SLOTS * RUN_BLOCKS).map(|slots| {
+            let mut run = BitBlocks::vacant(&self.frame, RUN_BLOCKS);
+            for (at, slot) in slots.iter().enumerate() {
+                let (chunk, of) = (*slot as usize / BIT_SLOTS, *slot as usize % BIT_SLOTS);
+                self.block(chunk).into_iter().for_each(|from| run.copy(at, from, of));
+            }
+            Arc::new(run)
+        });
+        Bits { frame: Arc::clone(&self.frame), center: self.center, runs: runs.collect() }
+    }
+
     /// A query in the frame of these codes.
     pub(super) fn query(&self, query: &[f32], recall: f32) -> BitQuery {
         BitQuery::new(&self.frame, query, recall)

@@ -207,6 +207,21 @@ impl Chunk {
         }
     }
 
+    /// Writes the slot `of` of another chunk into one.
+    pub(super) fn copy(&mut self, at: usize, from: &Chunk, of: usize, dim: usize) {
+        self.pad(at + 1, dim);
+        copy(&mut self.ids, at, &from.ids, of);
+        copy(&mut self.from, at, &from.from, of);
+        copy(&mut self.until, at, &from.until, of);
+        copy(&mut self.scales, at, &from.scales, of);
+        copy(&mut self.residuals, at, &from.residuals, of);
+        copy(&mut self.units, at, &from.units, of);
+        let place = self.codes.get_mut(at * dim..(at + 1) * dim);
+        if let (Some(place), Some(code)) = (place, from.codes.get(of * dim..(of + 1) * dim)) {
+            place.copy_from_slice(code);
+        }
+    }
+
     /// Works out when all slots are visible. It must be called after the last [`Chunk::set`].
     pub(super) fn summarise(&mut self) {
         self.all_from = self.from.iter().copied().max().unwrap_or(i64::MAX);
@@ -279,6 +294,10 @@ impl Chunk {
     pub(super) fn bytes(&self) -> usize {
         size_of::<Chunk>() + self.ids.capacity() * Chunk::META_BYTES + self.codes.capacity()
     }
+}
+
+fn copy<T: Copy>(list: &mut [T], at: usize, from: &[T], of: usize) {
+    from.get(of).into_iter().for_each(|value| put(list, at, *value));
 }
 
 fn put<T>(list: &mut [T], at: usize, value: T) {

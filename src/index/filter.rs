@@ -156,11 +156,14 @@ impl Tests<'_> {
         let mut among = Vec::with_capacity(search.sources.len());
         for (at, source) in search.sources.iter().enumerate() {
             places.insert(source.index, at);
-            among.push(vec![0; (source.slots() as usize).div_ceil(64)]);
+            among.push(vec![0; (source.len as usize).div_ceil(64)]);
         }
         self.sieve.all(target, &mut |index, slot| {
-            if let Some(words) = places.get(&index).and_then(|at| among.get_mut(*at)) {
-                set(words, slot);
+            if let Some(at) = places.get(&index)
+                && let (Some(words), Some(source)) = (among.get_mut(*at), search.sources.get(*at))
+                && let Some(number) = source.number_of(slot)
+            {
+                set(words, number);
             }
         })?;
         Ok(among)

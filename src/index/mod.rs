@@ -23,6 +23,7 @@ mod chunk;
 mod cosines;
 mod cost;
 mod edit;
+mod extract;
 mod filter;
 mod names;
 mod near;

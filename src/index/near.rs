@@ -162,5 +162,5 @@ fn source(published: &Published, index: IndexId, dim: usize, window: Window, onc
     };
     let sketch = if once && view.is_none() { published.sketch(index, &head)? } else { None };
     let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
-    Ok(Source { base: 0, index, used: head.used, len: head.len, view, sketch, seen })
+    Ok(Source { base: 0, index, used: head.used, len: head.len, view, extract: None, sketch, seen })
 }

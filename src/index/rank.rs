@@ -56,10 +56,10 @@ impl<'s> Ranker<'s> {
 
     /// Takes a slot with its score by the codes. Returns false if the codes are not in memory.
     pub(super) fn estimate(&mut self, slot: u32, code: &QueryCode) -> bool {
-        let (source, slot) = locate(self.sources, slot);
+        let (source, number) = locate(self.sources, slot);
         let Some((id, score)) = source.view.as_ref().and_then(|view| {
-            let id = view.id(slot)?;
-            Some((id, view.cosine(slot, id, code)?))
+            let id = view.id(number)?;
+            Some((id, view.cosine(number, id, code)?))
         }) else {
             return false;
         };
@@ -90,14 +90,14 @@ impl<'s> Ranker<'s> {
 
     /// Scores a slot, by its number in the search, if its memory passes.
     pub(super) fn score(&mut self, slot: u32, accept: Option<Accept<'_>>) -> Result<()> {
-        let (source, slot) = locate(self.sources, slot);
-        let id = self.id_of(source, slot)?;
+        let (source, number) = locate(self.sources, slot);
+        let id = self.id_of(source, number)?;
         if let Some(accept) = accept
             && !accept(id)?
         {
             return Ok(());
         }
-        self.score_at(source.index, slot, id)
+        self.score_at(source.index, source.slot_of(number), id)
     }
 
     /// Scores the slot of an index. A slot whose vector is damaged or gone is skipped.
@@ -122,17 +122,18 @@ impl<'s> Ranker<'s> {
         }
     }
 
-    /// The memory of a slot.
-    fn id_of(&mut self, source: &Source, slot: u32) -> Result<MemoryId> {
+    /// The memory of the slot with this number in a source.
+    fn id_of(&mut self, source: &Source, number: u32) -> Result<MemoryId> {
         let found = match &source.view {
-            Some(view) => view.id(slot),
+            Some(view) => view.id(number),
             None => {
                 let per = slots_per_block(self.dim) as u32;
-                self.ids_of_block(source.index, slot / per)?.get((slot % per) as usize).copied()
+                self.ids_of_block(source.index, number / per)?.get((number % per) as usize).copied()
             }
         };
         found.ok_or_else(|| {
-            Error::corrupted(Table::Slot.name(), &keys::index(source.index), format!("slot {slot} is gone"))
+            let why = format!("slot {} is gone", source.slot_of(number));
+            Error::corrupted(Table::Slot.name(), &keys::index(source.index), why)
         })
     }
 
@@ -181,8 +182,10 @@ impl<'s> Crowd<'s> {
                 .map(|Crowd { ranker, candidates }| {
                     let first = candidates.partition_point(|of| of.slot < source.base);
                     let part = candidates.get(first..).unwrap_or_default();
-                    let slots = part.iter().take_while(move |of| within(of)).map(|of| of.slot - source.base);
-                    Part { ranker, slots: slots.peekable() }
+                    let numbers =
+                        part.iter().take_while(move |of| within(of)).map(|of| of.slot - source.base);
+                    let places = numbers.map(|number| (source.slot_of(number), number));
+                    Part { ranker, places: places.peekable() }
                 })
                 .collect();
             score_source(source, &mut parts)?;
@@ -197,14 +200,17 @@ impl<'s> Crowd<'s> {
 }
 
 /// The candidates of a crowd in one source.
-struct Part<'c, 's, S: Iterator<Item = u32>> {
+struct Part<'c, 's, P: Iterator<Item = Place>> {
     ranker: &'c mut Ranker<'s>,
     /// Those that are not scored yet, in order.
-    slots: Peekable<S>,
+    places: Peekable<P>,
 }
 
+/// A slot of an index, and its number in the source.
+type Place = (u32, u32);
+
 /// Scores the candidates of one source, block by block.
-fn score_source<S: Iterator<Item = u32>>(source: &Source, parts: &mut [Part<'_, '_, S>]) -> Result<()> {
+fn score_source<P: Iterator<Item = Place>>(source: &Source, parts: &mut [Part<'_, '_, P>]) -> Result<()> {
     let Some(first) = next_slot(parts) else { return Ok(()) };
     let Some((snapshot, dim)) = parts.first().map(|part| (part.ranker.snapshot, part.ranker.dim)) else {
         return Ok(());
@@ -232,25 +238,23 @@ fn score_source<S: Iterator<Item = u32>>(source: &Source, parts: &mut [Part<'_, 
 }
 
 /// The first slot that is a candidate of any part.
-fn next_slot<S: Iterator<Item = u32>>(parts: &mut [Part<'_, '_, S>]) -> Option<u32> {
-    parts.iter_mut().filter_map(|part| part.slots.peek().copied()).min()
+fn next_slot<P: Iterator<Item = Place>>(parts: &mut [Part<'_, '_, P>]) -> Option<u32> {
+    parts.iter_mut().filter_map(|part| part.places.peek().map(|(slot, _)| *slot)).min()
 }
 
 /// Scores a slot for each part whose candidate it is. Without a vector it is lost.
-fn score_slot<S: Iterator<Item = u32>>(
+fn score_slot<P: Iterator<Item = Place>>(
     source: &Source,
     slot: u32,
     vector: Option<&Vec<f32>>,
-    parts: &mut [Part<'_, '_, S>],
+    parts: &mut [Part<'_, '_, P>],
 ) -> Result<()> {
     let mut id = None;
-    for Part { ranker, slots } in parts {
-        if slots.next_if_eq(&slot).is_none() {
-            continue;
-        }
+    for Part { ranker, places } in parts {
+        let Some((_, number)) = places.next_if(|(of, _)| *of == slot) else { continue };
         match vector {
             Some(vector) => {
-                let known = id.map_or_else(|| ranker.id_of(source, slot), Ok)?;
+                let known = id.map_or_else(|| ranker.id_of(source, number), Ok)?;
                 id = Some(known);
                 ranker.push(known, vector);
             }
@@ -260,7 +264,7 @@ fn score_slot<S: Iterator<Item = u32>>(
     Ok(())
 }
 
-/// The source of a number in the search, and the slot in that source.
+/// The source of a number in the search, and the number in that source.
 #[expect(clippy::expect_used, reason = "a candidate comes from one of the sources of its search")]
 fn locate(sources: &[Source], slot: u32) -> (&Source, u32) {
     let at = sources.partition_point(|source| source.base <= slot);

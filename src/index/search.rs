@@ -204,11 +204,13 @@ fn sources(
             (None, Effort::Recall(_)) => published.sketch(index, &head)?,
             _ => None,
         };
-        let SlotHead { len, used } = head;
         // Blocks are whole, so the last block may reach past the length.
-        let room = len.checked_next_multiple_of(slots_per_block(dim) as u32);
+        let room = head.len.checked_next_multiple_of(slots_per_block(dim) as u32);
+        let extract = view.as_ref().and_then(|view| view.extract(window));
+        let view = extract.as_ref().map(|extract| Arc::clone(extract.view())).or(view);
         let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
-        all.push(Source { base, index, used, len, view, sketch, seen });
+        let len = view.as_ref().map_or(head.len, |view| view.len());
+        all.push(Source { base, index, used: head.used, len, view, extract, sketch, seen });
         base = room.and_then(|room| base.checked_add(room)).ok_or_else(|| Error::Conflict {
             what: "search".to_owned(),
             why: "a scope holds at most 4,294,967,295 vectors".to_owned(),

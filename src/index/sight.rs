@@ -5,9 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::index::chunk::{Chunk, Span, Window};
+use crate::index::extract::{Extract, OnDemand};
+use crate::index::view::View;
 
 /// The slots of an image that lie in a window, and from when until when a window of its sort holds the same ones.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Sight {
     window: Window,
     /// The first instant and the first instant after the last.
@@ -15,12 +17,14 @@ pub(super) struct Sight {
     /// The slots of each chunk, a bit for each.
     words: Vec<u64>,
     seen: u64,
+    extract: OnDemand,
 }
 
 impl Sight {
     fn of(window: Window, spans: &[Span], chunks: &[Arc<Chunk>]) -> Self {
         let words = Vec::with_capacity(chunks.len());
-        let mut sight = Sight { window, same: (i64::MIN, i64::MAX), words, seen: 0 };
+        let (same, extract) = ((i64::MIN, i64::MAX), OnDemand::default());
+        let mut sight = Sight { window, same, words, seen: 0, extract };
         for (span, chunk) in spans.iter().zip(chunks) {
             let word = sight.look(*span, chunk);
             sight.words.push(word);
@@ -43,7 +47,8 @@ impl Sight {
 
     /// The same after the chunks of these numbers have changed.
     fn with(&self, touched: &[usize], spans: &[Span], chunks: &[Arc<Chunk>]) -> Self {
-        let mut sight = self.clone();
+        let Sight { window, same, ref words, seen, .. } = *self;
+        let mut sight = Sight { window, same, words: words.clone(), seen, extract: OnDemand::default() };
         sight.words.resize(chunks.len(), 0);
         for &number in touched {
             let (Some(span), Some(chunk)) = (spans.get(number), chunks.get(number)) else { continue };
@@ -68,6 +73,12 @@ impl Sight {
     /// The number of visible slots.
     pub(super) fn seen(&self) -> u64 {
         self.seen
+    }
+
+    /// The visible slots alone, if they are few of those of `view`, whose sight this is.
+    pub(super) fn extract(&self, view: &View) -> Option<&Arc<Extract>> {
+        // Nobody keeps the sight of another window, so its extract would serve one search.
+        self.window.is_live().then(|| self.extract.get(view, &self.words, self.seen))?
     }
 }
 

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
+use crate::index::extract::Extract;
 use crate::index::sketch::Sketch;
 use crate::index::view::View;
 use crate::store::IndexId;
 
-/// An index in a search. Its slots have the numbers from `base` on.
+/// An index in a search. Its slots have the numbers from `base` on, in the order of the image that is searched.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) base: u32,
     pub(super) index: IndexId,
     pub(super) used: u32,
+    /// The number of slots that are searched, vacant ones included.
     pub(super) len: u32,
     /// None if the blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
+    /// Where the slots of the view lie in the index, if the view is that of the seen slots alone.
+    pub(super) extract: Option<Arc<Extract>>,
     /// The one-bit codes, if there is no view.
     pub(super) sketch: Option<Arc<Sketch>>,
     /// The share of slots that the search sees; 1 without a view, which would be needed to tell.
@@ -22,9 +26,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The number of slots, vacant ones included.
-    pub(super) fn slots(&self) -> u32 {
-        self.len
+    /// The slot of the index that has this number among those that are searched.
+    pub(super) fn slot_of(&self, number: u32) -> u32 {
+        self.extract.as_ref().map_or(number, |extract| extract.slot_of(number))
+    }
+
+    /// The number of a slot of the index among those that are searched; none for a slot that is not.
+    pub(super) fn number_of(&self, slot: u32) -> Option<u32> {
+        self.extract.as_ref().map_or(Some(slot), |extract| extract.number_of(slot))
     }
 
     /// Logs that an index has fewer blocks than its slots need.

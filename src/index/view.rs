@@ -9,7 +9,9 @@ use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::{Linked, read_graph};
 use crate::index::bits::Bits;
 use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window};
+use crate::index::extract::Extract;
 use crate::index::sight::{Sight, Sights};
+use crate::limits::BITS_SLOTS_MIN;
 use crate::model::MemoryId;
 use crate::record::{At, BitRow, SlotBlock, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
@@ -135,8 +137,14 @@ impl View {
     /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space
     /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        let beside = Chunk::META_BYTES + Graph::SLOT_BYTES + Sights::SLOT_BYTES;
-        slots.saturating_mul(dim.saturating_add(beside)).saturating_add(Bits::bytes_of(slots, dim))
+        let graph = slots.saturating_mul(Graph::SLOT_BYTES);
+        Self::flat_bytes_of(slots, dim).saturating_add(graph).saturating_add(Extract::bytes_of(slots, dim))
+    }
+
+    /// The same without a graph and an extract.
+    pub(super) fn flat_bytes_of(slots: usize, dim: usize) -> usize {
+        let codes = slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Sights::SLOT_BYTES));
+        codes.saturating_add(Bits::bytes_of(slots, dim))
     }
 
     /// The number of slots that no search finds, because their blocks can't be read.
@@ -152,6 +160,7 @@ impl View {
             + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
             + self.linked.as_ref().map_or(0, Linked::bytes)
+            + Extract::bytes_of(self.len as usize, self.dim)
             + size_of::<View>();
     }
 
@@ -211,6 +220,43 @@ impl View {
         }
         view.weigh();
         view
+    }
+
+    /// The image of these slots alone, in this order, without a graph.
+    pub(super) fn of_slots(&self, slots: &[u32]) -> View {
+        let chunks = slots.chunks(CHUNK_SLOTS).map(|slots| {
+            let mut chunk = Chunk::with_room(slots.len(), self.dim);
+            for (at, slot) in slots.iter().enumerate() {
+                let (from, of) = place(*slot as usize);
+                self.chunks.get(from).into_iter().for_each(|from| chunk.copy(at, from, of, self.dim));
+            }
+            chunk.summarise();
+            Arc::new(chunk)
+        });
+        let chunks: Vec<_> = chunks.collect();
+        // A scan of the codes of few slots is as fast, and certain.
+        let bits = self.bits.as_ref().filter(|_| slots.len() >= BITS_SLOTS_MIN as usize);
+        let mut view = View {
+            dim: self.dim,
+            len: slots.len() as u32,
+            bits: bits.map(|bits| bits.of_slots(slots)),
+            spans: chunks.iter().map(|chunk| chunk.span()).collect(),
+            sights: Sights::default(),
+            chunks,
+            linked: None,
+            lost: self.lost,
+            fault: None,
+            tail: Vec::new(),
+            bytes: 0,
+            used: AtomicU64::new(0),
+        };
+        view.weigh();
+        view
+    }
+
+    /// The slots that searches in a window see, if they are few of all and more than one search has seen them.
+    pub(super) fn extract(&self, window: Window) -> Option<Arc<Extract>> {
+        self.sight(window).extract(self).cloned()
     }
 
     /// Works out which slots hold a memory and are not nodes.

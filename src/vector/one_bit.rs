@@ -236,6 +236,29 @@ impl BitBlocks {
         }
     }
 
+    /// Writes the code of the slot `of` in another block of the same frame into a slot.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such slot.
+    pub fn copy(&mut self, slot: usize, from: BitBlock<'_>, of: usize) {
+        let (block, at) = (slot / BIT_SLOTS, slot % BIT_SLOTS);
+        assert!(block < self.numbers.len() && of < BIT_SLOTS, "a slot of the blocks");
+        let copy = |to: &mut [f32], list: &[f32]| {
+            to.get_mut(at).into_iter().zip(list.get(of)).for_each(|(to, value)| *to = *value);
+        };
+        if let Some(SlotNumbers { ones, factors, errors, offsets }) = self.numbers.get_mut(block) {
+            copy(ones, &from.numbers.ones);
+            copy(factors, &from.numbers.factors);
+            copy(errors, &from.numbers.errors);
+            copy(offsets, &from.numbers.offsets);
+        }
+        let rows = self.signs.iter_mut().skip(block * from.signs.len());
+        for (row, signs) in rows.zip(from.signs) {
+            row.get_mut(at).into_iter().zip(signs.get(of)).for_each(|(to, byte)| *to = *byte);
+        }
+    }
+
     /// Writes a block: for each eight dimensions, the signs of its slots.
     ///
     /// # Panics
