@@ -267,8 +267,10 @@ impl Namespace {
                 let (found, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
                 let weight = weight_of(found.len());
                 let work: Forgetting = Box::new(move |session| {
-                    let answer = session.known_writer(&ns)?.forget_found(&found)?;
-                    Ok(Forgotten { undecided: undecided.clone(), ..answer })
+                    // Others may have written since. What does not match any more is not what was meant.
+                    let still = session.reader(&ns)?.matching_still(&found, &filter, visible_only)?;
+                    let answer = session.known_writer(&ns)?.forget_found(&still.0)?;
+                    Ok(Forgotten { undecided: undecided.iter().chain(&still.1).copied().collect(), ..answer })
                 });
                 (work, weight)
             }

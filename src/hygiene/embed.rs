@@ -108,18 +108,20 @@ pub(crate) fn fill<'s>(input: StepInput<'s>, ns: NsId, ids: &[MemoryId]) -> Resu
         }
         let Some(content) = sound(rows.content(ns, *id))?.flatten() else { continue };
         if !content.text.trim().is_empty() {
-            texts.push((*id, meant(&content, vitals.kind_code, input.messages)));
+            let meant = meant(&content, vitals.kind_code, input.messages);
+            texts.push((*id, content.text, meant));
         }
     }
     if texts.is_empty() {
         return Ok(None);
     }
-    let vectors = embedder.vectors_of(&texts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>())?;
+    let vectors = embedder.vectors_of(&texts.iter().map(|(.., meant)| meant.as_str()).collect::<Vec<_>>())?;
     Ok(Some(Box::new(move |slice| {
         let mut filled = 0;
-        for ((id, _), vector) in texts.iter().zip(&vectors) {
+        for ((id, text, _), vector) in texts.iter().zip(&vectors) {
             let Some(vector) = vector else { continue };
-            filled += u64::from(slice.ledger.embed(&slice.context, *id, vector, embedder.space())?);
+            let of_text = (text.as_str(), vector);
+            filled += u64::from(slice.ledger.embed(&slice.context, *id, of_text, embedder.space())?);
         }
         Ok(Applied::rows(filled))
     })))

@@ -318,8 +318,11 @@ impl NamespaceWriter<'_, '_, '_> {
             holder.text = Some(draft.text.clone());
         }
         let mut raise = self.raise(draft, id, &vitals)?;
-        // A row that waits for a vector takes the vector that comes with the same content.
-        if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
+        // A row that waits for a vector takes the vector that comes with the same content. That of a near text is none of its
+        // own, and would outlive whoever brought it.
+        if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector)
+            && content.text == draft.text
+        {
             raise.vector = Some((self.open_space_of(vector.dim(), prepared.space())?, vector.clone()));
         }
         let change = Change::Hold { id, holder: Box::new(holder), raise };

@@ -342,7 +342,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether a row has a text from holders other than this one. Holders that only follow go with the text.
     fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
-        self.ledger.tx.any_holder(self.ns(), id, has_text)
+        self.ledger.any_holder(self.ns(), id, has_text)
     }
 
     /// Whether neither another writer of a row nor an earlier row says what this holder says.
@@ -354,7 +354,7 @@ impl NamespaceWriter<'_, '_, '_> {
             other.number != holder.number && !other.follows && text == own
         };
         Ok(!holder.follows
-            && !self.ledger.tx.any_holder(self.ns(), id, says_it)?
+            && !self.ledger.any_holder(self.ns(), id, says_it)?
             && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
     }
 
@@ -437,7 +437,12 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut parts = self.parts_of_row(old)?;
         let written = self.keep_own(&mut parts, &holder)?;
         if edit.patch.text.is_none() && edit.vector.is_none() {
-            edit.vector = written.map_or_else(|| self.vector_of(old, &parts.vitals), |own| Ok(Some(own)))?;
+            edit.vector = match written {
+                // The vector of the row is that of another text.
+                None if holder.text.is_some() => None,
+                None => self.vector_of(old, &parts.vitals)?,
+                own => own,
+            };
         }
         if let Some(run) =
             self.context.run.filter(|run| holder.run != Some(*run) && edit.patch.text.is_some())

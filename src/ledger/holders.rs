@@ -23,7 +23,27 @@ impl Ledger<'_, '_> {
         if let Some(old) = self.tx.holder(ns, id, holder.number)? {
             self.take_holder(ns, id, &old)?;
         }
-        self.put_holder(ns, id, holder)
+        let known = self.known_brought(ns, id);
+        self.put_holder(ns, id, holder)?;
+        if let Some(mut known) = known {
+            for row in self.junctions_of(ns, holder)? {
+                *known.counts.entry(row).or_insert(0) += 1;
+            }
+            self.keep_brought(ns, id, known.counts);
+        }
+        Ok(())
+    }
+
+    /// What the holders of a row bring, if this was kept and nothing has changed since.
+    fn known_brought(&mut self, ns: NsId, id: MemoryId) -> Option<Brought> {
+        let changes = self.tx.watch.changes(ns, id);
+        self.brought.take().filter(|known| known.of == (ns, id) && Some(known.changes) == changes)
+    }
+
+    /// Keeps what the holders of a row bring now.
+    fn keep_brought(&mut self, ns: NsId, id: MemoryId, counts: BTreeMap<JunctionRow, u32>) {
+        let changes = self.tx.watch.changes(ns, id);
+        self.brought = changes.map(|changes| Brought { of: (ns, id), changes, counts });
     }
 
     /// The same, also where the row `is_away` in limbo: its junction rows are written when it comes back.
@@ -50,8 +70,11 @@ impl Ledger<'_, '_> {
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
             return truth(self.tx).delete_holder(ns, id, holder);
         }
-        // A write to any holder in between raises the number of writes, and the kept counts are no longer used.
-        let known = self.brought.take().filter(|known| known.of == (ns, id, self.tx.holder_writes()));
+        // After a change of any holder of the row in between, the kept counts are no longer used.
+        let known = self.known_brought(ns, id);
+        if self.tx.watch.changes(ns, id).is_none() {
+            self.tx.watch.begin(ns, id, []);
+        }
         let counts = match known {
             Some(known) => Some(known.counts),
             // It is unknown what a damaged holder brings. In this case all junction rows stay until the row
@@ -72,9 +95,9 @@ impl Ledger<'_, '_> {
                 counts.insert(row, left);
             }
         }
-        // The number of writes is read after the deletion above, so the next holder that leaves can use these
+        // The number of changes is read after the deletion above, so the next holder that leaves can use these
         // counts.
-        self.brought = Some(Brought { of: (ns, id, self.tx.holder_writes()), counts });
+        self.keep_brought(ns, id, counts);
         Ok(())
     }
 

@@ -182,7 +182,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        vector: &UnitVector,
+        (text, vector): (&str, &UnitVector),
         name: &str,
     ) -> Result<bool> {
         let ns = context.ns;
@@ -198,6 +198,10 @@ impl Ledger<'_, '_> {
             return Ok(false);
         }
         let (before, content) = self.load(ns, id)?;
+        if content.text != text {
+            // Whoever wrote the text has left the row meanwhile, and may be forgotten.
+            return Ok(false);
+        }
         let mut vitals = before.clone();
         vitals.version += 1;
         self.set_vector(ns, id, &mut vitals, space.0, vector)?;

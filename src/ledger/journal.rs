@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::error::{Result, sound};
-use crate::ledger::writer::{Context, Ledger, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Swept, Why, truth};
 use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
 use crate::store::control::{CounterSort as Sort, JournalHeadRow};
-use crate::store::{NsId, Rows, keys};
+use crate::store::{NsId, Rows, Walk, keys};
 
 impl Ledger<'_, '_> {
     /// Writes the journal row of a mutation.
@@ -63,9 +63,9 @@ impl Ledger<'_, '_> {
     /// The first step after one of the journal by which something joined a row and is still in it: a write, or a row that was
     /// merged into it.
     pub(crate) fn joined_since(&self, ns: NsId, id: MemoryId, seq: u64) -> Result<Option<JournalRow>> {
-        let mut later = self.tx.journal_numbers(&keys::memory(ns, id))?;
+        let mut later = self.tx.journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?;
         for old in self.tx.superseded_by(ns, id)? {
-            later.append(&mut self.tx.journal_numbers(&keys::memory(ns, old))?);
+            later.append(&mut self.tx.journal_numbers(&Walk::prefix(&keys::memory(ns, old)))?);
         }
         later.retain(|at| *at > seq);
         for row in self.tx.journal_rows(ns, later)? {
@@ -98,6 +98,7 @@ impl Ledger<'_, '_> {
 
     /// Writes a step of the journal again, with other values.
     pub(crate) fn rewrite_step(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        self.swept = None;
         truth(self.tx).rewrite_journal(ns, row)
     }
 
@@ -123,12 +124,25 @@ impl Ledger<'_, '_> {
         let is_gone =
             |tag: &Value| tag.as_str().is_some_and(|tag| !tags.iter().any(|brought| brought == tag));
         let names = |value: &Value| value.as_array().is_some_and(|tags| tags.iter().any(is_gone));
-        self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| said_anew || names(value))
+        // The steps at which an earlier departure has looked have nothing more to redact, if as much was redacted then.
+        let swept = self.swept.take().filter(|swept| {
+            let as_much = swept.tags.as_ref().is_none_or(|then| !said_anew && *then == tags);
+            swept.of == (ns, id) && as_much
+        });
+        let from = swept.map_or(0, |swept| swept.next);
+        let walk = Walk::prefix(&keys::journal_holder(ns, id, None))
+            .starting_at(&keys::journal_subject(ns, id, None, from));
+        for seq in self.tx.journal_numbers(&walk)? {
+            self.redact_row(ns, seq, |value| said_anew || names(value))?;
+        }
+        let next = self.clock.next_seq;
+        self.swept = Some(Swept { of: (ns, id), next, tags: Some(tags).filter(|_| !said_anew) });
+        Ok(())
     }
 
     /// Replaces all values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with `prefix`.
     pub(super) fn redact_wholly(&mut self, ns: NsId, prefix: &[u8]) -> Result<()> {
-        for seq in self.tx.journal_numbers(prefix)? {
+        for seq in self.tx.journal_numbers(&Walk::prefix(prefix))? {
             // A row that tells of many memories is read for the first of them.
             if self.redacted.insert((ns, seq)) {
                 self.redact_row(ns, seq, |_| true)?;
@@ -137,15 +151,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The same for those values and that evidence that `is_gone` names.
-    fn redact_under(&mut self, ns: NsId, prefix: &[u8], is_gone: impl Fn(&Value) -> bool) -> Result<()> {
-        for seq in self.tx.journal_numbers(prefix)? {
-            self.redact_row(ns, seq, &is_gone)?;
-        }
-        Ok(())
-    }
-
-    /// An unreadable row is removed, because there is no other way to make what it tells unreadable.
+    /// Replaces those values and that evidence of a journal row that `is_gone` names. An unreadable row is removed, because there is no other way to make what it tells unreadable.
     fn redact_row(&mut self, ns: NsId, seq: u64, is_gone: impl Fn(&Value) -> bool) -> Result<()> {
         let Some(row) = sound(self.tx.journal_row(ns, seq))? else {
             return self.drop_journal_row(ns, seq);

@@ -12,10 +12,8 @@ use crate::ledger::erase::{Going, is_asked_for};
 use crate::ledger::given::{said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, Significance, SupersedeMode,
-    TombstoneReason, Vitals,
+    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows, SpaceId};
@@ -78,10 +76,10 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let Some(leaving) = sound(self.leaving(ns, id, numbers))? else {
+        let Some((leaving, fate)) = sound(self.leaving(ns, id, numbers))? else {
             return self.detach_damaged(context, id, numbers, departure, why);
         };
-        let applied = self.leave(context, id, &leaving, departure, &why)?;
+        let applied = self.leave_to(fate, context, id, &leaving, departure, &why)?;
         if let Some(Left { said_anew, .. }) = applied.left {
             self.redact_holders(ns, id, &leaving, said_anew)?;
             for number in numbers {
@@ -91,11 +89,12 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// The holders of a row with these numbers.
+    /// The holders of a row with these numbers, and what happens to the text without them. Damage shows here, before the
+    /// first write.
     ///
     /// # Errors
     /// `NotFound`; `Corrupted` if the holders, or the rows that decide about their text, are damaged.
-    fn leaving(&self, ns: NsId, id: MemoryId, numbers: &[u32]) -> Result<Vec<Holder>> {
+    fn leaving(&mut self, ns: NsId, id: MemoryId, numbers: &[u32]) -> Result<(Vec<Holder>, Option<Fate>)> {
         let mut leaving = Vec::with_capacity(numbers.len());
         for number in numbers {
             let holder = self.tx.holder(ns, id, *number)?;
@@ -105,9 +104,8 @@ impl Ledger<'_, '_> {
             );
         }
         let (vitals, _) = self.load(ns, id)?;
-        // Only the errors of the fate matter here: damage must show before the first write.
-        self.fate(ns, id, &vitals, &leaving)?;
-        Ok(leaving)
+        let fate = self.fate(ns, id, &vitals, &leaving)?;
+        Ok((leaving, fate))
     }
 
     /// Lets copies return to the row from which they came. The journal of that row tells of it.
@@ -119,14 +117,29 @@ impl Ledger<'_, '_> {
         departure: Departure,
         why: &Why,
     ) -> Result<Applied> {
+        let (vitals, _) = self.load(context.ns, id)?;
+        let fate = self.fate(context.ns, id, &vitals, leaving)?;
+        self.leave_to(fate, context, id, leaving, departure, why)
+    }
+
+    /// Lets holders leave a row whose text has this fate.
+    fn leave_to(
+        &mut self,
+        fate: Option<Fate>,
+        context: &Context,
+        id: MemoryId,
+        leaving: &[Holder],
+        departure: Departure,
+        why: &Why,
+    ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, old) = self.load(ns, id)?;
-        let Some(fate) = self.fate(ns, id, &before, leaving)? else {
+        let Some(fate) = fate else {
             return self.end(context, id, leaving, departure, why);
         };
+        let (before, old) = self.load(ns, id)?;
         let (mut vitals, mut content) = (before.clone(), old.clone());
+        self.take_holders(ns, id, leaving)?;
         for holder in leaving {
-            self.take_holder(ns, id, holder)?;
             // The row has more holders than leave, or `fate` would end it, so the count does not underflow.
             vitals.place.holders -= 1;
             if !matches!(departure, Departure::Back(_)) {
@@ -192,7 +205,7 @@ impl Ledger<'_, '_> {
         leaving: &[Holder],
     ) -> Result<()> {
         let theirs = vitals.expires_by == ExpiresBy::Caller && leaving.iter().any(Holder::gave_expiry);
-        if theirs && !self.tx.any_holder(context.ns, id, &mut Holder::gave_expiry)? {
+        if theirs && !self.any_holder(context.ns, id, &mut Holder::gave_expiry)? {
             let used = self.tx.access(context.ns, id)?.last_accessed(vitals);
             let base = used.max(vitals.times.recorded_at);
             vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &context.ttl)));
@@ -201,70 +214,38 @@ impl Ledger<'_, '_> {
     }
 
     /// What happens to the text of a row when holders leave; none if the row goes.
-    fn fate(&self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Option<Fate>> {
+    fn fate(&mut self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Option<Fate>> {
         if usize::try_from(row.place.holders).is_ok_and(|holders| holders <= leaving.len()) {
             return Ok(None);
         }
         let leaving_numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
         let stays = |holder: &Holder| !leaving_numbers.contains(&holder.number);
         let wrote_here = |holder: &Holder| holder.wrote_row_text() && holder.from.is_none();
-        // Mostly one of the first holders did.
-        let remains = |is_one: &dyn Fn(&Holder) -> bool| {
-            self.tx.any_holder(ns, id, &mut |holder| stays(holder) && is_one(holder))
-        };
-        if !leaving.iter().any(Holder::wrote_row_text) || remains(&wrote_here)? {
+        if !leaving.iter().any(Holder::wrote_row_text) {
             return Ok(Some(Fate::Stays(None)));
         }
-        let all = self.tx.holders(ns, id)?;
-        let holders: Vec<Holder> = all.iter().filter(|holder| stays(holder)).cloned().collect();
-        if holders.iter().any(Holder::wrote_row_text) {
+        // Mostly one of the first holders wrote the text, and stays.
+        if self.any_holder(ns, id, &mut |holder| stays(holder) && wrote_here(holder))? {
+            return Ok(Some(Fate::Stays(None)));
+        }
+        let writers = match self.known_writers(ns, id) {
+            Some(known) => known,
+            None => self.read_writers(ns, id)?,
+        };
+        let fate = if writers.holders().any(|holder| stays(holder) && holder.wrote_row_text()) {
             // Whoever wrote the text into the row itself says what is known of it, and after them the first of the others.
-            let said = match all.iter().find(|holder| wrote_here(holder)) {
-                Some(writer) => Some(writer.number),
-                None => self.first_of(ns, id, row, all, Holder::wrote_row_text)?.map(|first| first.number),
-            };
-            let goes = said.is_some_and(|number| leaving_numbers.contains(&number));
-            let heir = if goes { self.first_of(ns, id, row, holders, Holder::wrote_row_text)? } else { None };
-            return Ok(Some(Fate::Stays(heir.map(Box::new))));
-        }
-        let teller = self.first_of(ns, id, row, holders, |holder| holder.text.is_some())?;
-        Ok(teller.map(|teller| Fate::Retold(Box::new(teller))))
-    }
-
-    /// The holder of these, by the order of the rows from which they came, that comes first.
-    fn first_of(
-        &self,
-        ns: NsId,
-        id: MemoryId,
-        row: &Vitals,
-        holders: Vec<Holder>,
-        is_one: fn(&Holder) -> bool,
-    ) -> Result<Option<Holder>> {
-        let mut best: Option<(Rank, Holder)> = None;
-        for holder in holders.into_iter().filter(is_one) {
-            let rank = self.rank_of(ns, id, row, &holder)?;
-            if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
-                best = Some((rank, holder));
-            }
-        }
-        Ok(best.map(|(_, holder)| holder))
-    }
-
-    /// The rank of the row from which a holder came. If the row is gone or damaged, the rank comes from what the holder
-    /// still says of it.
-    fn rank_of(&self, ns: NsId, id: MemoryId, row: &Vitals, holder: &Holder) -> Result<Rank> {
-        let from = holder.from.unwrap_or(id);
-        if let Some(from) = holder.from
-            && let Some(vitals) = sound(self.tx.vitals(ns, from))?.flatten()
-        {
-            return Ok(vitals.rank(from));
-        }
-        Ok(Rank {
-            significance: Significance::default(),
-            reinforcement_count: holder.share.max(1),
-            created_at: row.created_at,
-            id: from,
-        })
+            let here = writers.holders().find(|holder| wrote_here(holder));
+            let said = here.or_else(|| writers.first(row, Holder::wrote_row_text));
+            let heir = said
+                .filter(|said| !stays(said))
+                .and_then(|_| writers.first(row, |holder| stays(holder) && holder.wrote_row_text()).cloned());
+            Some(Fate::Stays(heir.map(Box::new)))
+        } else {
+            let teller = writers.first(row, |holder| stays(holder) && holder.text.is_some());
+            teller.map(|teller| Fate::Retold(Box::new(teller.clone())))
+        };
+        self.keep_writers(ns, writers);
+        Ok(fate)
     }
 
     /// Ends the row. Its tombstone does not name keys that return to the row from which they came.
@@ -365,7 +346,8 @@ impl Ledger<'_, '_> {
         why: &Why,
     ) -> Result<Option<Erased>> {
         let (before, old) = self.load(context.ns, id)?;
-        let teller = self.first_of(context.ns, id, &before, left, |holder| holder.text.is_some())?;
+        let left = self.ranked(context.ns, id, left)?;
+        let teller = left.first(&before, |holder| holder.text.is_some()).cloned();
         let Some(teller) = teller else { return Ok(None) };
         let changing = Changing { before: &before, old: &old, vitals: before.clone(), content: old.clone() };
         self.put_retold(context, id, changing, teller, why)?;
@@ -395,22 +377,22 @@ impl Ledger<'_, '_> {
         // Those that can't be read stay as they are.
         let beside =
             origin.map(|origin| self.readable_holders(ns, origin.id)).transpose()?.unwrap_or_default();
-        for mut holder in self.readable_holders(ns, id)? {
+        let from = origin.map(|origin| origin.id);
+        self.change_holders(ns, id, |holder| {
             let wrote = |there: &Holder| {
                 there.wrote_row_text()
                     && (there.key.is_none(), there.run, &there.tags) == (true, holder.run, &holder.tags)
             };
-            let came = holder.key.is_none() && holder.from == origin.map(|origin| origin.id);
+            let came = holder.key.is_none() && holder.from == from;
             if holder.text.as_deref() == Some(text) {
                 holder.text = None;
             } else if holder.follows && came && beside.iter().any(wrote) {
                 holder.follows = false;
             } else {
-                continue;
+                return false;
             }
-            truth(self.tx).put_holder(ns, id, &holder)?;
-        }
-        Ok(())
+            true
+        })
     }
 
     /// The row in which the text of a holder was written, if that row still exists. Where all writers were given another text by

@@ -52,6 +52,7 @@ mod supersede;
 mod terms;
 mod text;
 mod writer;
+mod writers;
 
 use crate::error::Result;
 use crate::ledger::change::Superseding;

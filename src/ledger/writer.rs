@@ -7,6 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::Staged;
 use crate::ledger::counters::Counters;
 use crate::ledger::derived::Declared;
+use crate::ledger::writers::KeptWriters;
 use crate::model::{Actor, Content, Evidence, Holder, Life, MemoryId, RuleId, RunId, Time, Vitals};
 use crate::policy::{TombstoneHash, Ttl};
 use crate::store::control::Clock;
@@ -71,6 +72,10 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) declared: BTreeMap<NsId, Arc<Declared>>,
     /// What the holders of one row bring: the row that a holder left last.
     pub(super) brought: Option<Brought>,
+    /// The writers of one row: the row that a writer left last.
+    pub(super) writers: Option<KeptWriters>,
+    /// How far the journal of one row was redacted: the row that a holder left last.
+    pub(super) swept: Option<Swept>,
     /// From where the holders of rows came to which the transaction has asked for copies.
     pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
     /// The memories and holders of which a row of the journal tells: the last row that told of many.
@@ -86,9 +91,21 @@ pub(crate) struct Ledger<'a, 't> {
 /// counted once.
 #[derive(Debug)]
 pub(super) struct Brought {
-    /// The row, and the number of writes to holders after which the counts hold.
-    pub(super) of: (NsId, MemoryId, u64),
+    /// The row.
+    pub(super) of: (NsId, MemoryId),
+    /// The number of watched changes after which the counts hold.
+    pub(super) changes: u64,
     pub(super) counts: BTreeMap<JunctionRow, u32>,
+}
+
+/// How far what the journal tells of a row, and of none of its holders, was redacted after holders had left.
+#[derive(Debug)]
+pub(super) struct Swept {
+    pub(super) of: (NsId, MemoryId),
+    /// The number of the first step that was not looked at.
+    pub(super) next: u64,
+    /// The tags that holders of the row brought; none if all values were redacted, whatever they name.
+    pub(super) tags: Option<Vec<String>>,
 }
 
 /// The memories and holders of which a row of the journal tells.
@@ -205,6 +222,8 @@ impl<'a, 't> Ledger<'a, 't> {
             waiting: Vec::new(),
             declared: BTreeMap::new(),
             brought: None,
+            writers: None,
+            swept: None,
             copies: BTreeMap::new(),
             named: None,
             redacted: BTreeSet::new(),

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::recall::Reader;
 use crate::recall::read::Named;
-use crate::store::{NsId, PartId, Rows, keys};
+use crate::store::{NsId, PartId, Rows, Walk, keys};
 use crate::text::normal_form;
 
 /// One version of a record of the caller's world.
@@ -140,7 +140,7 @@ impl Reader<'_> {
             let is_readable = version.is_some() && self.can_be_told(ns, id)?;
             history.damaged.extend((!is_readable).then_some(id));
             history.damaged.extend(self.family_lost_of(ns, id)?);
-            seqs.extend(self.rows().journal_numbers(&keys::memory(ns, id))?);
+            seqs.extend(self.rows().journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?);
             let Some(version) = version.flatten() else { continue };
             if version.mode == Some(SupersedeMode::Duplicate) {
                 merged.extend(version.superseded_by);

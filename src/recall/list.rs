@@ -111,6 +111,34 @@ impl<S: Source> Reader<'_, S> {
         Ok((found, undecided))
     }
 
+    /// Those of these memories that match still, in the same way. What was found was found in an earlier state.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn matching_still(
+        &self,
+        found: &[Matching],
+        filter: &Filter,
+        visible_only: bool,
+    ) -> Result<(Vec<Matching>, Vec<MemoryId>)> {
+        let (mut still, mut undecided) = (Vec::new(), Vec::new());
+        let Some(ns) = self.ns else { return Ok((still, undecided)) };
+        let mut matcher = Matcher::new(self, ns, filter);
+        let mut ask = |id: MemoryId| -> Result<Option<Matching>> {
+            let Some(vitals) = self.rows().vitals(ns, id)? else { return Ok(None) };
+            let is_wanted = !visible_only || self.sees(&vitals);
+            let matches = is_wanted && matcher.matches(id, &vitals)?;
+            Ok(if matches { Some((id, matcher.writers(id, &vitals)?)) } else { None })
+        };
+        for (id, _) in found {
+            match sound(ask(*id))? {
+                Some(matching) => still.extend(matching),
+                None => undecided.push(*id),
+            }
+        }
+        Ok((still, undecided))
+    }
+
     /// The rows of a page, with the parts that were read to find them.
     fn listed_rows(&self, request: &PageRequest) -> Result<Option<(NsId, Listed)>> {
         if !request.any_state && request.state == State::Tombstoned {

@@ -3,7 +3,7 @@
 //! The rows by which an event or a family is found follow from the row alone ([`EventRow::keys`],
 //! [`FamilyRow::keys`]), so a write replaces those of the row before, and `check` asks the same functions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -161,13 +161,11 @@ pub(crate) struct SimKey<'k> {
 
 /// Those that enough bands name to be within a distance: so many bits touch that many bands at most, and the others are equal. A burst of
 /// messages that differ names many families by one band, and few by two.
-fn in_enough_bands<T: Ord>(named: impl IntoIterator<Item = T>, distance: u32) -> Vec<T> {
-    let mut bands_of = BTreeMap::new();
-    for one in named {
-        *bands_of.entry(one).or_insert(0_usize) += 1;
-    }
+fn in_enough_bands<T: Copy + Ord>(mut named: Vec<T>, distance: u32) -> Vec<T> {
+    named.sort_unstable();
     let least = SIMHASH_BANDS.saturating_sub(distance as usize);
-    bands_of.into_iter().filter(|(_, bands)| *bands >= least).map(|(one, _)| one).collect()
+    let of_one = named.chunk_by(|a, b| a == b).filter(|bands| bands.len() >= least);
+    of_one.filter_map(|bands| bands.first().copied()).collect()
 }
 
 /// Typed reads of messages.

@@ -45,6 +45,7 @@ mod transact;
 mod truth;
 mod tx;
 mod usage;
+mod watch;
 mod write;
 
 pub(crate) use bits::BitRows;

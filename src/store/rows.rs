@@ -484,7 +484,7 @@ pub(crate) trait Rows: Read {
 
     /// The journal rows of a memory that can be read, oldest first.
     fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
-        self.journal_rows(ns, self.journal_numbers(&keys::memory(ns, id))?)
+        self.journal_rows(ns, self.journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?)
     }
 
     /// The journal rows of some numbers in their order, each once. Damaged ones are left out.
@@ -496,10 +496,10 @@ pub(crate) trait Rows: Read {
         Ok(rows)
     }
 
-    /// Numbers of the journal rows whose key by subject begins with `prefix`, damaged ones too.
-    fn journal_numbers(&self, prefix: &[u8]) -> Result<Vec<u64>> {
+    /// Numbers of the journal rows whose keys by subject a walk meets, damaged ones too.
+    fn journal_numbers(&self, walk: &Walk) -> Result<Vec<u64>> {
         let seq = |key: &[u8]| keys::JournalSubject::read(Table::JournalSubject, key).map(|row| row.seq);
-        self.each_key(Table::JournalSubject, &Walk::prefix(prefix), usize::MAX, seq)
+        self.each_key(Table::JournalSubject, walk, usize::MAX, seq)
     }
 
     /// The journal of a namespace from a number on, until `visit` breaks off: the number and the row; none where the row

@@ -20,6 +20,7 @@ use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::raw::{Definition, ReadTable, Visit, Walk, WriteTable, fenced, look_row, walk_rows};
 use crate::store::tables::Table;
 use crate::store::tally;
+use crate::store::watch::Watch;
 
 /// What a snapshot and a write transaction both can do: look up and walk. The typed reads of `rows` stand on it.
 pub(crate) trait Read {
@@ -192,8 +193,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) grown: i64,
     /// Bytes of keys and values that were put, and of those that were taken away.
     pub(super) moved: u64,
-    /// Writes to holders so far.
-    holder_writes: u64,
+    /// What it watches of one memory.
+    pub(crate) watch: Watch,
 }
 
 impl Drop for WriteTx<'_> {
@@ -233,13 +234,8 @@ impl<'t> WriteTx<'t> {
             scratch: Vec::new(),
             grown: 0,
             moved: 0,
-            holder_writes: 0,
+            watch: Watch::default(),
         }
-    }
-
-    /// How often a holder was written or taken away so far.
-    pub(crate) fn holder_writes(&self) -> u64 {
-        self.holder_writes
     }
 
     /// The epoch of the store that it writes to, as [`Snapshot::epoch`].
@@ -311,7 +307,7 @@ impl<'t> WriteTx<'t> {
 
     fn change(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         self.count_row();
-        self.holder_writes += u64::from(table == Table::Holder);
+        self.watch.note(table, key);
         if Gathered::is_alone(value) {
             self.gathered.forget(table, key);
             let mut by = (0, 0);
@@ -350,7 +346,7 @@ impl<'t> WriteTx<'t> {
         let doomed = (walk.bounds().0, Bound::Included(last.as_slice()));
         let rows = self.table_mut(table)?;
         fenced(table.name(), &[], || rows.retain_in::<&[u8], _>(doomed, |_, _| false))?;
-        self.holder_writes += if table == Table::Holder { gone as u64 } else { 0 };
+        self.watch.note_all();
         self.moved += bytes as u64;
         self.grown -= bytes as i64;
         (0..gone).for_each(|_| self.count_row());

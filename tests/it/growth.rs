@@ -347,6 +347,56 @@ fn forgetting_merged_keys_of_different_texts() {
     constant(of(20), of(200));
 }
 
+/// Of a row that stands for many merged ones each key says something new at the same cost, in one call, and each comes back
+/// at the same cost when the pass is undone.
+#[test]
+fn merged_keys_that_say_something_new() {
+    let of = |n: usize, renews: bool| {
+        let world = world();
+        let say = |at: usize, text: &str| {
+            self::text(&format!("{text}: {at} apps pending"))
+                .kind(oubliette::Kind::Profile)
+                .key(format!("k{at}"))
+        };
+        fill(&world, 0, n, |at| say(at, "Gateway status"));
+        let united = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+        let work = || match renews {
+            true => {
+                let new = (0..n).map(|at| say(at, &format!("Host {at} is down"))).collect();
+                drop(world.ns.add_all(new, &Default::default()).unwrap());
+            }
+            false => drop(world.ns.undo(united.passes[0].run.unwrap()).unwrap()),
+        };
+        let cost = cost(work);
+        assert_eq!(world.live().len(), n);
+        world.check();
+        cost
+    };
+    for renews in [true, false] {
+        linear(of(30, renews), of(120, renews), 4);
+    }
+}
+
+/// A tag for a memory of many writers costs as much as they are, also where each has brought something of its own.
+#[test]
+fn a_tag_for_a_memory_of_many_writers() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| Draft {
+            categories: Some(vec![format!("work {at}")]),
+            ..text("equal text").key(format!("k{at}"))
+        };
+        world.ns.add_all((0..n).map(say).collect(), &Default::default()).unwrap();
+        let [id] = world.live()[..] else { panic!("one memory") };
+        let patch = Patch { tags: Some(vec!["new".to_owned()]), ..Patch::default() };
+        let cost = cost(|| drop(world.ns.update(id, patch).unwrap()));
+        assert_eq!((world.row(id).tags, world.row(id).categories.len()), (vec!["new".to_owned()], n));
+        world.check();
+        cost
+    };
+    linear(of(30), of(120), 4);
+}
+
 /// The numbers of a family of messages are brought up to date by what left it, whoever wrote the others.
 #[test]
 fn a_member_of_a_large_family_of_messages() {

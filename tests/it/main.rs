@@ -67,6 +67,7 @@ mod maintain;
 mod mcp;
 #[cfg(feature = "mcp-http")]
 mod mcp_http;
+mod meanwhile;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;

@@ -1,0 +1,156 @@
+//! The writers of one row, kept from one that leaves to the next: who says the row's text when others have left?
+//!
+//! A pass may have made one row of thousands, and then they leave one after the other. So the holders of the row, and the
+//! ranks of the rows from which they came, are read once and not for each that leaves.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Result, sound};
+use crate::ledger::writer::{Ledger, truth};
+use crate::model::order::{Rank, canonical};
+use crate::model::{Holder, MemoryId, Significance, Vitals};
+use crate::store::{NsId, Rows};
+
+/// A holder, and the rank of the row from which it came; none if that row is gone or damaged.
+#[derive(Debug)]
+struct Ranked {
+    holder: Holder,
+    rank: Option<Rank>,
+}
+
+/// The holders of a row, in the order of their numbers.
+#[derive(Debug)]
+pub(super) struct Writers {
+    id: MemoryId,
+    all: Vec<Ranked>,
+}
+
+/// Writers that were read before, and the number of changes after which they are what the row has.
+#[derive(Debug)]
+pub(super) struct KeptWriters {
+    ns: NsId,
+    changes: u64,
+    writers: Writers,
+}
+
+impl Writers {
+    /// Of those of these that are wanted, the one that comes first by the order of the rows from which they came.
+    pub(super) fn first(&self, row: &Vitals, is_wanted: impl Fn(&Holder) -> bool) -> Option<&Holder> {
+        let wanted = self.all.iter().filter(|one| is_wanted(&one.holder));
+        let first = wanted.map(|one| (one.rank_in(self.id, row), &one.holder));
+        first.min_by(|a, b| canonical(&a.0, &b.0)).map(|(_, holder)| holder)
+    }
+
+    /// The holders.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.all.iter().map(|one| &one.holder)
+    }
+}
+
+impl KeptWriters {
+    fn are_of(&self, ns: NsId, id: MemoryId, changes: Option<u64>) -> bool {
+        (self.ns, self.writers.id, Some(self.changes)) == (ns, id, changes)
+    }
+}
+
+impl Ranked {
+    /// If the row from which the holder came is gone or damaged, the rank comes from what the holder still says of it.
+    fn rank_in(&self, id: MemoryId, row: &Vitals) -> Rank {
+        self.rank.unwrap_or(Rank {
+            significance: Significance::default(),
+            reinforcement_count: self.holder.share.max(1),
+            created_at: row.created_at,
+            id: self.holder.from.unwrap_or(id),
+        })
+    }
+}
+
+impl Ledger<'_, '_> {
+    /// These holders of a row with their ranks.
+    pub(super) fn ranked(&self, ns: NsId, id: MemoryId, holders: Vec<Holder>) -> Result<Writers> {
+        let mut all = Vec::with_capacity(holders.len());
+        for holder in holders {
+            let rank = match holder.from {
+                Some(from) => sound(self.tx.vitals(ns, from))?.flatten().map(|vitals| vitals.rank(from)),
+                None => None,
+            };
+            all.push(Ranked { holder, rank });
+        }
+        Ok(Writers { id, all })
+    }
+
+    /// The writers of a row, if they were kept and nothing has changed since.
+    pub(super) fn known_writers(&mut self, ns: NsId, id: MemoryId) -> Option<Writers> {
+        let changes = self.tx.watch.changes(ns, id);
+        self.writers.take_if(|kept| kept.are_of(ns, id, changes)).map(|kept| kept.writers)
+    }
+
+    /// Whether a holder of a row is one of these. It looks at no more than it must.
+    pub(crate) fn any_holder(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        is_one: &mut dyn FnMut(&Holder) -> bool,
+    ) -> Result<bool> {
+        let changes = self.tx.watch.changes(ns, id);
+        match self.writers.as_ref().filter(|kept| kept.are_of(ns, id, changes)) {
+            Some(kept) => Ok(kept.writers.holders().any(is_one)),
+            None => self.tx.any_holder(ns, id, is_one),
+        }
+    }
+
+    /// Reads the writers of a row, and watches what they were read from.
+    ///
+    /// # Errors
+    /// `Corrupted` if one of them is damaged.
+    pub(super) fn read_writers(&mut self, ns: NsId, id: MemoryId) -> Result<Writers> {
+        let holders = self.tx.holders(ns, id)?;
+        let writers = self.ranked(ns, id, holders)?;
+        self.tx.watch.begin(ns, id, writers.holders().filter_map(|holder| holder.from));
+        Ok(writers)
+    }
+
+    /// Keeps writers that are what the row has now.
+    pub(super) fn keep_writers(&mut self, ns: NsId, writers: Writers) {
+        let changes = self.tx.watch.changes(ns, writers.id);
+        self.writers = changes.map(|changes| KeptWriters { ns, changes, writers });
+    }
+
+    /// Takes the holders that leave away, from the row and from the writers that are kept of it.
+    pub(super) fn take_holders(&mut self, ns: NsId, id: MemoryId, leaving: &[Holder]) -> Result<()> {
+        let known = self.known_writers(ns, id);
+        for holder in leaving {
+            self.take_holder(ns, id, holder)?;
+        }
+        if let Some(mut known) = known {
+            let numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
+            known.all.retain(|one| !numbers.contains(&one.holder.number));
+            self.keep_writers(ns, known);
+        }
+        Ok(())
+    }
+
+    /// Changes holders of a row where `change` says so. Those that can't be read stay as they are.
+    pub(super) fn change_holders(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        change: impl Fn(&mut Holder) -> bool,
+    ) -> Result<()> {
+        let Some(mut known) = self.known_writers(ns, id) else {
+            for mut holder in self.readable_holders(ns, id)? {
+                if change(&mut holder) {
+                    truth(self.tx).put_holder(ns, id, &holder)?;
+                }
+            }
+            return Ok(());
+        };
+        for one in &mut known.all {
+            if change(&mut one.holder) {
+                truth(self.tx).put_holder(ns, id, &one.holder)?;
+            }
+        }
+        self.keep_writers(ns, known);
+        Ok(())
+    }
+}
