@@ -253,7 +253,7 @@ impl NamespaceWriter<'_, '_, '_> {
             rows.entry(*id).or_default().push(*number);
         }
         for (id, numbers) in &rows {
-            let (mut there, mut is_copy) = (Vec::new(), true);
+            let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
                 // A holder that a supersession had moved has gone back, or went with its row.
                 let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
@@ -262,10 +262,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 };
                 // A holder that was moved here is the same record as the holder on the row from which it came. A
                 // holder that a supersession moved has written nothing here, even if that row is gone.
-                is_copy &= holder.is_some_and(|holder| {
+                is_copy &= holder.as_ref().is_some_and(|holder| {
                     holder.follows || holder.from.is_some_and(|from| rows.contains_key(&from))
                 });
                 there.push(*number);
+                leavers.extend(holder);
             }
             if there.is_empty() {
                 continue;
@@ -278,6 +279,9 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             answer.note(&applied);
             restored.append(&mut self.restore_predecessors(&applied)?);
+            if applied.left.is_some() {
+                restored.append(&mut self.restore_of_leavers(*id, &leavers)?);
+            }
         }
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;

@@ -42,16 +42,16 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Outcome,
-    Partition, RuleId, RunSort, Time,
+    AuthorKind, CheckedDraft, Content, Draft, Holder, IdSource, Kind, MemoryId, NamespaceName, Op, Outcome,
+    Partition, RuleId, RunSort, SupersedeMode, Time,
 };
 use crate::policy::Policy;
-use crate::store::NsId;
 use crate::store::control::SpaceRow;
+use crate::store::{NsId, Rows};
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
@@ -271,12 +271,50 @@ impl NamespaceWriter<'_, '_, '_> {
                     None => inverse(Op::Supersede, *id),
                 };
                 let Some(change) = change else { continue };
-                let back = self.apply(RuleId::RESTORE, change)?.restored;
-                if back.is_some_and(|back| back.superseded_by.is_none()) {
+                if self.is_back(change)? {
                     restored.insert(*id);
                 }
             }
         }
         Ok(restored)
+    }
+
+    /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
+    /// their place and others stay on it. A row of which somebody has gone on to the row that stays is replaced still, and so is
+    /// a row if its key says something newer.
+    fn restore_of_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<BTreeSet<MemoryId>> {
+        let (ns, mut restored) = (self.ns(), BTreeSet::new());
+        let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
+        if stays.is_none_or(|times| times.superseded.is_some() || times.removed_at.is_some()) {
+            return Ok(restored);
+        }
+        let wrote = leavers.iter().filter(|holder| holder.from.is_none() && !holder.follows);
+        for key in wrote.filter_map(|holder| holder.key.as_deref()) {
+            for (id, _) in self.ledger.tx.holders_of_key(ns, key)? {
+                let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
+                let is_replaced = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
+                let row = if is_replaced { sound(self.ledger.whole(ns, id))?.flatten() } else { None };
+                let Some(row) = row else { continue };
+                let keys: BTreeSet<&str> = row.holders.iter().filter_map(|of| of.key.as_deref()).collect();
+                let is_of = &mut |there: &Holder| {
+                    there.from == Some(id) || there.key.as_deref().is_some_and(|key| keys.contains(key))
+                };
+                if self.ledger.any_holder(ns, at, is_of)? {
+                    continue;
+                }
+                if let Some(change) = inverse(Op::Supersede, id)
+                    && self.is_back(change)?
+                {
+                    restored.insert(id);
+                }
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Restores a row, and says whether it is live again.
+    fn is_back(&mut self, change: Change) -> Result<bool> {
+        let back = self.apply(RuleId::RESTORE, change)?.restored;
+        Ok(back.is_some_and(|back| back.superseded_by.is_none()))
     }
 }

@@ -381,3 +381,36 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     world.check();
     assert_eq!(world.ns.undo(run).unwrap(), Undone { already: true, ..Undone::default() });
 }
+
+/// What a run had replaced through a key comes back with the undo of that run, also where another write has joined what the run
+/// wrote (MODEL-33, LIFE-26). Of a key that has gone on to what stays, or says something newer, nothing comes back.
+#[test]
+fn what_a_run_replaced_comes_back_where_others_have_joined_it() {
+    for joins in [None, Some(text("Ann likes cake")), Some(text("Ann likes cake").key("k1"))] {
+        for by_tag in [false, true] {
+            let world = World::new();
+            let first = world.add(text("Ann likes tea").key("k0")).id;
+            let run = world.start_import();
+            world.import(run, vec![text("Ann likes cake").key("k0").tag("imported")]);
+            let joined = joins.clone().map(|draft| world.add(draft).id);
+            match by_tag {
+                true => drop(world.forget_tag("imported")),
+                false => drop(world.ns.undo(run).unwrap()),
+            }
+            assert_eq!((world.row("k0").id, world.row("k0").state), (first, State::Live), "{joins:?}");
+            assert!(joined.is_none_or(|id| world.is_live(id)));
+            world.check();
+        }
+    }
+    // The key says something newer.
+    let world = World::new();
+    let first = world.add(text("Ann likes tea").key("k0")).id;
+    let run = world.start_import();
+    world.import(run, vec![text("Ann likes cake").key("k0")]);
+    world.add(text("Ann likes cake").key("k1"));
+    world.add(text("Ann likes pie").key("k0"));
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.row("k0").text, "Ann likes pie");
+    assert!(!world.is_live(first));
+    world.check();
+}

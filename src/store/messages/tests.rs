@@ -28,7 +28,7 @@ proptest! {
             .values()
             .flat_map(|list| list.iter().flat_map(move |b| list.iter().map(move |a| (*a, *b))))
             .filter(|(a, b)| a < b);
-        let candidates: BTreeSet<_> = in_enough_bands(named, most).into_iter().collect();
+        let candidates: BTreeSet<_> = in_enough_bands(named.collect(), most).into_iter().collect();
         let found: Vec<_> = pairs().filter(|pair| candidates.contains(pair)).filter(near).collect();
         prop_assert_eq!(found, pairs().filter(near).collect::<Vec<_>>());
     }
