@@ -541,3 +541,26 @@ fn a_text_that_stood_for_others_stays_as_the_version_before() {
         }
     }
 }
+
+/// MODEL-60: the plan counts what the forget takes, also where only the text of a memory goes that others wrote too.
+#[test]
+fn a_plan_counts_the_texts_that_go_from_united_memories() {
+    for tagged in ["a", "b"] {
+        let world = World::new();
+        for (number, key) in ["a", "b"].into_iter().enumerate() {
+            let mut draft = told(WORDS[number], number as f64, key);
+            if key == tagged {
+                draft = draft.tag("people").importance(0.9);
+            }
+            world.add(draft);
+            world.advance("1m");
+        }
+        unite(&world);
+        world.add(text("another memory").tag("people"));
+        let plan = world.ns.forget_plan(Forget::tag("people")).unwrap();
+        let done = world.forget_tag("people");
+        assert_eq!((plan.answer.forgotten, plan.memories()), (done.forgotten, done.tombstones.len() as u64));
+        assert!(plan.texts > 0, "{plan:?}");
+        world.check();
+    }
+}
