@@ -39,3 +39,20 @@ fn a_pass_over_near_vectors_shows_the_texts() {
     let (done, _) = read(&sandbox, 0, &["maintain", "vector-duplicates"]);
     assert!(done.contains("on a mat 000") && done.contains("and 3 more groups"), "{done}");
 }
+
+/// A new text can't take the place of what has ended, and the refusal speaks of what was typed.
+#[test]
+fn an_update_of_what_has_ended_says_what_to_type() {
+    let sandbox = Sandbox::new();
+    let later = "2026-03-01T00:01:00Z";
+    let never = sandbox.write("p.toml", "[purge]\nper_write = 0\n");
+    let policy = ["--policy", never.as_str()];
+    let told = |arguments: &[&str], code| read_at(&sandbox, later, code, &[&policy, arguments].concat());
+    read(&sandbox, 0, &["add", "the build is red", "--key", "t", "--ttl", "1s"]);
+    let (_, why) = told(&["update", "t", "--text", "the build is green"], 1);
+    assert!(why.contains("change t: its life ended at 2026-03-01T00:00:01Z"), "{why}");
+    assert!(why.contains("`add --key t`") && why.contains("`touch t --ttl`"), "{why}");
+    assert!(!why.contains("supersede"), "{why}");
+    told(&["touch", "t", "--ttl", "1h"], 0);
+    told(&["update", "t", "--text", "the build is green"], 0);
+}
