@@ -403,7 +403,9 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
     place.close(database)?;
-    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))
+    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))?;
+    output.remark(&format!("`update {} --clear valid_to` makes it true again", options.name));
+    Ok(())
 }
 
 /// `pin` and `unpin`.

@@ -56,3 +56,27 @@ fn an_update_of_what_has_ended_says_what_to_type() {
     told(&["touch", "t", "--ttl", "1h"], 0);
     told(&["update", "t", "--text", "the build is green"], 0);
 }
+
+/// A name that nothing has replaced leads to what it replaced itself, and a contradiction to what takes it back.
+#[test]
+fn a_refused_restore_says_what_can_come_back() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, 0, &["add", "Ann lives in Ghent", "--key", "home"]);
+    let first = sandbox.document(&["get", "home"])["id"].as_str().unwrap().to_owned();
+    read(&sandbox, 0, &["supersede", "home", "--with-text", "Ann lives in Bruges"]);
+    let (_, why) = read(&sandbox, 1, &["restore", "home"]);
+    assert!(why.contains(&format!("`restore {first}`")), "{why}");
+    read(&sandbox, 0, &["restore", &first]);
+    read(&sandbox, 0, &["add", "the sky is green", "--key", "sky"]);
+    let (_, why) = read(&sandbox, 1, &["restore", "sky"]);
+    assert!(why.contains("replaced no text that is still there"), "{why}");
+    let (_, remark) = read(&sandbox, 0, &["contradict", "sky"]);
+    assert!(remark.contains("`update sky --clear valid_to`"), "{remark}");
+    let (_, why) = read(&sandbox, 1, &["restore", "sky"]);
+    assert!(why.contains("--clear valid_to`"), "{why}");
+    let (none, _) = read(&sandbox, 0, &["list", "--state", "any"]);
+    assert!(line(&none, "the sky is green").contains("no longer true"), "{none}");
+    read(&sandbox, 0, &["update", "sky", "--clear", "valid_to"]);
+    let (listed, _) = read(&sandbox, 0, &["list"]);
+    line(&listed, "the sky is green");
+}
