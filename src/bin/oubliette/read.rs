@@ -171,12 +171,15 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
     if page.horizon.is_some() {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
+    let now = place.present();
     let (heads, items): (&[&str], Vec<Vec<String>>) = match output.verbose {
         true => {
-            (&["id", "keys", "kind", "tier", "state", "text"], page.items.iter().map(whole_row).collect())
+            let rows = page.items.iter().map(|memory| whole_row(memory, &now));
+            (&["id", "keys", "kind", "tier", "state", "text"], rows.collect())
         }
         false if any_state => {
-            (&["memory", "kind", "state", "text"], page.items.iter().map(state_row).collect())
+            let rows = page.items.iter().map(|memory| state_row(memory, &now));
+            (&["memory", "kind", "state", "text"], rows.collect())
         }
         false => (&["memory", "kind", "text"], page.items.iter().map(row).collect()),
     };
@@ -200,16 +203,23 @@ fn row(memory: &Memory) -> Vec<String> {
 }
 
 /// The same in a list of every state.
-fn state_row(memory: &Memory) -> Vec<String> {
+fn state_row(memory: &Memory, now: &story::Present) -> Vec<String> {
     let mut row = row(memory);
-    row.insert(2, memory.state.to_string());
+    row.insert(2, condition(memory, now));
     row
 }
 
+/// How it stands with a memory at this instant, in the words of a person: live is what `--state live` lists.
+fn condition(memory: &Memory, now: &story::Present) -> String {
+    let shown = serde_json::from_str(&answers::memory_text(memory, false));
+    shown.map_or_else(|_| memory.state.to_string(), |shown| story::condition_of(&shown, now))
+}
+
 /// The same with all that tells one memory from another.
-fn whole_row(memory: &Memory) -> Vec<String> {
-    let Memory { id, keys, kind, tier, state, text, .. } = memory;
-    let named = [id.to_string(), keys.join("\n"), kind.to_string(), tier.to_string(), state.to_string()];
+fn whole_row(memory: &Memory, now: &story::Present) -> Vec<String> {
+    let Memory { id, keys, kind, tier, text, .. } = memory;
+    let state = condition(memory, now);
+    let named = [id.to_string(), keys.join("\n"), kind.to_string(), tier.to_string(), state];
     named.into_iter().chain([text.clone()]).collect()
 }
 
@@ -416,7 +426,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
             (Ok(Got::Memory(memory)), Value::Object(members)) => {
                 members.insert("text".to_owned(), json!(memory.row_text));
                 let shown = serde_json::from_str(&answers::memory_text(&memory, false));
-                if let (State::Live, Ok(shown), false) = (version.state, shown, output.json) {
+                if let (Ok(shown), false) = (shown, output.json) {
                     members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
                 }
             }

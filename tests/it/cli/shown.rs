@@ -80,3 +80,23 @@ fn a_refused_restore_says_what_can_come_back() {
     let (listed, _) = read(&sandbox, 0, &["list"]);
     line(&listed, "the sky is green");
 }
+
+/// MODEL-14, MODEL-15: the state is a label, and a person reads what a live read sees.
+#[test]
+fn a_list_calls_live_what_is_in_force() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, 0, &["add", "the price is 10", "--key", "price"]);
+    read(
+        &sandbox,
+        0,
+        &["supersede", "price", "--with-text", "the price is 12", "--at", "2027-01-01T00:00:00Z"],
+    );
+    for (words, told) in [("the price is 10", " live "), ("the price is 12", "not true yet")] {
+        for arguments in [&["list", "--state", "any"][..], &["history", "price"]] {
+            let (out, _) = read(&sandbox, 0, arguments);
+            assert!(line(&out, words).contains(told), "{arguments:?}: {out}");
+        }
+    }
+    let (live, _) = read(&sandbox, 0, &["list", "--state", "live"]);
+    assert!(live.contains("price is 10") && !live.contains("price is 12"), "{live}");
+}
