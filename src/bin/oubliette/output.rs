@@ -164,7 +164,7 @@ impl Output<'_> {
     /// A table for people; where it is empty, what to try. A column `text` is cut to what the others leave of a line.
     pub(crate) fn list(self, names: &[&str], mut rows: Vec<Vec<String>>, none: &str) -> Done {
         if rows.is_empty() {
-            return self.line(none);
+            return if none.is_empty() { Ok(()) } else { self.line(none) };
         }
         if let Some(at) = names.iter().position(|name| *name == "text") {
             let most = usize::from(self.width()).saturating_sub(others(names, &rows, at)).max(TEXT_CHARS_MIN);
@@ -180,6 +180,14 @@ impl Output<'_> {
         if !self.json && !self.quiet {
             self.aside(&printable(text));
         }
+    }
+
+    /// A remark on what an answer can't say, such as that it is empty because nothing is there to ask: for programs too.
+    pub(crate) fn note(self, text: &str) {
+        if self.json && !self.quiet {
+            self.aside(&json!({ "remark": printable(text) }).to_string());
+        }
+        self.remark(text);
     }
 
     /// A line on standard error. Where that can't be written to, nobody is there to be told.

@@ -15,6 +15,7 @@ use crate::embedder;
 use crate::output::{Failure, Output};
 use crate::share::{Extra, Host, Sharing, Terms, Work};
 use crate::story::{self, Present};
+use crate::told;
 
 /// Name of the config file.
 const CONFIG: &str = "oubliette.toml";
@@ -188,7 +189,8 @@ impl Place {
         self.is_namespace_typed
     }
 
-    /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told.
+    /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told on
+    /// standard error.
     pub(crate) fn unknown_namespace(
         &self,
         known: &[NamespaceName],
@@ -196,9 +198,7 @@ impl Place {
     ) -> Result<Option<NamespaceName>> {
         let unknown = self.named_namespace()?.filter(|named| !known.contains(named));
         if let Some(named) = &unknown {
-            output.remark(&format!(
-                "there is no namespace {named}; `namespace list` shows those that there are"
-            ));
+            output.note(&told::no_namespace(named, known));
         }
         Ok(unknown)
     }

@@ -26,7 +26,7 @@ const CALLED_CHARS: usize = 60;
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let team = place.open(Access::Read)?.namespace(&namespace)?;
+    let team = open(place, output)?;
     let at = options.past.point()?;
     let mut got = match at.valid_at.or(at.known_at) {
         Some(_) => {
@@ -56,6 +56,13 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
     }
     let undoable = |run: &str| is_undoable(&team, run);
     raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id), &undoable))
+}
+
+/// The namespace that is meant, to read.
+fn open(place: &Place, output: Output<'_>) -> Result<Namespace> {
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    database.namespace(place.namespace()?)
 }
 
 /// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id, and why it went.
@@ -154,6 +161,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
         at: options.past.point()?,
     };
     let database = place.open(Access::Read)?;
+    let known = database.namespaces()?;
+    let is_told = place.unknown_namespace(&known, output)?.is_some();
     let page = database.namespace(&namespace)?.list(&request)?;
     if output.json {
         let items: Vec<String> =
@@ -183,8 +192,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
         }
         false => (&["memory", "kind", "text"], page.items.iter().map(row).collect()),
     };
-    let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
+        false if is_told => String::new(),
         true => {
             let tries = [("--state any, ", any_state), ("--any-agent or ", options.scope.any_agent)];
             let tries: String = tries.iter().filter(|(_, given)| !given).map(|(option, _)| *option).collect();
@@ -415,7 +424,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
 
 /// `history`.
 pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
-    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let team = open(place, output)?;
     let history = team.history(name)?;
     let mut versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
@@ -468,7 +477,7 @@ fn cells(document: &Value, columns: &[(&str, &str)], now: &story::Present) -> Ve
 
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
-    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let team = open(place, output)?;
     let mut explained = team.explain(name)?;
     let mut scores = None;
     if output.json || output.verbose {
@@ -541,8 +550,8 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
         return distribution::tell(used, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     if !output.json {
-        place.unknown_namespace(&database.namespaces()?, output)?;
         figures::stats(&stats, &place.present(), output)?;
     }
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
@@ -609,6 +618,8 @@ pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
 pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
+    let known = database.namespaces()?;
+    let is_told = place.unknown_namespace(&known, output)?.is_some();
     let briefed =
         database.snapshot()?.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
     if output.json {
@@ -625,8 +636,8 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
         let mark = if memory.pinned { "pinned" } else { "" };
         vec![mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
     });
-    let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
+        false if is_told => String::new(),
         true => {
             let agents = if options.scope.any_agent { "" } else { "--any-agent or " };
             format!("Nothing to tell; try {agents}another --namespace")

@@ -228,8 +228,8 @@ fn remarks_promise_nothing_that_does_not_hold() {
     let late = sandbox.plain(&["--db", "m.oub", "--now", "2027-01-02T10:00:00Z", "maintain", "limbo"], b"");
     assert_eq!(late.code, 0, "{late:?}");
     assert!(!late.err.contains("takes this run back"), "{late:?}");
-    assert!(told(&["--namespace", "tyop", "export", "-"]).contains("there is no namespace tyop"));
-    assert!(!told(&["--namespace", "default", "export", "-"]).contains("there is no namespace"));
+    assert!(told(&["--namespace", "tyop", "export", "-"]).contains("There is no namespace tyop"));
+    assert!(!told(&["--namespace", "default", "export", "-"]).contains("There is no namespace"));
 }
 
 #[test]

@@ -100,3 +100,39 @@ fn a_list_calls_live_what_is_in_force() {
     let (live, _) = read(&sandbox, 0, &["list", "--state", "live"]);
     assert!(live.contains("price is 10") && !live.contains("price is 12"), "{live}");
 }
+
+/// A mistyped namespace answers like one that knows nothing, so every command that reads says on standard error that it is not
+/// there.
+#[test]
+fn every_command_that_reads_says_that_the_namespace_is_not_there() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, 0, &["add", "Ann prefers tea", "--key", "tea", "--namespace", "team"]);
+    sandbox.write("q.jsonl", "{\"query\":\"tea\"}\n");
+    let told = "There is no namespace tem; the file has team";
+    for (code, command) in [
+        (0, &["search", "tea"][..]),
+        (0, &["search", "--queries", "q.jsonl"]),
+        (0, &["list"]),
+        (0, &["list", "--state", "tombstoned"]),
+        (0, &["briefing"]),
+        (0, &["distinct", "x"]),
+        (0, &["export", "-"]),
+        (0, &["changes"]),
+        (0, &["stats"]),
+        (0, &["goal", "list"]),
+        (1, &["get", "tea"]),
+        (1, &["history", "tea"]),
+        (1, &["explain", "tea"]),
+        (1, &["expand", "tea"]),
+    ] {
+        let asked = [&["--namespace", "tem"], command].concat();
+        let (out, err) = read(&sandbox, code, &asked);
+        assert!(err.contains(told) && !out.contains("There is no namespace"), "{command:?}: {out}{err}");
+        let (out, err) = read(&sandbox, code, &[&["--json"], asked.as_slice()].concat());
+        let remark = serde_json::json!({ "remark": told }).to_string();
+        assert!(err.lines().any(|line| line == remark), "{command:?}: {err}");
+        assert!(!out.contains("no namespace"), "{command:?}: {out}");
+        let (_, err) = read(&sandbox, code, &[&["--quiet"], asked.as_slice()].concat());
+        assert!(!err.contains("There is no namespace"), "{command:?}: {err}");
+    }
+}

@@ -620,7 +620,7 @@ fn an_export_of_a_namespace_that_is_not_there_takes_no_place() {
     assert!(typo.code == 1 && typo.err.contains("there is no namespace typo"), "{typo:?}");
     assert_eq!(std::fs::read_to_string(sandbox.path("old.jsonl")).unwrap(), "of yesterday\n");
     let typo = sandbox.plain(&["--db", "m.oub", "--namespace", "typo", "access", "export", "-"], b"");
-    assert!(typo.code == 0 && typo.err.contains("there is no namespace typo"), "{typo:?}");
+    assert!(typo.code == 0 && typo.err.contains("There is no namespace typo"), "{typo:?}");
     let all = ["--db", "m.oub", "--namespace", "typo", "export", "old.jsonl", "--all-namespaces"];
     assert_eq!(sandbox.plain(&all, b"").code, 0, "all that there is");
 }
