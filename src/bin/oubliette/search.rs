@@ -19,9 +19,14 @@ use crate::arguments::{EffortOptions, SearchOptions};
 use crate::caller::Caller;
 use crate::fields;
 use crate::latency::micros;
-use crate::output::{Done, Failure, Output, printable, unwritable};
+use crate::output::{self, Done, Failure, Output, printable, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{figures, told, write};
+
+/// Characters of a word that tells where an answer stands.
+const WORD_CHARS: usize = 3;
+/// Such words of one query.
+const WORDS_MAX: usize = 32;
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
@@ -78,7 +83,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     }
     let most = options.max_tokens.filter(|_| cut);
     let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
-    tell(&team, (&hits, &found.plan), options.around, &none, output)?;
+    tell(&team, (&query, &hits, &found.plan), options.around, &none, output)?;
     if options.explain {
         figures::plan(&found.plan, took_us, output)?;
         if output.verbose {
@@ -106,7 +111,7 @@ fn none(
 /// The hits of a query, for a person.
 fn tell(
     team: &Namespace<Snapshot>,
-    (hits, plan): (&[Hit], &SearchPlan),
+    (query, hits, plan): (&Query, &[Hit], &SearchPlan),
     around: Option<usize>,
     none: &str,
     output: Output<'_>,
@@ -120,7 +125,15 @@ fn tell(
         true => &["score", "relevance", "id", "key", "signals", "text"],
         false => &["score", "relevance", "memory", "text"],
     };
-    output.list(heads, rows, none)
+    let words = words(query);
+    output.list_cut(heads, rows, none, &|text, chars| output::around(text, &words, chars))
+}
+
+/// The words of a query that tell where in a text its answer stands.
+fn words(query: &Query) -> Vec<String> {
+    let words = query.text.as_deref().unwrap_or_default().split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| word.chars().count() >= WORD_CHARS);
+    words.take(WORDS_MAX).map(str::to_lowercase).collect()
 }
 
 /// Why a memory is a hit, or not.
@@ -495,7 +508,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         output.line(&printable(&format!("Query {number}: {asked}")))?;
         let is_told = unknown.as_ref() == Some(&namespace);
         let none = none(&team, (&query, None, &found.plan), &database, is_told)?;
-        tell(&team, (&found.hits, &found.plan), None, &none, output)?;
+        tell(&team, (&query, &found.hits, &found.plan), None, &none, output)?;
     }
     if answered == 0 {
         output.remark("There is no query to answer: the file has no line");

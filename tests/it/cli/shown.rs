@@ -136,3 +136,28 @@ fn every_command_that_reads_says_that_the_namespace_is_not_there() {
         assert!(!err.contains("There is no namespace"), "{command:?}: {err}");
     }
 }
+
+/// A hit shows where its words are, as wide as the terminal or `COLUMNS` is, and no less with more columns beside it.
+#[test]
+fn a_hit_is_as_wide_as_the_lines_and_shows_its_words() {
+    let sandbox = Sandbox::new();
+    let filler = "we talked of this and that for a while ".repeat(4);
+    read(&sandbox, 0, &["add", &format!("{filler}and then of the support group {filler}")]);
+    let shown = |columns: &str, arguments: &[&str]| {
+        let all = [&["--db", "m.oub", "--now", NOW, "search", "support group"], arguments].concat();
+        let output = sandbox.command(&all).env("COLUMNS", columns).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let width = |columns: &str, arguments: &[&str]| {
+        let shown = shown(columns, arguments);
+        assert!(shown.contains("support group"), "{shown}");
+        let text: String = shown.lines().skip_while(|line| !line.contains('…')).collect();
+        let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+        (text.chars().filter(|c| c.is_alphabetic()).count(), widest)
+    };
+    let narrow = width("100", &[]);
+    let wide = width("160", &[]);
+    assert!(wide.0 > narrow.0 && wide.1 <= 160 && narrow.1 <= 100, "{wide:?} {narrow:?}");
+    assert!(width("100", &["-v"]).0 >= narrow.0, "{}", shown("100", &["-v"]));
+}
