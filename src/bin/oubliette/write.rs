@@ -20,8 +20,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answers;
 use crate::arguments::{
-    AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
-    UpdateOptions,
+    AddOptions, ContradictOptions, FieldOptions, ImportOptions, RenameOptions, SupersedeOptions,
+    TouchOptions, UpdateOptions,
 };
 use crate::caller::Caller;
 use crate::fields;
@@ -59,12 +59,21 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     }
     let line = fields::draft(options, place.caller())?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
+    tell_pin(&options.fields, output);
     let database = place.open(Access::Create)?;
     let has_end = line.draft.expiry.is_some();
     let answer = add_one(&database, &namespace, line.draft, &how)?;
     let answer = told_over(&database.namespace(&namespace)?, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
+}
+
+/// A pin keeps a memory from what acts by itself, and an end that the caller sets is no such thing.
+fn tell_pin(fields: &FieldOptions, output: Output<'_>) {
+    let ends = fields.ttl.is_some() || fields.expires_at.as_ref().is_some_and(|end| end != "never");
+    if fields.pinned && ends {
+        output.remark("The end that is set holds for a pinned memory too: no search finds it from then on");
+    }
 }
 
 /// The answer to a write, with what was read otherwise than it stands there.
@@ -387,6 +396,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
             Error::invalid("update", "must change something: give a text or an option", "nothing").into()
         );
     }
+    tell_pin(&options.fields, output);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let has_end = patch.expiry.is_some();

@@ -161,3 +161,35 @@ fn a_hit_is_as_wide_as_the_lines_and_shows_its_words() {
     assert!(wide.0 > narrow.0 && wide.1 <= 160 && narrow.1 <= 100, "{wide:?} {narrow:?}");
     assert!(width("100", &["-v"]).0 >= narrow.0, "{}", shown("100", &["-v"]));
 }
+
+/// LIFE-3, LIFE-56: the end that a caller sets is a promise, and a pin does not stop it.
+#[test]
+fn a_pin_beside_an_end_says_that_the_end_holds() {
+    let sandbox = Sandbox::new();
+    let told = "The end that is set holds for a pinned memory too";
+    for (ends, end) in [
+        (true, &["--ttl", "1s"][..]),
+        (true, &["--expires-at", "2027-01-01"]),
+        (false, &["--expires-at", "never"]),
+    ] {
+        let (_, add) = read(&sandbox, 0, &[&["add", "a note", "--key", "n", "--pinned"], end].concat());
+        let (_, update) = read(&sandbox, 0, &[&["update", "n", "--pinned"], end].concat());
+        assert_eq!((add.contains(told), update.contains(told)), (ends, ends), "{add}{update}");
+    }
+    let (_, plain) = read(&sandbox, 0, &["add", "another note", "--ttl", "1s"]);
+    assert!(!plain.contains(told), "{plain}");
+}
+
+/// A day that no calendar has is another slip than a date in another form.
+#[test]
+fn a_day_that_does_not_exist_is_told_as_one() {
+    let sandbox = Sandbox::new();
+    let why = |at: &str| read(&sandbox, 1, &["add", "a note", "--valid-to", at]).1;
+    for at in ["2027-02-30", "2026-13-01", "2026-13-01T10:00:00Z", "2026-02-29 10:00", "2026-01-01T25:00:00Z"]
+    {
+        assert!(why(at).contains("the calendar has no such day or hour"), "{at}: {}", why(at));
+    }
+    for at in ["yesterday", "01.02.2027", "2027-2-3", "2026-01-03X"] {
+        assert!(why(at).contains("must be RFC 3339"), "{at}: {}", why(at));
+    }
+}
