@@ -81,13 +81,19 @@ pub(crate) fn unwritable(source: std::io::Error) -> Failure {
     Error::Io { action: "write", path: PathBuf::from("standard output"), source }.into()
 }
 
-/// Shows a failure on standard error, and gives the exit code.
-pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
+/// Shows a failure on standard error, and gives the exit code. A command that `writes` says that it wrote nothing.
+pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Caller) -> u8 {
     let none = Map::new();
+    let unwritten;
     let (kind, message, hint, more, code) = match failure {
         Failure::Pipe | Failure::HandOver => return 0,
         Failure::Findings => return 3,
-        Failure::Error(error) => (error.kind().to_string(), message(error, caller), error.hint(), &none, 1),
+        Failure::Error(error) => {
+            let is_told = writes && error.kind() == ErrorKind::Invalid;
+            // The file itself may be there by now.
+            unwritten = format!("{}{}", error.hint(), if is_told { "; no memory was written" } else { "" });
+            (error.kind().to_string(), message(error, caller), unwritten.as_str(), &none, 1)
+        }
         Failure::Partly(error, more) => {
             (error.kind().to_string(), error.to_string(), hint_beside(error, more), &**more, 1)
         }

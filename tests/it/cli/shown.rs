@@ -193,3 +193,36 @@ fn a_day_that_does_not_exist_is_told_as_one() {
         assert!(why(at).contains("must be RFC 3339"), "{at}: {}", why(at));
     }
 }
+
+/// What others call a thing leads to the thing, and not to what is spelled most like it.
+#[test]
+fn a_word_of_others_leads_to_what_does_it_here() {
+    let sandbox = Sandbox::new();
+    for (arguments, told, not) in [
+        (&["maintain", "merge"][..], "near-duplicates", "'expire'"),
+        (&["vacuum"], "'compact'", "'maintain'"),
+        (&["log"], "'history'", "'goal'"),
+        (&["tags"], "memory-stats", "'stats'"),
+        (&["version"], "--version", "'versions'"),
+        (&["list", "--ns", "x"], "--namespace", "--no-share"),
+        (&["search", "tea", "--all"], "-k", "--allow-partial"),
+    ] {
+        let (_, why) = read(&sandbox, 2, arguments);
+        assert!(why.contains(told) && !why.contains(not), "{arguments:?}: {why}");
+    }
+}
+
+/// Who only reads has written nothing in any case. Who writes is told so, whether or not the file is there by now.
+#[test]
+fn only_a_refused_write_says_that_no_memory_was_written() {
+    let sandbox = Sandbox::new();
+    let told = "no memory was written";
+    let (_, why) = read(&sandbox, 1, &["add", ""]);
+    assert!(why.contains(told) && !why.contains("nothing was written"), "{why}");
+    for command in
+        [&["search", "tea", "-k", "0"][..], &["list", "--limit", "0"], &["list", "--as-of", "yesterday"]]
+    {
+        let (_, why) = read(&sandbox, 1, command);
+        assert!(why.contains("call again") && !why.contains("was written"), "{command:?}: {why}");
+    }
+}

@@ -367,7 +367,7 @@ fn a_line_that_is_refused_says_that_the_lines_before_it_are_written() {
     assert_eq!(answer.code, 1, "{answer:?}");
     assert!(answer.err.contains("the lines before it are written"), "{}", answer.err);
     assert!(
-        answer.err.contains("written: 1") && !answer.err.contains("nothing was written"),
+        answer.err.contains("written: 1") && !answer.err.contains("no memory was written"),
         "{}",
         answer.err
     );
