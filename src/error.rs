@@ -354,7 +354,8 @@ impl Error {
         let Error::Invalid { field, why, .. } = self.source_of_line() else { return None };
         if field == "line" && why.starts_with(NO_MEMORY) {
             return Some(
-                "write one JSON object a line, or say what other file it is: `import --format mem0` or `--format server-memory`",
+                "write one JSON object a line (`jq -c '.[]' FILE` makes such lines of a JSON list; CSV is not read), or say what other \
+                 file it is: `import --format mem0` or `--format server-memory`",
             );
         }
         (why == NO_FIELD).then_some(

@@ -226,3 +226,19 @@ fn only_a_refused_write_says_that_no_memory_was_written() {
         assert!(why.contains("call again") && !why.contains("was written"), "{command:?}: {why}");
     }
 }
+
+/// A list and a table of other programs are the first files that somebody brings.
+#[test]
+fn a_file_of_another_form_is_told_how_lines_are_made() {
+    let sandbox = Sandbox::new();
+    for text in [
+        "[{\"text\":\"Ann prefers tea\"}]\n",
+        "[\n  {\"text\":\"Ann prefers tea\"}\n]\n",
+        "key,text\na,Ann prefers tea\n",
+    ] {
+        sandbox.write("file", text);
+        let (_, why) = read(&sandbox, 1, &["import", "file"]);
+        let hint = line(&why, "hint: ");
+        assert!(hint.contains("jq -c '.[]'") && hint.contains("CSV"), "{why}");
+    }
+}
