@@ -567,7 +567,9 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -
             })
         }
         IndexCommand::List => {
-            let keys = place.open_best()?.namespace(&namespace)?.indexes()?;
+            let database = place.open_best()?;
+            place.unknown_namespace(&database.namespaces()?, output)?;
+            let keys = database.namespace(&namespace)?.indexes()?;
             if output.json {
                 return output.document(&json!({ "namespace": namespace, "keys": keys }));
             }

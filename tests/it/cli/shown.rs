@@ -120,6 +120,8 @@ fn every_command_that_reads_says_that_the_namespace_is_not_there() {
         (0, &["changes"]),
         (0, &["stats"]),
         (0, &["goal", "list"]),
+        (0, &["index", "list"]),
+        (0, &["eval", "--text", "--queries", "q.jsonl"]),
         (1, &["get", "tea"]),
         (1, &["history", "tea"]),
         (1, &["explain", "tea"]),
