@@ -305,6 +305,10 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
     if let Some(went) = pass.report.get() {
         tell_too_old(went, output);
     }
+    if pass.damaged > 0 && pass.pass == Pass::Fold {
+        let stay = told::of(pass.damaged, "damaged memory was", "damaged memories were");
+        output.remark(&format!("the uses of {stay} not counted; `check` tells more"));
+    }
     if pass.damaged > 0 && pass.pass == Pass::Retention {
         let stay = told::of(pass.damaged, "damaged event stays", "damaged events stay");
         output.remark(&format!("{stay}, with what it says; `check` tells more, and `compact` takes it away"));
