@@ -354,13 +354,13 @@ impl Error {
         let Error::Invalid { field, why, .. } = self.source_of_line() else { return None };
         if field == "line" && why.starts_with(NO_MEMORY) {
             return Some(
-                "write one JSON object a line, or say what other file it is: `import --format mem0` or `--format server-memory`; \
-                 nothing was written",
+                "write one JSON object a line (`jq -c '.[]' FILE` makes such lines of a JSON list; CSV is not read), or say what other \
+                 file it is: `import --format mem0` or `--format server-memory`",
             );
         }
         (why == NO_FIELD).then_some(
             "correct the name, move unknown fields into the metadata (`import --lenient`), or say what other file it is: `import \
-             --format mem0` or `--format server-memory`; nothing was written",
+             --format mem0` or `--format server-memory`",
         )
     }
 
@@ -390,7 +390,7 @@ impl Error {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// let why = team.forget(oubliette::Forget::names(Vec::<String>::new())).unwrap_err();
-    /// assert_eq!(why.hint(), "correct the named field and call again; nothing was written");
+    /// assert_eq!(why.hint(), "correct the named field and call again");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn hint(&self) -> &'static str {
@@ -413,7 +413,7 @@ impl Error {
             return "name a file that is not there yet: a backup replaces no file";
         }
         match self.kind() {
-            ErrorKind::Invalid => "correct the named field and call again; nothing was written",
+            ErrorKind::Invalid => "correct the named field and call again",
             ErrorKind::NotFound => "check the id or key and the namespace",
             ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
             ErrorKind::NoEmbedder => {

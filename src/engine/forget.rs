@@ -128,6 +128,8 @@ pub struct ForgetPlan {
     pub limbo: u64,
     /// Those that are too damaged to tell.
     pub damaged: u64,
+    /// Texts that would go from memories that stay for other writers. Each has a tombstone of its own.
+    pub texts: u64,
     /// The first that would go, at most 20, without the damaged ones.
     pub sample: Vec<Doomed>,
     /// What the forget would answer. Where a text goes and its memory stays, the id of the tombstone is a new one each time.
@@ -135,7 +137,7 @@ pub struct ForgetPlan {
 }
 
 impl ForgetPlan {
-    /// Memories that would go, whatever their state.
+    /// Memories and versions that would go, whatever their state, one for each tombstone that the forget would leave.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};
@@ -146,7 +148,7 @@ impl ForgetPlan {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn memories(&self) -> u64 {
-        self.live + self.superseded + self.expired + self.limbo + self.damaged
+        self.live + self.superseded + self.expired + self.limbo + self.damaged + self.texts
     }
 }
 
@@ -302,7 +304,10 @@ fn plan_of(
             continue;
         };
         // The tombstone of a text whose memory stays is that of no memory.
-        let Some(vitals) = vitals else { continue };
+        let Some(vitals) = vitals else {
+            plan.texts += 1;
+            continue;
+        };
         let state = vitals.times.state(now);
         match state {
             State::Live => plan.live += 1,

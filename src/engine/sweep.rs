@@ -352,8 +352,15 @@ impl Database {
                     return Ok(None);
                 }
                 apply_in(session, site.ns, Some(site.run), Some(noted), &mut enough, &mut step).map(Some)
-            })?;
+            });
             drop(step);
+            let applied = match applied {
+                Err(why) if why.is_damage() && job.met_damage() => {
+                    tracing::warn!(%why, "maintenance goes past what is damaged");
+                    continue;
+                }
+                applied => applied?,
+            };
             let Some(applied) = applied else { break };
             if applied.is_stale {
                 stale += 1;

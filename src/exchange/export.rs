@@ -11,7 +11,7 @@ use crate::exchange::{
     write_tombstone,
 };
 use crate::hygiene::CheckReport;
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::{
     Event, EventId, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
     Time, Tombstone, TombstoneReason,
@@ -136,7 +136,7 @@ impl Export {
     ///
     /// # Errors
     /// `Io`; `Corrupted`; `SnapshotExpired` where the lease of the snapshot is over, or the file was compacted meanwhile;
-    /// `Invalid` for a line of more than 16 MiB, which no import reads: a memory that very many writes hold.
+    /// `Invalid` for a line of more than 1 GiB, which no import reads: a memory that very many writes hold.
     pub fn write<W: Write + Seek>(
         &self,
         snapshot: &Snapshot,
@@ -603,14 +603,15 @@ impl<W: Write + Seek> Lines<'_, W> {
         /// Of a line that is too long, enough to know it by.
         const HEAD_BYTES: usize = 60;
         let bytes = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-        if bytes.len() > LINE_BYTES_MAX {
+        if bytes.len() > EXPORT_LINE_BYTES_MAX {
             let head = String::from_utf8_lossy(bytes.get(..HEAD_BYTES).unwrap_or_default());
-            let why = format!("must be at most {LINE_BYTES_MAX} bytes");
+            let why = format!("must be at most {EXPORT_LINE_BYTES_MAX} bytes");
             return Err(Error::invalid("line", why, format!("{} bytes: {head}", bytes.len())));
         }
         let written = self.out.write_all(&self.line);
         written.map_err(|source| Error::Io { action: "write", path: self.path.clone(), source })?;
         self.line.clear();
+        self.line.shrink_to(LINE_BYTES_MAX);
         match (&mut self.vectors, vector) {
             (VectorsTo::Npy(writer, _), Some(vector)) => writer.write_row(vector),
             (VectorsTo::Npy(writer, dim), None) => writer.write_row(&vec![0.0; *dim]),

@@ -1,4 +1,4 @@
-//! The lines of a file, each at most [`LINE_BYTES_MAX`] bytes, and the vectors that belong to them.
+//! The lines of a file, each of bounded length, and the vectors that belong to them.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,9 @@ use crate::error::{Error, Result};
 use crate::exchange::line::ParsedLine;
 use crate::exchange::npy::NpyReader;
 use crate::exchange::parse::parse_line;
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads lines that end in LF or CR LF, the last one with or without; skips blank ones and a byte order mark
 /// at the start. Never holds more than one line.
@@ -17,6 +19,8 @@ pub struct LineReader<R> {
     path: PathBuf,
     line: Vec<u8>,
     number: u64,
+    /// Bytes of the longest line that is read.
+    most: usize,
 }
 
 impl<R: BufRead> LineReader<R> {
@@ -29,7 +33,13 @@ impl<R: BufRead> LineReader<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(reader: R, path: impl AsRef<Path>) -> Self {
-        LineReader { reader, path: path.as_ref().to_owned(), line: Vec::new(), number: 0 }
+        LineReader {
+            reader,
+            path: path.as_ref().to_owned(),
+            line: Vec::new(),
+            number: 0,
+            most: EXPORT_LINE_BYTES_MAX,
+        }
     }
 
     /// Number of the line that was read last, counted from 1; blank lines count.
@@ -57,21 +67,24 @@ impl<R: BufRead> LineReader<R> {
     /// ```
     ///
     /// # Errors
-    /// - `Invalid` of the line: longer than 16 MiB. It is skipped, and reading can go on after it.
+    /// - `Invalid` of the line: longer than 1 GiB, or than 16 MiB where it does not begin as a JSON object. It is skipped, and
+    ///   reading can go on after it.
     /// - `Io`.
     pub fn next_line(&mut self) -> Result<Option<(u64, &[u8])>> {
         loop {
             self.line.clear();
+            self.line.shrink_to(2 * LINE_BYTES_MAX);
             let ended = self.read_line()?;
             if !ended && self.line.is_empty() {
                 return Ok(None);
             }
             self.number += 1;
-            if self.line.len() > LINE_BYTES_MAX {
+            let most = self.most();
+            if self.line.len() > most {
                 if !ended {
                     self.skip_line()?;
                 }
-                let why = format!("must be at most {LINE_BYTES_MAX} bytes");
+                let why = format!("must be at most {most} bytes");
                 return Err(Error::invalid("line", why, "a longer line").at_line(self.number));
             }
             if !self.content().is_empty() {
@@ -111,27 +124,40 @@ impl<R: BufRead> LineReader<R> {
         if document.len() > max {
             return Err(Error::invalid("document", format!("must be at most {max} bytes"), "a longer one"));
         }
-        let unmarked = document.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec);
+        let unmarked = document.strip_prefix(BYTE_ORDER_MARK).map(<[u8]>::to_vec);
         Ok(unmarked.unwrap_or(document))
     }
 
     /// The line without mark and surrounding white space.
     fn content(&self) -> &[u8] {
         let line = self.line.as_slice();
-        let marked = if self.number == 1 { line.strip_prefix(b"\xef\xbb\xbf") } else { None };
+        let marked = if self.number == 1 { line.strip_prefix(BYTE_ORDER_MARK) } else { None };
         marked.unwrap_or(line).trim_ascii()
     }
 
-    /// Reads until LF, but one byte more than a line may have at most; tells whether it met the LF.
+    /// Bytes that the line may have: what is no JSON object is no line of an export.
+    fn most(&self) -> usize {
+        let line = self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line);
+        if line.trim_ascii_start().starts_with(b"{") { self.most } else { LINE_BYTES_MAX }
+    }
+
+    /// Reads until LF, but one byte more than the line may have at most; tells whether it met the LF.
     fn read_line(&mut self) -> Result<bool> {
-        let most = LINE_BYTES_MAX as u64 + 1;
-        self.reader.by_ref().take(most).read_until(b'\n', &mut self.line).map_err(|source| Error::Io {
+        let mut ended = self.read_up_to(LINE_BYTES_MAX + 1)?;
+        if !ended && self.line.len() > LINE_BYTES_MAX {
+            ended = self.read_up_to((self.most() + 1).saturating_sub(self.line.len()))?;
+        }
+        Ok(ended)
+    }
+
+    fn read_up_to(&mut self, bytes: usize) -> Result<bool> {
+        let mut reader = self.reader.by_ref().take(bytes as u64);
+        reader.read_until(b'\n', &mut self.line).map_err(|source| Error::Io {
             action: "read",
             path: self.path.clone(),
             source,
         })?;
-        let ended = self.line.pop_if(|byte| *byte == b'\n').is_some();
-        Ok(ended)
+        Ok(self.line.pop_if(|byte| *byte == b'\n').is_some())
     }
 
     fn skip_line(&mut self) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::error::{Error, NO_FIELD, NO_MEMORY, Result};
 use crate::exchange::line::{DraftLine, ParsedLine, mistyped, strict, text, typed, wrong};
 use crate::exchange::{restore, told};
 use crate::json::{Members, Refusal, clean};
-use crate::limits::{DIM_MAX, LINE_BYTES_MAX};
+use crate::limits::{DIM_MAX, EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::closed::nearest;
 use crate::model::{Entity, Expiry, Payload, Significance, Span, SupersedeMode, Tier};
 
@@ -36,10 +36,7 @@ use crate::model::{Entity, Expiry, Payload, Significance, Span, SupersedeMode, T
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
-    if text.len() > LINE_BYTES_MAX {
-        let why = format!("must be at most {LINE_BYTES_MAX} bytes");
-        return Err(Error::invalid("line", why, format!("{} bytes", text.len())));
-    }
+    check_length(text, EXPORT_LINE_BYTES_MAX)?;
     let text = std::str::from_utf8(text).map_err(|why| {
         Error::invalid("line", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))
     })?;
@@ -50,10 +47,21 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
     }
     let has = |wanted: &str| members.0.iter().any(|(name, raw)| name == wanted && raw.get() != "null");
     let mut reader = Reader { lenient, exported: has("id") && has("holders"), ..Reader::default() };
+    if !reader.exported {
+        check_length(text.as_bytes(), LINE_BYTES_MAX)?;
+    }
     for (name, raw) in members.0 {
         reader.member(&name, raw)?;
     }
     reader.finish()
+}
+
+fn check_length(line: &[u8], most: usize) -> Result<()> {
+    if line.len() > most {
+        let why = format!("must be at most {most} bytes");
+        return Err(Error::invalid("line", why, format!("{} bytes", line.len())));
+    }
+    Ok(())
 }
 
 /// The numbers of a list, each the f32 that is nearest to its digits.

@@ -209,6 +209,22 @@ impl Taken {
         self.entries.is_empty()
     }
 
+    /// Number of memories.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Takes the first of them out.
+    pub(crate) fn split(&mut self, most: usize) -> Taken {
+        let entries = self.entries.drain(..most.min(self.entries.len())).collect();
+        Taken { from: Arc::clone(&self.from), entries }
+    }
+
+    /// Puts in front what was taken out.
+    pub(crate) fn put_back(&mut self, mut first: Taken) {
+        self.entries.splice(..0, first.entries.drain(..));
+    }
+
     /// A commit holds the accesses.
     pub(crate) fn is_committed(&mut self) {
         self.entries.clear();

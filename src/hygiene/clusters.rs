@@ -56,6 +56,8 @@ struct Said {
     valid: (Option<Time>, Option<Time>),
     /// Whether it is united with no other row.
     is_of_its_own: bool,
+    /// How many tags it has.
+    tags: usize,
 }
 
 /// What makes memories a cluster.
@@ -289,9 +291,22 @@ impl<'s> Search<'s> {
         let (kind, is_of_its_own) = (content.kind(vitals.kind_code), is_record_of_its_own(&vitals, &content));
         let owner = owner_of(&content.metadata);
         let valid = (vitals.times.valid_from, vitals.times.valid_to);
-        let said = Rc::new(Said { profile, kind, owner, valid, is_of_its_own });
+        let said = Rc::new(Said { profile, kind, owner, valid, is_of_its_own, tags: content.tags.len() });
         self.texts.insert(id, Rc::clone(&said));
         Ok(said)
+    }
+
+    /// How many tags some rows have, each row's own.
+    ///
+    /// # Errors
+    /// Damage that is not of single rows.
+    pub(super) fn tags(&mut self, ids: impl Iterator<Item = MemoryId>) -> Result<usize> {
+        let mut sum = 0;
+        for id in ids {
+            let said = self.said(id);
+            sum += self.field.sound(said)?.map_or(0, |said| said.tags);
+        }
+        Ok(sum)
     }
 
     pub(super) fn vitals(&self, id: MemoryId) -> Result<Vitals> {

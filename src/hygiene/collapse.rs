@@ -123,7 +123,7 @@ impl Kinds {
 enum Seen {
     OtherKind,
     Plain,
-    Operational { signature: String, owner: String, negations: usize },
+    Operational { signature: String, owner: String, negations: usize, tags: usize },
 }
 
 /// What rows have in common before one of them stands for the others.
@@ -169,7 +169,7 @@ impl<'p> Scan<'p> {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
-        if let Seen::Operational { signature, owner, negations } = seen {
+        if let Seen::Operational { signature, owner, negations, tags } = seen {
             let from = vitals.times.valid_from.filter(|from| *from > self.field.now);
             let until = vitals.times.valid_to;
             let place = Place { part: PartId(vitals.place.partition), owner, from, until };
@@ -177,7 +177,7 @@ impl<'p> Scan<'p> {
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
             shelf.rows.push(OperationalRow {
-                member: Member::of(id, vitals, self.field),
+                member: Member::of(id, vitals, tags, self.field),
                 signature,
                 negations,
             });
@@ -205,7 +205,8 @@ impl<'p> Scan<'p> {
         let owner = owner_of(&content.metadata);
         // Only the fuzzy phase asks.
         let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
-        Ok(Seen::Operational { signature: signature.into_string(), owner, negations })
+        let (signature, tags) = (signature.into_string(), content.tags.len());
+        Ok(Seen::Operational { signature, owner, negations, tags })
     }
 
     /// What is known before the groups are.

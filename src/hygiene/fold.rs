@@ -40,52 +40,73 @@ impl MaintenancePass for Fold {
 struct Folding {
     ns: NsId,
     noted: Arc<Accesses>,
-    /// Memories whose accesses no step has counted. Searches go on, and this run counts no others.
-    ids: std::vec::IntoIter<MemoryId>,
+    /// Memories with accesses when the pass was planned. Searches go on, and this run counts no others.
+    ids: Vec<MemoryId>,
+    /// What no step has counted. No commit of others counts it meanwhile, because damage in it would take what is beside it along.
+    left: Option<Taken>,
     /// What the present step counts.
     taken: Option<Taken>,
+    /// Most memories of a step: fewer after damage, until the memory is found that can't be written.
+    most: usize,
     /// Memories that there were to count at first.
     due: u64,
     folded: u64,
+    /// Damaged memories of the present step, and of all.
+    damaged: (u64, u64),
     run: Option<RunId>,
 }
 
 impl Folding {
     fn of(ns: NsId, noted: Arc<Accesses>, ids: Vec<MemoryId>) -> Self {
         let due = ids.len() as u64;
-        Folding { ns, noted, ids: ids.into_iter(), taken: None, due, folded: 0, run: None }
+        let (left, taken, most, damaged) = (None, None, usize::MAX, (0, 0));
+        Folding { ns, noted, ids, left, taken, most, due, folded: 0, damaged, run: None }
     }
 }
 
 impl Job for Folding {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
         self.run = input.run;
-        let taken = loop {
-            if self.ids.len() == 0 {
-                return Ok(None);
-            }
-            // Commits of others may have counted some of them meanwhile.
-            let taken = self.noted.take_of(self.ns, self.ids.by_ref().take(input.rows));
-            if !taken.is_empty() {
-                break &*self.taken.insert(taken);
-            }
-        };
-        let policy = input.policy;
-        Ok(Some(Box::new(move |slice| fold(slice.ledger, &slice.context, policy, taken).map(Applied::rows))))
+        let left = self.left.get_or_insert_with(|| self.noted.take_of(self.ns, self.ids.drain(..)));
+        if left.is_empty() {
+            return Ok(None);
+        }
+        let taken = &*self.taken.insert(left.split(self.most.min(input.rows)));
+        let (policy, damaged) = (input.policy, &mut self.damaged.0);
+        Ok(Some(Box::new(move |slice| {
+            let folded = fold(slice.ledger, &slice.context, policy, taken)?;
+            *damaged = folded.damaged;
+            Ok(Applied::rows(folded.counted))
+        })))
     }
 
     fn applied(&mut self, applied: Applied) {
         if let Some(mut taken) = self.taken.take() {
             taken.is_committed();
         }
+        self.most = self.most.saturating_mul(2);
         self.folded += applied.count;
+        self.damaged.1 += self.damaged.0;
+    }
+
+    fn met_damage(&mut self) -> bool {
+        let (Some(mut taken), Some(left)) = (self.taken.take(), &mut self.left) else { return false };
+        self.most = (taken.len() / 2).max(1);
+        if taken.len() > 1 {
+            left.put_back(taken);
+        } else {
+            taken.give_up();
+            self.damaged.1 += 1;
+        }
+        true
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
         report.planned += self.due;
         report.scanned += self.due;
         report.changed += self.folded;
-        report.left += self.ids.len() as u64;
+        report.damaged += self.damaged.1;
+        report.left += (self.ids.len() + self.left.as_ref().map_or(0, Taken::len)) as u64;
         report.run = self.run.filter(|_| self.folded > 0).or(report.run);
         Ok(())
     }
@@ -180,27 +201,40 @@ impl Job for Keeping {
     }
 }
 
+/// What became of accesses that were to be counted. A memory that is gone is neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FoldCount {
+    /// Memories whose accesses are counted.
+    pub(crate) counted: u64,
+    /// Memories that can't be read.
+    pub(crate) damaged: u64,
+}
+
 /// Counts accesses of the namespace of the context in the statistics of their memories; says how many memories those
 /// were. A memory that is gone, or damaged, is left out.
 ///
 /// # Errors
-/// `Corrupted` where rows that follow from others are damaged.
+/// `Corrupted` where rows that follow from others are damaged, or a page on which a row is to be written.
 pub(crate) fn fold(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
     policy: &Policy,
     taken: &Taken,
-) -> Result<u64> {
-    let mut rows = Vec::new();
+) -> Result<FoldCount> {
+    let (mut rows, mut count) = (Vec::new(), FoldCount::default());
     for (_, noted) in taken.by_namespace().filter(|(ns, _)| *ns == context.ns) {
         for ((_, id), noted) in noted {
-            let Some(vitals) = sound(ledger.tx.vitals(context.ns, *id))?.flatten() else { continue };
-            let Some(access) = sound(ledger.tx.access(context.ns, *id))? else { continue };
-            rows.push(folded(*id, vitals, access, noted, policy));
+            let vitals = sound(ledger.tx.vitals(context.ns, *id))?;
+            let access = sound(ledger.tx.access(context.ns, *id))?;
+            match (vitals, access) {
+                (Some(Some(vitals)), Some(access)) => rows.push(folded(*id, vitals, access, noted, policy)),
+                (Some(None), _) => {}
+                _ => count.damaged += 1,
+            }
         }
     }
-    let count = rows.len() as u64;
-    if count > 0 {
+    count.counted = rows.len() as u64;
+    if !rows.is_empty() {
         let context = Context { actor: Actor::Sweeper, ..context.clone() };
         ledger.apply(&context, Entry::new(RuleId::of_pass(Pass::Fold), Change::Fold { rows }))?;
     }

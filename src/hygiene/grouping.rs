@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::hygiene::joining::Joining;
 use crate::hygiene::plan::{Field, Group, Loser, Phase, Stop};
+use crate::limits::TAGS_MAX;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::policy::Canonical;
@@ -20,17 +21,20 @@ pub(super) struct Member {
     protected: bool,
     /// Whether a caller set its end.
     ends: bool,
+    /// How many tags it has.
+    tags: usize,
     visible: bool,
 }
 
 impl Member {
-    pub(super) fn of(id: MemoryId, vitals: &Vitals, field: &Field) -> Self {
+    pub(super) fn of(id: MemoryId, vitals: &Vitals, tags: usize, field: &Field) -> Self {
         Member {
             rank: vitals.rank(id),
             version: vitals.version,
             happened_at: vitals.happened_at,
             protected: vitals.is_protected(),
             ends: vitals.life().is_promised_end(),
+            tags,
             visible: vitals.times.visible_live(field.now),
         }
     }
@@ -50,8 +54,8 @@ impl Member {
 pub(super) struct Groups {
     order: fn(&Rank, &Rank) -> Ordering,
     found: Vec<Group>,
-    /// The canonical rows of groups in which a caller set an end.
-    ending: BTreeSet<MemoryId>,
+    /// The canonical rows of groups that may not go into one row: a caller set an end, or the tags may be too many.
+    bounded: BTreeSet<MemoryId>,
     /// Protected members that are not canonical, of groups without a removable member too.
     pub(super) protected: u64,
 }
@@ -62,13 +66,14 @@ impl Groups {
             Canonical::SignificanceFirst => canonical,
             Canonical::ReinforcementFirst => reinforcement_first,
         };
-        Groups { order, found: Vec::new(), ending: BTreeSet::new(), protected: 0 }
+        Groups { order, found: Vec::new(), bounded: BTreeSet::new(), protected: 0 }
     }
 
     /// Two rows and more that are the same: a group, unless all that could go is protected.
     pub(super) fn add(&mut self, phase: Phase, part: PartId, signature: &str, mut members: Vec<&Member>) {
         members.sort_unstable_by(|a, b| (self.order)(&a.rank, &b.rank));
-        let ends = members.iter().any(|member| member.ends);
+        let has_end = members.iter().any(|member| member.ends);
+        let is_bounded = has_end || members.iter().map(|member| member.tags).sum::<usize>() > TAGS_MAX;
         let mut members = members.into_iter();
         let Some(canonical) = members.next() else { return };
         let mut losers = Vec::with_capacity(members.len());
@@ -83,7 +88,7 @@ impl Groups {
         self.protected += u64::from(protected);
         if !losers.is_empty() {
             let signature = format!("{}{signature}", phase.prefix());
-            self.ending.extend(ends.then_some(canonical.rank.id));
+            self.bounded.extend(is_bounded.then_some(canonical.rank.id));
             self.found.push(Group {
                 phase,
                 part,
@@ -106,9 +111,9 @@ impl Groups {
         field: &Field,
         stop: Stop<'_>,
     ) -> Result<Option<Vec<Group>>> {
-        let is_ending = |group: &mut Group| self.ending.contains(&group.canonical);
-        let ending: Vec<Group> = self.found.extract_if(.., is_ending).collect();
-        for group in ending {
+        let is_bounded = |group: &mut Group| self.bounded.contains(&group.canonical);
+        let bounded: Vec<Group> = self.found.extract_if(.., is_bounded).collect();
+        for group in bounded {
             let Group { phase, part, canonical, version, losers, protected, signature } = group;
             let members = std::iter::once(None).chain(losers.into_iter().map(Some));
             let id = |member: &Option<Loser>| member.as_ref().map_or(canonical, |loser| loser.id);

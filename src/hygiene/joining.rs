@@ -1,6 +1,6 @@
-//! Which rows of a group can go into one, where callers have set ends of life?
+//! Which rows of a group can go into one, where callers have set ends of life, or where the tags are too many for one row?
 //!
-//! Rows join in their order, and the end of what they make moves with each that joins. What can't join makes groups of its own. Each
+//! Rows join in their order, and the end of what they make moves with each that joins, as its tags do. What can't join makes groups of its own. Each
 //! row is read once, and looked at again only where it may join: rows of the same end, those whose end nobody has promised, and
 //! those of the same writer.
 
@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::hygiene::plan::{Field, Stop};
-use crate::ledger::{End, Whole, Writer};
+use crate::ledger::{End, Whole, Writer, tags_fit, unite};
 use crate::model::{MemoryId, Time};
 use crate::store::Rows;
 
@@ -19,9 +19,40 @@ type EndOf = (bool, (bool, Option<Time>));
 /// No end.
 const NEVER: (bool, Option<Time>) = (true, None);
 
+/// Rows whose tags do not fit that a group passes over, so that the work does not grow with the square of the rows.
+const MISFITS_MAX: usize = 256;
+
+/// What of a row tells whether it can go into another.
+struct Bounds {
+    end: End,
+    /// Its tags by their numbers among those of all rows, sorted.
+    tags: Vec<u32>,
+}
+
+/// What became of a row that was to join.
+enum Joined {
+    Yes,
+    OtherEnd,
+    ManyTags,
+}
+
+impl Bounds {
+    /// Takes in another row if it may join, as the run does.
+    fn join(&mut self, other: &Bounds) -> Joined {
+        if !tags_fit(&self.tags, &other.tags) {
+            return Joined::ManyTags;
+        }
+        if !self.end.join(&other.end) {
+            return Joined::OtherEnd;
+        }
+        unite(&mut self.tags, &other.tags);
+        Joined::Yes
+    }
+}
+
 /// Rows that are the same, in canonical order, as far as they are in no group yet.
 pub(super) struct Joining<T> {
-    rows: Vec<Option<(T, End)>>,
+    rows: Vec<Option<(T, Bounds)>>,
     /// All rows before this place are in a group.
     from: usize,
     /// The places of the rows by their ends.
@@ -31,7 +62,7 @@ pub(super) struct Joining<T> {
 }
 
 impl<T> Joining<T> {
-    /// Reads the ends of some rows. What can't be read is left out. None when `stop` ended it.
+    /// Reads the ends and tags of some rows. What can't be read is left out. None when `stop` ended it.
     ///
     /// # Errors
     /// Damage that is not of single rows.
@@ -42,19 +73,26 @@ impl<T> Joining<T> {
         id: impl Fn(&T) -> MemoryId,
         stop: Stop<'_>,
     ) -> Result<Option<Self>> {
+        let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut all = Joining { rows: Vec::new(), from: 0, ends: BTreeMap::new(), writers: HashMap::new() };
         for member in members {
             if stop(1) {
                 return Ok(None);
             }
             let whole = field.sound(Whole::read(rows, field.ns, id(&member)))?.flatten();
-            if let Some(end) = whole.map(|whole| whole.end()) {
+            if let Some(whole) = whole {
+                let (end, mut tags) = (whole.end(), Vec::with_capacity(whole.content.tags.len()));
+                for tag in whole.content.tags {
+                    let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                    tags.push(*numbers.entry(tag).or_insert(next));
+                }
+                tags.sort_unstable();
                 let at = all.rows.len();
                 all.ends.entry(end_of(&end)).or_default().insert(at);
                 if let Some(writer) = end.writer() {
                     all.writers.entry(writer.clone()).or_default().insert(at);
                 }
-                all.rows.push(Some((member, end)));
+                all.rows.push(Some((member, Bounds { end, tags })));
             }
         }
         Ok(Some(all))
@@ -65,14 +103,19 @@ impl<T> Joining<T> {
         while self.rows.get(self.from)?.is_none() {
             self.from += 1;
         }
-        let (row, mut end) = self.take(self.from)?;
-        let mut group = vec![row];
+        let (row, mut bounds) = self.take(self.from)?;
+        let (mut group, mut misfits) = (vec![row], 0);
         loop {
             let before = group.len();
-            for at in self.candidates(&end) {
-                let other = self.rows.get(at).and_then(Option::as_ref);
-                if other.is_some_and(|(_, other)| end.join(other)) {
-                    group.extend(self.take(at).map(|(row, _)| row));
+            for at in self.candidates(&bounds.end) {
+                let Some((_, other)) = self.rows.get(at).and_then(Option::as_ref) else { continue };
+                match bounds.join(other) {
+                    Joined::Yes => group.extend(self.take(at).map(|(row, _)| row)),
+                    Joined::OtherEnd => {}
+                    Joined::ManyTags => misfits += 1,
+                }
+                if misfits >= MISFITS_MAX {
+                    return Some(group);
                 }
             }
             // The end only becomes longer, so that is soon over.
@@ -102,19 +145,19 @@ impl<T> Joining<T> {
         of_ends.flat_map(|(_, places)| places).chain(of_writer).copied().collect()
     }
 
-    fn take(&mut self, at: usize) -> Option<(T, End)> {
-        let (row, end) = self.rows.get_mut(at)?.take()?;
-        let key = end_of(&end);
+    fn take(&mut self, at: usize) -> Option<(T, Bounds)> {
+        let (row, bounds) = self.rows.get_mut(at)?.take()?;
+        let key = end_of(&bounds.end);
         if let Some(places) = self.ends.get_mut(&key) {
             places.remove(&at);
             if places.is_empty() {
                 self.ends.remove(&key);
             }
         }
-        if let Some(places) = end.writer().and_then(|writer| self.writers.get_mut(writer)) {
+        if let Some(places) = bounds.end.writer().and_then(|writer| self.writers.get_mut(writer)) {
             places.remove(&at);
         }
-        Some((row, end))
+        Some((row, bounds))
     }
 }
 

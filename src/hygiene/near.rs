@@ -203,10 +203,11 @@ impl<'s, R: Rows> Search<'s, R> {
                 continue;
             }
             self.scanned += 1;
+            let tags = content.tags.len();
             let likeness = Likeness::of_row(&vitals, &content).into_owned();
             let same = |a: &str, b: &str| self.loose && same_but_spacing_and_case(a, b, &self.stopwords);
             if let Some(class) = alike.entry(likeness).or_default().of(content.text, same) {
-                class.members.push(Member::of(*id, &vitals, self.field));
+                class.members.push(Member::of(*id, &vitals, tags, self.field));
             }
         }
         let signature = hex(&fingerprint);

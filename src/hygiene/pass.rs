@@ -178,6 +178,11 @@ pub(crate) trait Job {
     /// Takes note of a step that was committed.
     fn applied(&mut self, applied: Applied);
 
+    /// Takes note of damage that a step met, of which nothing is written; says whether the next step goes past it.
+    fn met_damage(&mut self) -> bool {
+        false
+    }
+
     /// Adds to the report what there was to do, what was done, and what is left on the state as it is now.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use crate::hygiene::plan::{Action, KeptApart, Plan, Similar, Stop, told_apart};
 use crate::hygiene::score::Worth;
 use crate::hygiene::told::details;
 use crate::ingest::Threshold;
+use crate::limits::TAGS_MAX;
 use crate::model::{MemoryId, Pass, is_zero};
 use crate::policy::Linkage;
 use crate::store::IndexId;
@@ -129,7 +130,7 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
         let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
         let order = order(input, &search, &rows, &linked(&edges))?;
         for cluster in search.clusters(&order, &edges) {
-            let Some(groups) = joining(input, &search, &rows, &edges, cluster, stop)? else {
+            let Some(groups) = joining(input, &mut search, &rows, &edges, cluster, stop)? else {
                 return Ok(None);
             };
             for group in groups {
@@ -151,18 +152,19 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
     Ok(Some((plan, report)))
 }
 
-/// The members of a cluster, apart where callers have set ends that can't be one. What can't go into the first member may go
+/// The members of a cluster, apart where callers have set ends that can't be one, or where one row can't have their tags. What can't go into the first member may go
 /// together, if it makes a cluster of its own. None when `stop` ended it.
 fn joining(
     input: PlanInput<'_>,
-    search: &Search<'_>,
+    search: &mut Search<'_>,
     rows: &[ClusterRow],
     edges: &Edges,
     cluster: Vec<u32>,
     stop: Stop<'_>,
 ) -> Result<Option<Vec<Vec<u32>>>> {
     let row_of = |at: u32| rows.get(at as usize);
-    if !cluster.iter().filter_map(|at| row_of(*at)).any(|row| row.ends) {
+    let members = cluster.iter().filter_map(|at| row_of(*at));
+    if !members.clone().any(|row| row.ends) && search.tags(members.map(|row| row.id))? <= TAGS_MAX {
         return Ok(Some(vec![cluster]));
     }
     let dedup = &input.policy.dedup;

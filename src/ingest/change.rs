@@ -390,6 +390,9 @@ impl NamespaceWriter<'_, '_, '_> {
                     .ok_or_else(|| Error::corrupted("holder", old.as_bytes(), "a row without a holder"))?
             }
         };
+        if let Some(end) = parts.vitals.times.expires_at.filter(|end| *end <= self.now()) {
+            return Err(ended(first.key.as_deref(), old, end));
+        }
         let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
         let mut parts = parts;
         // New content makes a new memory, which begins now. The world may have changed before.
@@ -633,6 +636,16 @@ impl NamespaceWriter<'_, '_, '_> {
             payload: edit.patch.payload.flatten(),
         })
     }
+}
+
+/// The refusal of a new text for what has ended: it would take the place of nothing.
+fn ended(key: Option<&str>, id: MemoryId, end: Time) -> Error {
+    let name = key.map_or_else(|| id.to_string(), str::to_owned);
+    let anew = key.map_or_else(|| "`add`".to_owned(), |key| format!("`add --key {key}`"));
+    let why = format!(
+        "its life ended at {end}: {anew} stores the text anew, `touch {name} --ttl` gives it another life"
+    );
+    Error::Conflict { what: format!("change {name}"), why }
 }
 
 /// Whether a patch brings tags or links other than those of the holder.

@@ -329,7 +329,7 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
 }
 
 /// Adds to a sorted set.
-pub(super) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
+pub(crate) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
     for item in more {
         if let Err(at) = set.binary_search(item) {
             set.insert(at, item.clone());
@@ -340,7 +340,7 @@ pub(super) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
 /// Whether a row with these tags can take a write with those. A row has no more tags than one draft may have, so that
 /// the cost of a write does not grow with the writes before it. Tags that the row already has need no room, however
 /// many they are.
-pub(crate) fn tags_fit(tags: &[String], more: &[String]) -> bool {
+pub(crate) fn tags_fit<T: Ord>(tags: &[T], more: &[T]) -> bool {
     let fresh = more.iter().filter(|tag| tags.binary_search(tag).is_err()).count();
     fresh == 0 || tags.len() + fresh <= TAGS_MAX
 }

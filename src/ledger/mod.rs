@@ -68,7 +68,7 @@ pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Re
 pub(crate) use damage::{Loss, losses, lost_keys};
 pub(crate) use fold::Folded;
 pub(crate) use given::{given, said_by, short, tell};
-pub(crate) use insert::tags_fit;
+pub(crate) use insert::{tags_fit, unite};
 pub(crate) use inverse::inverse;
 pub(crate) use lifetime::tier_ttl;
 pub(crate) use message::{MembersMax, statistics};

@@ -247,7 +247,7 @@ impl Ledger<'_, '_> {
         }
         let refuse = |why: &str| Error::Conflict { what: format!("restore {id}"), why: why.to_owned() };
         let Some(superseded) = before.times.superseded else {
-            return Err(refuse("it is not superseded; `history` tells which memories it replaced"));
+            return Err(refuse(&self.why_in_place(context, id, &before)?));
         };
         // What a pass restores, because its chain is broken or is to lead elsewhere, lives no longer for it.
         let is_asked = context.run.is_none() && to != RestoreTo::Write;
@@ -294,6 +294,29 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
         let superseded_by = self.follow_writers(context, id, said, why)?;
         Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
+    }
+
+    /// Why a row that nothing has replaced can't be restored, and what can.
+    fn why_in_place(&self, context: &Context, id: MemoryId, row: &Vitals) -> Result<String> {
+        if let Some(end) = row.times.valid_to.filter(|end| *end <= context.now) {
+            return Ok(format!(
+                "it was true until {end}, and nothing has replaced it; `update {id} --clear valid_to` makes it true again"
+            ));
+        }
+        let mut latest: Option<(Time, MemoryId)> = None;
+        for old in self.tx.superseded_by(context.ns, id)? {
+            let before = sound(self.tx.vitals(context.ns, old))?.flatten();
+            let said = before.and_then(|before| before.times.superseded);
+            let is_version = |mode| matches!(mode, SupersedeMode::Replaced | SupersedeMode::Correction);
+            let said = said.filter(|said| is_version(said.mode));
+            latest = latest.max(said.map(|said| (said.at, old)));
+        }
+        Ok(match latest {
+            Some((_, old)) => {
+                format!("it is not superseded; `restore {old}` brings back the text that it replaced")
+            }
+            None => "it is not superseded, and replaced no text that is still there".to_owned(),
+        })
     }
 
     /// Takes the holders that came from `old` off the row that superseded it, if that row still exists, and off the rows

@@ -155,12 +155,30 @@ impl FromStr for Time {
 /// What no calendar of instants has: the end of the last year, which is there, or an instant out of bounds.
 fn at_the_edge(text: &str) -> Result<Time> {
     let read = jiff::fmt::temporal::Pieces::parse(text).map_err(|_| {
-        Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z or 2026-01-03", text)
+        let why = match has_form(text) {
+            true => "must be a day and a time that exist: the form is right, and the calendar has no such day or hour",
+            false => "must be RFC 3339, such as 2026-01-03T10:00:00Z or 2026-01-03",
+        };
+        Error::invalid("time", why, text)
     })?;
     match read.date().year() {
         9999 => Ok(Time::MAX),
         _ => Err(out_of_bounds(text)),
     }
+}
+
+/// Whether a text has the digits of a date, alone or before a time, in their places.
+fn has_form(text: &str) -> bool {
+    let (date, time) = text.split_at_checked("2026-01-03".len()).unwrap_or((text, ""));
+    let is_digit = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    let hour = time.get(1..).unwrap_or_default();
+    let is_time = |byte: u8| byte.is_ascii_digit() || b":.,+-Zz".contains(&byte);
+    let is_hour =
+        time.starts_with(['T', 't', ' ']) && hour.len() >= "10:00".len() && hour.bytes().all(is_time);
+    date.len() == "2026-01-03".len() && date.bytes().enumerate().all(is_digit) && (time.is_empty() || is_hour)
 }
 
 fn out_of_bounds(text: &str) -> Error {

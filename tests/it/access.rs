@@ -5,7 +5,7 @@ use oubliette::clock::ManualClock;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{ContextDraft, Inclusion, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, Kind, Memory, MemoryId, Query};
+use oubliette::{Database, Draft, Kind, Memory, MemoryId, Query, WriteOptions};
 
 /// A memory on an axis of its own.
 fn stored(world: &World, number: usize) -> MemoryId {
@@ -289,4 +289,49 @@ fn many_memories_name_the_most_retrieved_twenty() {
     let used = world.ns.access_distribution().unwrap();
     let counts: Vec<u64> = used.most_retrieved.iter().map(|row| row.retrieval_count).collect();
     assert_eq!(counts, (31..=50).rev().collect::<Vec<_>>());
+}
+
+/// A page on which a row can be read and not be written takes no other memory along, and the pass tells what is left out.
+#[test]
+fn a_damaged_page_keeps_no_other_use_from_being_counted() {
+    const ROWS: usize = 300;
+    const PAGE: usize = 4_096;
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("m.oub"), folder.path().join("copy.oub"));
+    let open = |path: &std::path::Path| {
+        let clock = ManualClock::at("2026-01-02T10:00:00Z".parse().unwrap());
+        Database::builder().clock(clock).secret([7; 32]).open(path)
+    };
+    let db = open(&path).unwrap();
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let drafts = (0..ROWS).map(|number| Draft::new(format!("row {number}")));
+    let stored = db.namespace("default").unwrap().add_all(drafts.collect(), &how).unwrap();
+    let ids: Vec<MemoryId> = stored.into_iter().map(|one| one.id).collect();
+    db.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let mut damaged = 0;
+    for (number, page) in whole.chunks(PAGE).enumerate() {
+        // A leaf with rows of memories. The byte is one of the offsets of its keys.
+        if ids.iter().filter(|id| page.windows(16).any(|bytes| bytes == id.as_bytes())).count() < 8 {
+            continue;
+        }
+        let mut bytes = whole.clone();
+        bytes[number * PAGE + 8] ^= 0x5a;
+        std::fs::write(&copy, &bytes).unwrap();
+        let Ok(db) = open(&copy) else { continue };
+        let team = db.namespace("default").unwrap();
+        let Ok(found) = team.search(Query::text("row").k(ROWS).track(true)) else { continue };
+        let report = team.maintain_with(&MaintainOptions::live().passes([Pass::Fold])).unwrap();
+        let fold = &report.passes[0];
+        assert_eq!(fold.planned, found.hits.len() as u64, "page {number}");
+        // A row whose key is damaged is not there any more.
+        let told = fold.changed + fold.damaged;
+        assert!(
+            (fold.planned - 1..=fold.planned).contains(&told) && fold.left == 0,
+            "page {number}: {fold:?}"
+        );
+        // A page that every step writes keeps all of them from being counted.
+        damaged += u64::from((1..100).contains(&fold.damaged));
+    }
+    assert!(damaged > 0, "no page was damaged that matters");
 }

@@ -19,6 +19,7 @@ mod recall;
 mod sandbox;
 #[cfg(unix)]
 mod sharing;
+mod shown;
 mod story;
 mod talk;
 mod tool;

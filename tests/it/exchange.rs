@@ -482,8 +482,9 @@ fn a_snapshot_of_the_last_instant_can_be_read() {
     assert_eq!(export(&snapshot, vec![team.name().clone()], true).lines().count(), 1);
 }
 
+/// A memory that many writes hold is longer than any line that a caller writes.
 #[test]
-fn a_line_that_no_import_reads_is_not_written() {
+fn every_memory_can_be_exported_and_imported_again() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "m.oub");
     let ns = db.namespace("default").unwrap();
@@ -494,22 +495,11 @@ fn a_line_that_no_import_reads_is_not_written() {
         draft.links = Some((0..1_000).map(|at| Link { to, relation: relation(at) }).collect());
         ns.add(draft).unwrap()
     };
-    let whole = Export { namespaces: vec![ns.name().clone()], all_states: true };
-    let written = || {
-        let mut out = Vec::new();
-        let snapshot = db.snapshot().unwrap();
-        let done = whole.write(&snapshot, &mut out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines);
-        done.map(|_| String::from_utf8(out).unwrap())
-    };
-    (0..70).for_each(|number| drop(hold(number)));
-    let out = written().unwrap();
+    (0..100).for_each(|number| drop(hold(number)));
+    let out = export(&db.snapshot().unwrap(), vec![ns.name().clone()], true);
     let longest = out.lines().map(str::len).max().unwrap();
-    assert!((12 << 20..16 << 20).contains(&longest), "{longest} bytes");
+    assert!(longest > 16 << 20, "{longest} bytes");
     let copy = database(&folder, "copy.oub");
     assert_eq!(Import::default().run(&copy, lines(&out), &mut ()).unwrap().stored, 2);
     assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.name().clone()], true), out);
-    (70..100).for_each(|number| drop(hold(number)));
-    let why = written().unwrap_err();
-    assert_eq!(why.kind(), ErrorKind::Invalid);
-    assert!(why.to_string().contains("line") && why.to_string().contains("16777216"), "{why}");
 }

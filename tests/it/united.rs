@@ -541,3 +541,60 @@ fn a_text_that_stood_for_others_stays_as_the_version_before() {
         }
     }
 }
+
+/// MODEL-60: the plan counts what the forget takes, also where only the text of a memory goes that others wrote too.
+#[test]
+fn a_plan_counts_the_texts_that_go_from_united_memories() {
+    for tagged in ["a", "b"] {
+        let world = World::new();
+        for (number, key) in ["a", "b"].into_iter().enumerate() {
+            let mut draft = told(WORDS[number], number as f64, key);
+            if key == tagged {
+                draft = draft.tag("people").importance(0.9);
+            }
+            world.add(draft);
+            world.advance("1m");
+        }
+        unite(&world);
+        world.add(text("another memory").tag("people"));
+        let plan = world.ns.forget_plan(Forget::tag("people")).unwrap();
+        let done = world.forget_tag("people");
+        assert_eq!((plan.answer.forgotten, plan.memories()), (done.forgotten, done.tombstones.len() as u64));
+        assert!(plan.texts > 0, "{plan:?}");
+        world.check();
+    }
+}
+
+/// MODEL-8: a row has no more tags than a draft may have, so what would go past that is in no plan, and no run skips it.
+#[test]
+fn what_one_row_has_no_room_for_is_in_no_plan() {
+    for pass in [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates] {
+        let world = World::new();
+        for (number, (key, tags)) in [("a", 40), ("b", 40), ("c", 20), ("d", 24)].into_iter().enumerate() {
+            let mut draft = match pass {
+                Pass::Collapse => text(&format!("Gateway status: {} apps pending", 4 + number)),
+                Pass::NearDuplicates => text(WORDS[0]),
+                _ => near(WORDS[0], number as f64 / 10.0),
+            };
+            draft = draft.kind(if pass == Pass::Collapse { Kind::Profile } else { Kind::Knowledge });
+            draft = draft.importance(0.9 - number as f32 / 10.0).key(key);
+            for tag in 0..tags {
+                draft = draft.tag(format!("{key}{tag}"));
+            }
+            let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            world.ns.add_all(vec![draft], &how).unwrap();
+            world.advance("1m");
+        }
+        let run = |live: bool| {
+            let options = if live { MaintainOptions::live() } else { MaintainOptions::default() };
+            let passes = world.ns.maintain_with(&options.passes([pass])).unwrap().passes;
+            let done = passes.iter().find(|done| done.pass == pass).unwrap();
+            (done.planned, done.changed, done.skipped)
+        };
+        assert_eq!(run(false).0, 2, "{pass}: a with d or c, and b with the other");
+        assert_eq!(run(true), (2, 2, 0), "{pass}");
+        assert_eq!(run(true), (0, 0, 0), "{pass}");
+        assert_eq!(world.live().len(), 2);
+        world.check();
+    }
+}

@@ -102,6 +102,7 @@ pub(crate) fn forget_plan(plan: &ForgetPlan) -> Value {
             "expired": plan.expired,
             "limbo": plan.limbo,
             "damaged": plan.damaged,
+            "texts": plan.texts,
         },
         "sample": sample.collect::<Vec<_>>(),
         "answer": forgotten(&plan.answer),

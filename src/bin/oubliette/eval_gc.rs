@@ -58,6 +58,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         return Err(Failure::Usage("eval --gc needs `query` and `evidence` in its lines".to_owned()));
     }
     let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let folder = place::temporary_folder()?;
     let original = folder.path().join("original.oub");
     database.backup(&original)?;

@@ -177,6 +177,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(&options.queries, Some(vectors), place.caller())?;
     let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let snapshot = database.snapshot()?;
     let mut asked = Asked::default();
     let progress = Progress::new(output, None);

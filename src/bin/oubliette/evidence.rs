@@ -55,6 +55,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(&options.queries, options.vectors.as_deref(), place.caller())?;
     let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let snapshot = database.snapshot()?;
     let embeds =
         options.vectors.is_some() || database.embedding_space()?.is_some_and(|space| space.name != "caller");

@@ -108,8 +108,14 @@ fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
 
 /// A plan in a sentence.
 fn told(plan: &ForgetPlan) -> String {
-    let all = plan.memories();
-    let memories = if all == 1 { "memory" } else { "memories" };
+    let gone = told::gone(plan.answer.forgotten, plan.memories());
+    let texts = match plan.texts {
+        0 => String::new(),
+        texts => {
+            let texts = told::of(texts, "text of a memory that stays", "texts of memories that stay");
+            format!(", {texts} for other writers")
+        }
+    };
     let detached = match plan.answer.detached {
         0 => String::new(),
         1 => "; 1 memory would stay for another write of the same text, without the key".to_owned(),
@@ -122,7 +128,7 @@ fn told(plan: &ForgetPlan) -> String {
         }
     };
     format!(
-        "Would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo){detached}{missing}; nothing is forgotten yet",
+        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}; nothing is forgotten yet",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }

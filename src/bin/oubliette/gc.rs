@@ -419,6 +419,7 @@ pub(crate) fn run_told(report: &GcRunReport, undoable: &[RunId], dry_run: bool) 
 /// `expand`.
 pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -> Done {
     let database = place.open_best()?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     let team = database.namespace(place.namespace()?)?;
     let found = team.expand(options.name.as_str())?;
     if !output.json {

@@ -4,7 +4,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands of others, and ours.
-const HABITS: [(&[&str], &str); 9] = [
+const HABITS: [(&[&str], &str); 11] = [
     (&["rm", "del", "delete", "remove", "erase", "drop", "unlearn", "clear", "wipe", "reset"], "forget"),
     (&["edit", "change", "modify", "patch"], "update"),
     (&["put", "set", "store", "insert", "create", "remember", "write", "save", "push"], "add"),
@@ -12,7 +12,9 @@ const HABITS: [(&[&str], &str); 9] = [
     (&["show", "cat", "read", "fetch", "view"], "get"),
     (&["dump", "save-all"], "export"),
     (&["load", "restore-all", "ingest"], "import"),
-    (&["clean", "cleanup", "prune", "sweep", "vacuum", "dedup"], "maintain"),
+    (&["clean", "cleanup", "prune", "sweep", "dedup"], "maintain"),
+    (&["vacuum", "shrink", "optimize"], "compact"),
+    (&["log", "versions"], "history"),
     (&["info", "status", "count", "size"], "stats"),
 ];
 
@@ -29,11 +31,24 @@ const NESTED: [(&str, &[&str], &str); 9] = [
     ("gc", &["start", "collect"], "run"),
 ];
 
+/// Commands of others, and how that is done here without a command of its own.
+const WAYS: [(&[&str], &str); 2] = [
+    (
+        &["tags", "tag"],
+        "`memory-stats` counts the memories of each tag, and `list --filter '{\"tags\":\"X\"}'` lists those of one",
+    ),
+    (&["version"], "`oubliette --version` tells it"),
+];
+
 /// What others call the work of `maintain`, and what does it here.
-const PASSES: [(&[&str], &str); 4] = [
+const PASSES: [(&[&str], &str); 5] = [
     (&["gc", "summarize"], "`gc run` makes summaries of old memories"),
     (&["all"], "`maintain` without a pass runs all that the policy enables"),
     (&["dedup", "duplicates"], "near-duplicates and vector-duplicates unite what says the same"),
+    (
+        &["merge", "unite", "join", "consolidate"],
+        "collapse, near-duplicates and vector-duplicates unite what says the same; the first two keep the rest in limbo",
+    ),
     (&["optimize", "vacuum"], "the pass index links what is new, and `compact` makes the file small"),
 ];
 
@@ -56,7 +71,7 @@ const FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Options of others, by the command at which they are typed, and how that is done here.
-const OPTIONS: [(&str, &[&str], &str); 10] = [
+const OPTIONS: [(&str, &[&str], &str); 11] = [
     ("list", &["--all"], "--state any lists memories of every state, and --limit more on a page"),
     ("add", &["--id"], "the database gives ids; --key is the name of a record in your own world"),
     ("add", &["--text", "-m", "--message"], "the text stands alone: add TEXT"),
@@ -67,11 +82,15 @@ const OPTIONS: [(&str, &[&str], &str); 10] = [
     ),
     ("add", &["--file"], "`import FILE` reads lines, and `add -` standard input"),
     ("search", &["--top", "--top-k", "--top_k"], "-k tells how many"),
+    ("search", &["--all"], "-k tells how many, and --any-agent looks in the parts of all agents"),
     ("get", &["--id", "--key"], "the id or the key stands alone: get ID|KEY"),
     ("forget", &["-y", "-f", "--force"], "--yes forgets without a question"),
     ("undo", &["--last", "--run"], "the id of the run stands alone; `runs` lists the last one first"),
     ("import", &["--dry-run"], "an import has none; `undo` takes it back"),
 ];
+
+/// How others write the option that names a namespace.
+const NAMESPACE: [&str; 3] = ["--ns", "--tenant", "--collection"];
 
 /// Commands of the feature `mcp`.
 const OF_MCP: [&str; 2] = ["serve", "setup"];
@@ -92,6 +111,9 @@ fn of_option(command: &str, word: &str) -> Option<String> {
     if !word.starts_with('-') {
         let tip = "a text of several words stands in quotes";
         return OF_TEXTS.contains(&command).then(|| tip.to_owned());
+    }
+    if NAMESPACE.contains(&word) {
+        return Some("--namespace names the namespace".to_owned());
     }
     let field = FIELDS.iter().find(|(option, _)| *option == word && OF_FILTERS.contains(&command));
     let tip = OPTIONS.iter().find(|(of, options, _)| *of == command && options.contains(&word));
@@ -114,7 +136,12 @@ pub(crate) fn advised(mut error: Error) -> Error {
                 let tip = "this build was made without the feature mcp, which has this command".into();
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
             }
+            let way = |word: &String| WAYS.iter().find(|(words, _)| words.contains(&word.as_str()));
             let within = command(&error).filter(|command| command.chars().all(char::is_alphabetic));
+            if let (Some((_, way)), None) = (word.as_ref().and_then(way), &within) {
+                error.remove(ContextKind::SuggestedSubcommand);
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));
+            }
             if let Some(ours) = word.and_then(|word| meant(&word, within.as_deref())) {
                 let ours = ContextValue::Strings(vec![ours.to_owned()]);
                 error.insert(ContextKind::SuggestedSubcommand, ours);

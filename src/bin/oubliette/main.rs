@@ -93,7 +93,8 @@ fn guarded(words: &[OsString], caller: &Caller, work: impl FnOnce() -> Ended) ->
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
         let place = PANIC.lock().ok().and_then(|mut place| place.take()).unwrap_or_default();
-        Ended::Exit(output::report(&Failure::Bug(format!("{text} ({place})")), wants_json(words), caller))
+        let failure = Failure::Bug(format!("{text} ({place})"));
+        Ended::Exit(output::report(&failure, wants_json(words), false, caller))
     })
 }
 
@@ -105,7 +106,7 @@ fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
     let mut arguments = match Arguments::try_parse_from(words).map_err(habit::advised) {
         Ok(arguments) => arguments,
         Err(error) if error.exit_code() != 0 && wants_json(words) => {
-            return Ended::Exit(output::report(&Failure::Usage(error.to_string()), true, caller));
+            return Ended::Exit(output::report(&Failure::Usage(error.to_string()), true, false, caller));
         }
         Err(error) => {
             // Help and version too; a pipe that is closed early is no error.
@@ -121,7 +122,7 @@ fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
         .and_then(|()| Place::new(&arguments.global, Arc::clone(caller), answer))
         .map(|place| if route.is_alone() { place.alone() } else { place })
         .and_then(|place| shared(words, &arguments, &Arc::new(place), (route, output)));
-    ended(done, output)
+    ended(done, route == Route::Writes, output)
 }
 
 /// Does a command here, or lets the process do it that has the file open.
@@ -169,11 +170,11 @@ fn is_locked(done: &Done) -> bool {
     matches!(done, Err(Failure::Error(Error::Locked { .. })))
 }
 
-fn ended(done: Result<u8, Failure>, output: Output<'_>) -> Ended {
+fn ended(done: Result<u8, Failure>, writes: bool, output: Output<'_>) -> Ended {
     match done {
         Ok(code) => Ended::Exit(code),
         Err(Failure::HandOver) => Ended::HandOver,
-        Err(failure) => Ended::Exit(output::report(&failure, output.json, output.caller)),
+        Err(failure) => Ended::Exit(output::report(&failure, output.json, writes, output.caller)),
     }
 }
 
@@ -185,7 +186,7 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
             Ok(arguments) => arguments,
             Err(error) => {
                 let failure = Failure::Usage(error.to_string());
-                return Ended::Exit(output::report(&failure, wants_json(&words), &caller));
+                return Ended::Exit(output::report(&failure, wants_json(&words), false, &caller));
             }
         };
         let meant = arguments.mean(|path| caller.meant(path)).and_then(|()| arguments.keep_apart());
@@ -194,7 +195,7 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
         let output = Output { json, quiet, verbose, caller: &caller };
         let place = meant.and_then(|()| Place::of_guest(&arguments.global, Arc::clone(&caller), host));
         let done = place.and_then(|place| run(&arguments, &Arc::new(place), output));
-        ended(done.map(|()| 0), output)
+        ended(done.map(|()| 0), Route::of(arguments.command.as_ref()) == Route::Writes, output)
     })
 }
 

@@ -433,6 +433,10 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
+    if place.is_namespace_typed() {
+        let why = "backup copies the whole file, with every namespace; `export` writes one alone";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let report = place.open(Access::Read)?.backup(file)?;
     output.done(&json!(report), |report| {
         told::bytes(&format!("Copied to {}", place.caller().shown(file).display()), report)

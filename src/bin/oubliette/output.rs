@@ -1,5 +1,6 @@
 //! What is shown: documents, tables, errors.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -19,6 +20,12 @@ const NARROW: u16 = 80;
 /// Characters of a text that a table shows on however narrow a terminal.
 const TEXT_CHARS_MIN: usize = 60;
 
+/// Columns that a text has at least; where the others leave fewer, the table becomes blocks of lines.
+const TEXT_WIDTH_MIN: usize = 24;
+
+/// Lines of a text in such a block.
+const TEXT_LINES: usize = 2;
+
 /// Columns of an id.
 const ID_WIDTH: u16 = 36;
 
@@ -27,6 +34,15 @@ const COLUMN_MIN: usize = 6;
 
 /// Columns beside the content of a cell.
 const PADDING: usize = 3;
+
+/// The share of a text in front of the first word that was asked for: one of so many parts.
+const LEAD: usize = 4;
+
+/// Places of a long text that are compared.
+const PARTS_MAX: usize = 1_000;
+
+/// Characters from which on the beginning of a word counts as the word.
+const STEM_CHARS: usize = 4;
 
 /// The end of a command.
 pub(crate) type Done = Result<(), Failure>;
@@ -65,13 +81,19 @@ pub(crate) fn unwritable(source: std::io::Error) -> Failure {
     Error::Io { action: "write", path: PathBuf::from("standard output"), source }.into()
 }
 
-/// Shows a failure on standard error, and gives the exit code.
-pub(crate) fn report(failure: &Failure, json: bool, caller: &Caller) -> u8 {
+/// Shows a failure on standard error, and gives the exit code. A command that `writes` says that it wrote nothing.
+pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Caller) -> u8 {
     let none = Map::new();
+    let unwritten;
     let (kind, message, hint, more, code) = match failure {
         Failure::Pipe | Failure::HandOver => return 0,
         Failure::Findings => return 3,
-        Failure::Error(error) => (error.kind().to_string(), message(error, caller), error.hint(), &none, 1),
+        Failure::Error(error) => {
+            let is_told = writes && error.kind() == ErrorKind::Invalid;
+            // The file itself may be there by now.
+            unwritten = format!("{}{}", error.hint(), if is_told { "; no memory was written" } else { "" });
+            (error.kind().to_string(), message(error, caller), unwritten.as_str(), &none, 1)
+        }
         Failure::Partly(error, more) => {
             (error.kind().to_string(), error.to_string(), hint_beside(error, more), &**more, 1)
         }
@@ -162,17 +184,30 @@ impl Output<'_> {
     }
 
     /// A table for people; where it is empty, what to try. A column `text` is cut to what the others leave of a line.
-    pub(crate) fn list(self, names: &[&str], mut rows: Vec<Vec<String>>, none: &str) -> Done {
+    pub(crate) fn list(self, names: &[&str], rows: Vec<Vec<String>>, none: &str) -> Done {
+        self.list_cut(names, rows, none, &short)
+    }
+
+    /// The same, a text being cut by `cut` to so many characters.
+    pub(crate) fn list_cut(
+        self,
+        names: &[&str],
+        mut rows: Vec<Vec<String>>,
+        none: &str,
+        cut: &dyn Fn(&str, usize) -> String,
+    ) -> Done {
         if rows.is_empty() {
-            return self.line(none);
+            return if none.is_empty() { Ok(()) } else { self.line(none) };
         }
-        if let Some(at) = names.iter().position(|name| *name == "text") {
-            let most = usize::from(self.width()).saturating_sub(others(names, &rows, at)).max(TEXT_CHARS_MIN);
-            for text in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
-                *text = short(text, most);
-            }
+        let Some(at) = names.iter().position(|name| *name == "text") else { return self.table(names, rows) };
+        let width = usize::from(self.width());
+        let room = width.saturating_sub(others(names, &rows, at));
+        let has_columns = width >= NARROW.into() && room >= TEXT_WIDTH_MIN;
+        let most = if has_columns { room } else { TEXT_LINES * width }.max(TEXT_CHARS_MIN);
+        for text in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+            *text = cut(text, most);
         }
-        self.table(names, rows)
+        if has_columns { self.table(names, rows) } else { self.blocks(names, &printable_rows(rows)) }
     }
 
     /// A remark for people.
@@ -180,6 +215,14 @@ impl Output<'_> {
         if !self.json && !self.quiet {
             self.aside(&printable(text));
         }
+    }
+
+    /// A remark on what an answer can't say, such as that it is empty because nothing is there to ask: for programs too.
+    pub(crate) fn note(self, text: &str) {
+        if self.json && !self.quiet {
+            self.aside(&json!({ "remark": printable(text) }).to_string());
+        }
+        self.remark(text);
     }
 
     /// A line on standard error. Where that can't be written to, nobody is there to be told.
@@ -198,9 +241,11 @@ impl Output<'_> {
         out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritable)
     }
 
-    /// The columns that a text for people may take.
+    /// The columns that a text for people may take: those of the terminal or, where there is none, what `COLUMNS` says.
     fn width(self) -> u16 {
-        self.caller.columns().filter(|width| *width > 0).unwrap_or(WIDTH)
+        let told = || self.caller.variable("COLUMNS")?.to_str()?.parse().ok();
+        let is_wide = |width: &u16| *width > 0;
+        self.caller.columns().filter(is_wide).or_else(|| told().filter(is_wide)).unwrap_or(WIDTH)
     }
 
     /// Lines for people, broken between words where they are too long.
@@ -211,8 +256,7 @@ impl Output<'_> {
 
     /// A table for people, with a line of names or without.
     pub(crate) fn table(self, names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
-        let rows: Vec<Vec<String>> =
-            rows.into_iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
+        let rows = printable_rows(rows);
         let mut table = Table::new();
         table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
         let width = self.width();
@@ -221,8 +265,7 @@ impl Output<'_> {
         let ids = ids(names, &rows);
         let taken = |id: &usize| PADDING + if *id == 0 { COLUMN_MIN } else { *id };
         if width < NARROW || ids.iter().map(taken).sum::<usize>() > width.into() {
-            let lines = blocks(names, &rows);
-            return self.line(&lines.lines().map(|line| folded(line, width)).collect::<Vec<_>>().join("\n"));
+            return self.blocks(names, &rows);
         }
         if !names.is_empty() {
             table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
@@ -243,6 +286,16 @@ impl Output<'_> {
         }
         self.line(&table.to_string())
     }
+
+    /// Rows as blocks of lines.
+    fn blocks(self, names: &[&str], rows: &[Vec<String>]) -> Done {
+        let lines = blocks(names, rows);
+        self.line(&lines.lines().map(|line| folded(line, self.width())).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+fn printable_rows(rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+    rows.into_iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect()
 }
 
 /// The columns of a line that a table takes beside the column `at`: the widest cells with a space on each side, and the
@@ -354,12 +407,65 @@ pub(crate) fn short(text: &str, chars: usize) -> String {
     words
 }
 
+/// The part of a text, on one line, that has most of some words; its beginning where it has none further on.
+pub(crate) fn around(text: &str, words: &[String], chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut at, mut met) = (0, Vec::new());
+    for token in line.split(' ') {
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        met.extend(words.iter().position(|asked| is_of(&word, asked)).map(|asked| (at, asked)));
+        at += token.chars().count() + 1;
+    }
+    let lead = chars / LEAD;
+    let found = |from: usize| {
+        let within = met.iter().filter(|(at, _)| (from..from + chars - lead).contains(at));
+        within.map(|(_, asked)| asked).collect::<BTreeSet<_>>().len()
+    };
+    // The earliest of equal ones.
+    let starts = std::iter::once(0).chain(met.iter().map(|(at, _)| *at).filter(|at| *at > lead));
+    let best = starts.take(PARTS_MAX).map(|from| (found(from), std::cmp::Reverse(from))).max();
+    let from = best.map_or(0, |(_, from)| from.0.saturating_sub(lead));
+    if from == 0 {
+        return short(&line, chars);
+    }
+    let rest: String = line.chars().skip(from).collect();
+    let whole = rest.split_once(' ').map_or(rest.as_str(), |(_, whole)| whole);
+    format!("…{}", short(whole, chars.saturating_sub(1)))
+}
+
+/// Whether a word is one that was asked for, or one of the two begins with the other.
+fn is_of(word: &str, asked: &str) -> bool {
+    word == asked
+        || (word.chars().count() >= STEM_CHARS && (word.starts_with(asked) || asked.starts_with(word)))
+}
+
 #[cfg(test)]
 mod tests {
     use oubliette::Error;
     use serde_json::{Map, json};
 
-    use super::{blocks, hint_beside, ids};
+    use super::{around, blocks, hint_beside, ids};
+
+    /// A hit says why it is one, however far in the text that stands.
+    #[test]
+    fn a_long_text_is_shown_around_the_words_that_were_asked_for() {
+        let words = ["support".to_owned(), "groups".to_owned()];
+        let text = format!(
+            "Caroline: {} I went to a support group yesterday {}",
+            "well ".repeat(30),
+            "and ".repeat(30)
+        );
+        let shown = around(&text, &words, 60);
+        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("support group"), "{shown}");
+        assert!(shown.chars().count() <= 61, "{shown}");
+        for begins in [
+            "a support group, well",
+            "nothing of it at all, whatever one asks for in however many words it is asked",
+        ] {
+            assert!(begins.starts_with(around(begins, &words, 60).trim_end_matches('…')), "{begins}");
+        }
+        assert_eq!(around("short", &[], 60), "short");
+    }
 
     /// What was written before the storage failed stands, and nobody is told to correct what is right.
     #[test]

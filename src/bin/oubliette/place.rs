@@ -15,6 +15,7 @@ use crate::embedder;
 use crate::output::{Failure, Output};
 use crate::share::{Extra, Host, Sharing, Terms, Work};
 use crate::story::{self, Present};
+use crate::told;
 
 /// Name of the config file.
 const CONFIG: &str = "oubliette.toml";
@@ -85,6 +86,8 @@ pub(crate) struct Place {
     standing: Standing,
     /// Whether the file was named in the command itself.
     is_typed: bool,
+    /// Whether the namespace was.
+    is_namespace_typed: bool,
     /// What the clock is behind the last write of the file that was opened for writing.
     behind: Mutex<Behind>,
     /// Why a file that was written was not closed in order.
@@ -160,6 +163,7 @@ impl Place {
             standing,
             caller,
             is_typed: global.db.is_some(),
+            is_namespace_typed: global.namespace.is_some(),
             behind: Mutex::default(),
             unclosed: Mutex::default(),
         })
@@ -180,7 +184,13 @@ impl Place {
         self.namespace.as_deref().map(str::parse).transpose()
     }
 
-    /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told.
+    /// Whether the command itself names the namespace: a config file only names that of what says nothing else.
+    pub(crate) fn is_namespace_typed(&self) -> bool {
+        self.is_namespace_typed
+    }
+
+    /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told on
+    /// standard error.
     pub(crate) fn unknown_namespace(
         &self,
         known: &[NamespaceName],
@@ -188,9 +198,7 @@ impl Place {
     ) -> Result<Option<NamespaceName>> {
         let unknown = self.named_namespace()?.filter(|named| !known.contains(named));
         if let Some(named) = &unknown {
-            output.remark(&format!(
-                "there is no namespace {named}; `namespace list` shows those that there are"
-            ));
+            output.note(&told::no_namespace(named, known));
         }
         Ok(unknown)
     }

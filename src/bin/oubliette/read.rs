@@ -26,7 +26,7 @@ const CALLED_CHARS: usize = 60;
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let team = place.open(Access::Read)?.namespace(&namespace)?;
+    let team = open(place, output)?;
     let at = options.past.point()?;
     let mut got = match at.valid_at.or(at.known_at) {
         Some(_) => {
@@ -56,6 +56,13 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
     }
     let undoable = |run: &str| is_undoable(&team, run);
     raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id), &undoable))
+}
+
+/// The namespace that is meant, to read.
+fn open(place: &Place, output: Output<'_>) -> Result<Namespace> {
+    let database = place.open(Access::Read)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
+    database.namespace(place.namespace()?)
 }
 
 /// A memory as a person names it: by the beginning of its text, and its key. What is gone has only its id, and why it went.
@@ -154,6 +161,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
         at: options.past.point()?,
     };
     let database = place.open(Access::Read)?;
+    let known = database.namespaces()?;
+    let is_told = place.unknown_namespace(&known, output)?.is_some();
     let page = database.namespace(&namespace)?.list(&request)?;
     if output.json {
         let items: Vec<String> =
@@ -171,17 +180,20 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output<'_>) -> 
     if page.horizon.is_some() {
         output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
+    let now = place.present();
     let (heads, items): (&[&str], Vec<Vec<String>>) = match output.verbose {
         true => {
-            (&["id", "keys", "kind", "tier", "state", "text"], page.items.iter().map(whole_row).collect())
+            let rows = page.items.iter().map(|memory| whole_row(memory, &now));
+            (&["id", "keys", "kind", "tier", "state", "text"], rows.collect())
         }
         false if any_state => {
-            (&["memory", "kind", "state", "text"], page.items.iter().map(state_row).collect())
+            let rows = page.items.iter().map(|memory| state_row(memory, &now));
+            (&["memory", "kind", "state", "text"], rows.collect())
         }
         false => (&["memory", "kind", "text"], page.items.iter().map(row).collect()),
     };
-    let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
+        false if is_told => String::new(),
         true => {
             let tries = [("--state any, ", any_state), ("--any-agent or ", options.scope.any_agent)];
             let tries: String = tries.iter().filter(|(_, given)| !given).map(|(option, _)| *option).collect();
@@ -200,16 +212,23 @@ fn row(memory: &Memory) -> Vec<String> {
 }
 
 /// The same in a list of every state.
-fn state_row(memory: &Memory) -> Vec<String> {
+fn state_row(memory: &Memory, now: &story::Present) -> Vec<String> {
     let mut row = row(memory);
-    row.insert(2, memory.state.to_string());
+    row.insert(2, condition(memory, now));
     row
 }
 
+/// How it stands with a memory at this instant, in the words of a person: live is what `--state live` lists.
+fn condition(memory: &Memory, now: &story::Present) -> String {
+    let shown = serde_json::from_str(&answers::memory_text(memory, false));
+    shown.map_or_else(|_| memory.state.to_string(), |shown| story::condition_of(&shown, now))
+}
+
 /// The same with all that tells one memory from another.
-fn whole_row(memory: &Memory) -> Vec<String> {
-    let Memory { id, keys, kind, tier, state, text, .. } = memory;
-    let named = [id.to_string(), keys.join("\n"), kind.to_string(), tier.to_string(), state.to_string()];
+fn whole_row(memory: &Memory, now: &story::Present) -> Vec<String> {
+    let Memory { id, keys, kind, tier, text, .. } = memory;
+    let state = condition(memory, now);
+    let named = [id.to_string(), keys.join("\n"), kind.to_string(), tier.to_string(), state];
     named.into_iter().chain([text.clone()]).collect()
 }
 
@@ -405,7 +424,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
 
 /// `history`.
 pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
-    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let team = open(place, output)?;
     let history = team.history(name)?;
     let mut versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
@@ -416,7 +435,7 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
             (Ok(Got::Memory(memory)), Value::Object(members)) => {
                 members.insert("text".to_owned(), json!(memory.row_text));
                 let shown = serde_json::from_str(&answers::memory_text(&memory, false));
-                if let (State::Live, Ok(shown), false) = (version.state, shown, output.json) {
+                if let (Ok(shown), false) = (shown, output.json) {
                     members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
                 }
             }
@@ -458,7 +477,7 @@ fn cells(document: &Value, columns: &[(&str, &str)], now: &story::Present) -> Ve
 
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
-    let team = place.open(Access::Read)?.namespace(place.namespace()?)?;
+    let team = open(place, output)?;
     let mut explained = team.explain(name)?;
     let mut scores = None;
     if output.json || output.verbose {
@@ -531,8 +550,8 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
         return distribution::tell(used, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
+    place.unknown_namespace(&database.namespaces()?, output)?;
     if !output.json {
-        place.unknown_namespace(&database.namespaces()?, output)?;
         figures::stats(&stats, &place.present(), output)?;
     }
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
@@ -599,6 +618,8 @@ pub(crate) fn memory_stats(place: &Place, output: Output<'_>) -> Done {
 pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
+    let known = database.namespaces()?;
+    let is_told = place.unknown_namespace(&known, output)?.is_some();
     let briefed =
         database.snapshot()?.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
     if output.json {
@@ -615,8 +636,8 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
         let mark = if memory.pinned { "pinned" } else { "" };
         vec![mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
     });
-    let known = database.namespaces()?;
     let none = match known.contains(&namespace) {
+        false if is_told => String::new(),
         true => {
             let agents = if options.scope.any_agent { "" } else { "--any-agent or " };
             format!("Nothing to tell; try {agents}another --namespace")

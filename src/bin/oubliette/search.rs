@@ -19,9 +19,14 @@ use crate::arguments::{EffortOptions, SearchOptions};
 use crate::caller::Caller;
 use crate::fields;
 use crate::latency::micros;
-use crate::output::{Done, Failure, Output, printable, unwritable};
+use crate::output::{self, Done, Failure, Output, printable, unwritable};
 use crate::place::{Access, Place, named};
 use crate::{figures, told, write};
+
+/// Characters of a word that tells where an answer stands.
+const WORD_CHARS: usize = 3;
+/// Such words of one query.
+const WORDS_MAX: usize = 32;
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
@@ -50,6 +55,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     };
     let namespace = place.namespace()?;
     let database = place.open(access(options))?;
+    let is_told = place.unknown_namespace(&database.namespaces()?, output)?.is_some();
     let team = database.snapshot()?.namespace(namespace)?;
     if let Some(name) = &options.why {
         return why(&team, &query, name, output);
@@ -76,7 +82,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let most = options.max_tokens.filter(|_| cut);
-    tell(&team, (&query, &hits, &found.plan), (options.around, most), (&database, output))?;
+    let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
+    tell(&team, (&query, &hits, &found.plan), options.around, &none, output)?;
     if options.explain {
         figures::plan(&found.plan, took_us, output)?;
         if output.verbose {
@@ -86,28 +93,47 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     Ok(())
 }
 
+/// What stands in the place of hits where there are none; nothing where it is told already that the namespace is not there.
+fn none(
+    team: &Namespace<Snapshot>,
+    (query, most, plan): (&Query, Option<usize>, &SearchPlan),
+    database: &Database,
+    is_told: bool,
+) -> Result<String> {
+    let known = database.namespaces()?;
+    Ok(match known.contains(team.name()) {
+        true => nothing(query, most, plan.partial),
+        false if is_told => String::new(),
+        false => told::no_namespace(team.name(), &known),
+    })
+}
+
 /// The hits of a query, for a person.
 fn tell(
     team: &Namespace<Snapshot>,
     (query, hits, plan): (&Query, &[Hit], &SearchPlan),
-    (around, most): (Option<usize>, Option<usize>),
-    (database, output): (&Database, Output<'_>),
+    around: Option<usize>,
+    none: &str,
+    output: Output<'_>,
 ) -> Done {
     if hits.first().is_some_and(|best| !best.is_relevant()) {
         output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
     }
     remark(plan, output);
     let rows = rows(team, hits, around, output.verbose)?;
-    let known = database.namespaces()?;
-    let none = match known.contains(team.name()) {
-        true => nothing(query, most, plan.partial),
-        false => told::no_namespace(team.name(), &known),
-    };
     let heads: &[&str] = match output.verbose {
         true => &["score", "relevance", "id", "key", "signals", "text"],
         false => &["score", "relevance", "memory", "text"],
     };
-    output.list(heads, rows, &none)
+    let words = words(query);
+    output.list_cut(heads, rows, none, &|text, chars| output::around(text, &words, chars))
+}
+
+/// The words of a query that tell where in a text its answer stands.
+fn words(query: &Query) -> Vec<String> {
+    let words = query.text.as_deref().unwrap_or_default().split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| word.chars().count() >= WORD_CHARS);
+    words.take(WORDS_MAX).map(str::to_lowercase).collect()
 }
 
 /// Why a memory is a hit, or not.
@@ -466,6 +492,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(queries, options.vectors.as_deref(), place.caller())?;
     let database: Database = place.open(access(options))?;
+    let unknown = place.unknown_namespace(&database.namespaces()?, output)?;
     let snapshot = database.snapshot()?;
     let mut out = BufWriter::new(place.caller().output());
     let mut answered = 0_u64;
@@ -479,7 +506,9 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         }
         let asked = query.text.as_deref().unwrap_or("a vector");
         output.line(&printable(&format!("Query {number}: {asked}")))?;
-        tell(&team, (&query, &found.hits, &found.plan), (None, None), (&database, output))?;
+        let is_told = unknown.as_ref() == Some(&namespace);
+        let none = none(&team, (&query, None, &found.plan), &database, is_told)?;
+        tell(&team, (&query, &found.hits, &found.plan), None, &none, output)?;
     }
     if answered == 0 {
         output.remark("There is no query to answer: the file has no line");

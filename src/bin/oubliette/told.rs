@@ -138,14 +138,19 @@ pub(crate) fn import(report: &Value) -> String {
     told
 }
 
+/// What a forget takes: records or rows, and the versions of them that go along, by all tombstones.
+pub(crate) fn gone(forgotten: u64, tombstones: u64) -> String {
+    let memories = of(forgotten, "memory", "memories");
+    match tombstones.saturating_sub(forgotten) {
+        0 => memories,
+        versions => format!("{memories} and {}", of(versions, "other version", "other versions")),
+    }
+}
+
 /// A forget.
 pub(crate) fn forgotten(answer: &Value) -> String {
     let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let mut told = format!("Forgot {}", of(count("forgotten"), "memory", "memories"));
-    let versions = count("tombstones").saturating_sub(count("forgotten"));
-    if versions > 0 {
-        told.push_str(&format!(" and {}", of(versions, "other version", "other versions")));
-    }
+    let mut told = format!("Forgot {}", gone(count("forgotten"), count("tombstones")));
     let notes = [
         ("detached", "kept for another write of the same text, without the key"),
         ("went_with", "more that went with what was forgotten"),

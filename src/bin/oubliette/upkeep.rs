@@ -9,7 +9,7 @@ use std::time::Duration;
 use oubliette::exchange::Target;
 use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX};
 use oubliette::maintain::{
-    CapReport, ConsolidateReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
+    CapReport, ConsolidateReport, DedupReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
     ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport, SweeperConfig,
 };
 use oubliette::policy::Policy;
@@ -23,7 +23,7 @@ use crate::embedder;
 use crate::output::{Done, Output, unwritable};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
-use crate::{gc, prune, story, told};
+use crate::{gc, prune, read, story, told};
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
@@ -31,6 +31,8 @@ const THREADS_MAX: usize = 1_024;
 const LOOK: Duration = Duration::from_millis(200);
 /// Duplicates of a group that the table shows.
 const SHOWN_DUPLICATES: usize = 3;
+/// Groups of near vectors that a table shows.
+const SHOWN_GROUPS: usize = 20;
 
 /// `maintain`: of the namespace that was named, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<'_>) -> Done {
@@ -71,6 +73,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     drop(progress);
     let (policy, _) = database.policy();
     let run = undoable(&database, named.as_ref(), report.run)?;
+    let near = near(&report.passes, &database, output)?;
     place.close(database)?;
     let mut document = json!(report);
     if let (Value::Object(members), Some(united)) = (&mut document, &united) {
@@ -82,7 +85,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     if output.json {
         output.document(&document)?;
     } else {
-        tell(&report.passes, &options.passes, run, output)?;
+        tell(&report.passes, &options.passes, (&near, run), output)?;
         tell_off(options, &policy, output);
         let can_undo = policy.undo.horizon > Span::ZERO;
         united
@@ -205,7 +208,8 @@ fn sweep(
         }
         let at = story::local(report.at, &place.present());
         output.line(&format!("Swept at {at} in {} ms", report.ms))?;
-        tell(&report.passes, &options.passes, undoable(&database, None, report.run)?, output)?;
+        let (near, run) = (near(&report.passes, &database, output)?, undoable(&database, None, report.run)?);
+        tell(&report.passes, &options.passes, (&near, run), output)?;
         for swept in &report.summaries {
             let namespace = database.namespace(swept.namespace.clone())?;
             let done = swept.report.as_ref().map(|report| {
@@ -224,8 +228,14 @@ fn sweep(
 }
 
 /// What a run came to, for a person; the run, if it can be taken back.
-fn tell(passes: &[PassReport], asked: &[Pass], run: Option<RunId>, output: Output<'_>) -> Done {
+fn tell(
+    passes: &[PassReport],
+    asked: &[Pass],
+    (near, run): (&Near, Option<RunId>),
+    output: Output<'_>,
+) -> Done {
     show(passes, asked, output)?;
+    near.show(output)?;
     for pass in passes {
         show_samples(pass, output)?;
         tell_left(pass, output);
@@ -294,6 +304,10 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
     }
     if let Some(went) = pass.report.get() {
         tell_too_old(went, output);
+    }
+    if pass.damaged > 0 && pass.pass == Pass::Fold {
+        let stay = told::of(pass.damaged, "damaged memory was", "damaged memories were");
+        output.remark(&format!("the uses of {stay} not counted; `check` tells more"));
     }
     if pass.damaged > 0 && pass.pass == Pass::Retention {
         let stay = told::of(pass.damaged, "damaged event stays", "damaged events stay");
@@ -473,6 +487,46 @@ fn show_samples(pass: &PassReport, output: Output<'_>) -> Done {
     output.table(if output.verbose { &heads } else { &heads[..3] }, samples.iter().map(row))
 }
 
+/// The groups of near vectors of which one memory stands for the others, or would.
+#[derive(Default)]
+struct Near {
+    /// The first of them: how many memories, what stays, and what it stands for.
+    rows: Vec<Vec<String>>,
+    more: u64,
+}
+
+/// What the pass `vector-duplicates` united, for a person, who can't tell by ids whether the texts say the same.
+fn near(passes: &[PassReport], database: &Database, output: Output<'_>) -> Result<Near> {
+    let report = passes.iter().find_map(|pass| pass.report.get::<DedupReport>());
+    let Some(report) = report.filter(|_| !output.json) else { return Ok(Near::default()) };
+    let mut near = Near { more: report.actions.len() as u64, ..Near::default() };
+    for action in report.actions.iter().take(SHOWN_GROUPS) {
+        let others = action.tombstoned_ids.iter().take(SHOWN_DUPLICATES);
+        let ids: Vec<_> = std::iter::once(&action.representative_id).chain(others).copied().collect();
+        let mut texts = read::called_in_any(database, &ids)?.into_iter();
+        let stays = texts.next().unwrap_or_default();
+        let left = action.tombstoned_ids.len().saturating_sub(SHOWN_DUPLICATES);
+        let left = (left > 0).then(|| format!("and {left} more"));
+        let others = texts.chain(left).collect::<Vec<_>>().join("\n");
+        near.rows.push(vec![(1 + action.tombstoned_ids.len()).to_string(), stays, others]);
+        near.more -= 1;
+    }
+    Ok(near)
+}
+
+impl Near {
+    fn show(&self, output: Output<'_>) -> Done {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        output.table(&["memories", "stays", "goes into it"], self.rows.iter().cloned())?;
+        match self.more {
+            0 => Ok(()),
+            more => output.line(&format!("and {}", told::of(more, "more group", "more groups"))),
+        }
+    }
+}
+
 /// `reindex`: of the namespace that was named, or of the whole file.
 pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
     let namespace = place.named_namespace()?;
@@ -517,7 +571,9 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -
             })
         }
         IndexCommand::List => {
-            let keys = place.open_best()?.namespace(&namespace)?.indexes()?;
+            let database = place.open_best()?;
+            place.unknown_namespace(&database.namespaces()?, output)?;
+            let keys = database.namespace(&namespace)?.indexes()?;
             if output.json {
                 return output.document(&json!({ "namespace": namespace, "keys": keys }));
             }

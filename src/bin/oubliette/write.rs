@@ -7,7 +7,8 @@ use std::path::Path;
 
 use oubliette::exchange::Kept;
 use oubliette::exchange::{
-    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
+    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, check_namespace,
+    parse_line,
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
@@ -19,8 +20,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answers;
 use crate::arguments::{
-    AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
-    UpdateOptions,
+    AddOptions, ContradictOptions, FieldOptions, ImportOptions, RenameOptions, SupersedeOptions,
+    TouchOptions, UpdateOptions,
 };
 use crate::caller::Caller;
 use crate::fields;
@@ -41,7 +42,8 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     if options.text == "-" {
         fields::check_none(options)?;
         let database = place.open(Access::Create)?;
-        let done = add_lines(&database, &namespace, (&how, options.jsonl), output);
+        let only = place.is_namespace_typed();
+        let done = add_lines(&database, (&namespace, only), (&how, options.jsonl), output);
         // The lines before one that is refused are written.
         let closed = place.close(database);
         done?;
@@ -57,12 +59,21 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     }
     let line = fields::draft(options, place.caller())?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
+    tell_pin(&options.fields, output);
     let database = place.open(Access::Create)?;
     let has_end = line.draft.expiry.is_some();
     let answer = add_one(&database, &namespace, line.draft, &how)?;
     let answer = told_over(&database.namespace(&namespace)?, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
+}
+
+/// A pin keeps a memory from what acts by itself, and an end that the caller sets is no such thing.
+fn tell_pin(fields: &FieldOptions, output: Output<'_>) {
+    let ends = fields.ttl.is_some() || fields.expires_at.as_ref().is_some_and(|end| end != "never");
+    if fields.pinned && ends {
+        output.remark("The end that is set holds for a pinned memory too: no search finds it from then on");
+    }
 }
 
 /// The answer to a write, with what was read otherwise than it stands there.
@@ -139,10 +150,10 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
 }
 
 /// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
-/// must be one, so that a memory with a slip is no text.
+/// must be one, so that a memory with a slip is no text. With `only`, none may name another namespace.
 fn add_lines(
     database: &Database,
-    namespace: &NamespaceName,
+    (namespace, only): (&NamespaceName, bool),
     (how, jsonl): (&WriteOptions, bool),
     output: Output<'_>,
 ) -> Done {
@@ -153,7 +164,7 @@ fn add_lines(
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
                 add_one(database, namespace, Draft::new(words.trim_end_matches('\r')), how)
             }
-            _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
+            _ => parse_line(text, false).and_then(|line| add_line(database, (namespace, only), line, how)),
         };
         let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
         let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
@@ -167,25 +178,29 @@ fn add_lines(
 /// The error of a line, with the number of lines before it, which are written.
 fn stopped(error: Error, written: u64) -> Failure {
     match written {
-        0 => error.into(),
+        0 => elsewhere(error),
         written => Failure::Partly(error, Box::new(Map::from_iter([("written".to_owned(), json!(written))]))),
     }
 }
 
 fn add_line(
     database: &Database,
-    namespace: &NamespaceName,
+    (asked, only): (&NamespaceName, bool),
     line: ParsedLine,
     how: &WriteOptions,
 ) -> Result<Value> {
+    let meant = |named: Option<NamespaceName>| {
+        let namespace = named.unwrap_or_else(|| asked.clone());
+        check_namespace(&namespace, asked, only).map(|()| namespace)
+    };
     let (namespace, kept) = match line {
         ParsedLine::Draft(line) => {
-            let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
+            let namespace = meant(line.namespace)?;
             let answer = add_one(database, &namespace, line.draft, how)?;
             return Ok(warned(answer, &line.warnings));
         }
-        ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
-        ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
+        ParsedLine::Memory(memory) => (meant(Some(memory.namespace.clone()))?, Kept::Memory(memory)),
+        ParsedLine::Kept(line) => (meant(line.namespace)?, line.row),
     };
     let told = match &kept {
         Kept::Tombstone(_) => "tombstone",
@@ -257,6 +272,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let tag = (format != Format::Oubliette).then(|| format!("import:{format}:{}", place.now().day()));
     let import = Import {
         namespace: place.namespace()?,
+        only: place.is_namespace_typed(),
         into: options.into.as_deref().map(str::parse).transpose()?,
         lenient: options.lenient,
         batch_rows: options.batch,
@@ -299,9 +315,25 @@ fn partly(error: Error, runs: &[(NamespaceName, RunId)]) -> Failure {
     if runs.is_empty()
         || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     {
-        return error.into();
+        return elsewhere(error);
     }
     Failure::Partly(error, Box::new(runs_json(runs)))
+}
+
+/// The failure of a line, before which none was written. Of one that names another namespace than the command, with what takes it.
+fn elsewhere(error: Error) -> Failure {
+    let Error::Line { line, source } = &error else { return error.into() };
+    match &**source {
+        Error::Invalid { field, why, value }
+            if field == "namespace" && value.parse::<NamespaceName>().is_ok() =>
+        {
+            Failure::Usage(format!(
+                "line {line} is of the namespace {value}: with --namespace it {why}; --into takes the lines of every namespace into \
+                 one, and without both each goes where it says"
+            ))
+        }
+        _ => error.into(),
+    }
 }
 
 fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {
@@ -364,6 +396,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
             Error::invalid("update", "must change something: give a text or an option", "nothing").into()
         );
     }
+    tell_pin(&options.fields, output);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let has_end = patch.expiry.is_some();
@@ -380,7 +413,9 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let database = place.open(Access::Write)?;
     let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
     place.close(database)?;
-    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))
+    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))?;
+    output.remark(&format!("`update {} --clear valid_to` makes it true again", options.name));
+    Ok(())
 }
 
 /// `pin` and `unpin`.

@@ -100,7 +100,7 @@ fn a_later_bad_batch_tells_the_run_that_can_be_taken_back() {
     let run = lines[1]["error"]["run"].as_str().unwrap();
     assert_eq!(lines[0]["started"]["run"], run);
     let hint = lines[1]["error"]["hint"].as_str().unwrap();
-    assert!(hint.contains("undo") && !hint.contains("nothing was written"), "{hint}");
+    assert!(hint.contains("undo") && !hint.contains("no memory was written"), "{hint}");
     assert_eq!(sandbox.document(&["undo", run])["removed"], 1);
 }
 

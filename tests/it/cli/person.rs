@@ -514,7 +514,7 @@ fn a_file_of_another_form_leads_to_its_format() {
         let (hint, code) =
             (told.err.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default(), told.code);
         assert!(told.err.contains(why) && code == 1, "{told:?}");
-        assert!(hint.contains("nothing was written"), "{told:?}");
+        assert!(hint.contains("no memory was written"), "{told:?}");
         for format in oubliette::exchange::Format::ALL {
             let names =
                 format.as_str() == "oubliette" || hint.contains(&format!("--format {}", format.as_str()));

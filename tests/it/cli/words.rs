@@ -100,7 +100,7 @@ fn a_namespace_that_is_not_there_is_told_in_every_command_that_reads() {
         &["list", "--state", "tombstoned"],
     ] {
         let told = read(&sandbox, &[&["--namespace", "nope"], command].concat());
-        assert!(told.contains("there is no namespace nope"), "{command:?}: {told}");
+        assert!(told.contains("There is no namespace nope"), "{command:?}: {told}");
     }
 }
 
