@@ -17,11 +17,11 @@ pub(super) fn note_replacement(holder: &mut Holder, at: Time, secret: &Secret) {
     holder.fields.sort_unstable();
 }
 
-/// The HMACs of the fields named by `codes`, from the row as it stands. They are for a holder of an export, which does
-/// not carry its own values.
-pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secret) {
+/// Gives the holders of an export the HMACs of the fields that they name, from the row as it stands: holders of an export do not
+/// carry their own values.
+pub(super) fn given_by_code(holders: &mut [Holder], fields: &Fields, secret: &Secret) {
     let known = given(fields, None, None, secret);
-    for (code, hmac) in &mut holder.fields {
+    for (code, hmac) in holders.iter_mut().flat_map(|holder| &mut holder.fields) {
         if let Some((_, value)) = known.iter().find(|(at, _)| at == code) {
             *hmac = *value;
         }

@@ -209,10 +209,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if memory.removed_at.is_none() {
             self.hold_back(part, &mut memory)?;
         }
-        let fields = parts.fields();
-        for holder in &mut memory.holders {
-            given_by_code(holder, &fields, self.ledger.secret);
-        }
+        given_by_code(&mut memory.holders, &parts.fields(), self.ledger.secret);
         let Memory { holders, vector, sources, limbo, payload, .. } = memory;
         let row = Recreated { id, parts, holders, vector, sources, limbo, payload };
         self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(row))).map(|_| ())

@@ -44,9 +44,14 @@ pub(crate) fn given(
 /// The codes of the fields that a holder gave and of which these parts have its value. A field that was changed since, through
 /// another writer, is none of them; a field that was changed for all writers is.
 pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeSet<u8> {
-    let mut there = given(&parts.fields(), None, None, secret);
-    there.retain(|field| holder.fields.contains(field));
-    there.into_iter().map(|(code, _)| code).collect()
+    let gave = |code| holder.fields.iter().any(|(of, _)| *of == code);
+    let mut said = BTreeSet::new();
+    parts.fields().for_each_of(gave, |code, value| {
+        if !value.is_null() && holder.fields.contains(&(code, short(secret, code, &value))) {
+            said.insert(code);
+        }
+    });
+    said
 }
 
 /// Lets a row say of its text what was said where the text was written: kind, figures, instants, and of the content each field

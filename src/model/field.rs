@@ -186,9 +186,16 @@ macro_rules! fields {
             }
 
             /// Calls `f` with the number and the JSON of each given field, in the order of the table.
-            pub(crate) fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
+            pub(crate) fn for_each_given(&self, f: impl FnMut(u8, Value)) {
+                self.for_each_of(|_| true, f);
+            }
+
+            /// The same for those fields whose number is wanted. A list of others can be long.
+            pub(crate) fn for_each_of(&self, is_wanted: impl Fn(u8) -> bool, mut f: impl FnMut(u8, Value)) {
                 $($(
-                    if let Some(value) = self.$name.show() {
+                    if is_wanted($number)
+                        && let Some(value) = self.$name.show()
+                    {
                         f($number, value);
                     }
                 )+)+

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use crate::world::{World, text};
-use oubliette::exchange::{Export, VectorsTo};
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::{Draft, Durability, Query, WriteOptions};
 
@@ -34,6 +34,13 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static GLOBAL: Counting = Counting;
+
+/// The bytes that this thread asks for while it works.
+fn allocated_by(work: impl FnOnce()) -> usize {
+    let before = ALLOCATED.with(Cell::get);
+    work();
+    ALLOCATED.with(Cell::get) - before
+}
 
 /// A query by a word that few texts hold has a bit for each text that there is, and no score.
 #[test]
@@ -86,29 +93,32 @@ fn what_a_pass_has_united_is_read_once_for_all() {
         let say = |at: usize| text("the queue is empty").key(format!("k{at}"));
         world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
         world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
-        let allocated = |work: &dyn Fn()| {
-            let before = ALLOCATED.with(Cell::get);
-            work();
-            ALLOCATED.with(Cell::get) - before
-        };
-        let told = allocated(&|| {
+        let told = allocated_by(|| {
             let history = world.ns.history("k0").unwrap();
             let numbers: BTreeSet<u64> = history.events.iter().map(|row| row.seq).collect();
             assert_eq!((history.versions.len(), history.events.len()), (n, numbers.len()));
         });
-        let exported = allocated(&|| {
+        let mut lines = Vec::new();
+        let exported = allocated_by(|| {
             let export = Export { all_states: true, ..Export::new([world.ns.name().clone()]) };
             let snapshot = world.db.snapshot().unwrap();
-            export.write(&snapshot, &mut Vec::new(), "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
+            export.write(&snapshot, &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
         });
-        let indexed = allocated(&|| _ = world.db.reindex().unwrap());
+        let copy = World::new();
+        copy.align_ids(&world);
+        let imported = allocated_by(|| {
+            let lines = LineReader::new(lines.as_slice(), "lines");
+            Import::default().run(&copy.db, lines, &mut ()).unwrap();
+        });
+        assert_eq!(copy.live().len(), 1);
+        let indexed = allocated_by(|| _ = world.db.reindex().unwrap());
         world.advance("90d");
-        let removed = allocated(&|| {
+        let removed = allocated_by(|| {
             let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
             assert_eq!(report.passes[0].changed, n as u64 - 1, "{report:?}");
         });
         world.check();
-        [told, exported, indexed, removed]
+        [told, exported, imported, indexed, removed]
     };
     let (small, large) = (bytes(100), bytes(400));
     for (small, large) in small.into_iter().zip(large) {
