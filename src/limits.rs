@@ -67,7 +67,7 @@ pub const TAG_BYTES_MAX: usize = 128;
 pub const LINKS_MAX: usize = 1_024;
 /// Memories of which one says that they were merged into it, as a write gives them: more than a line of an export can name. What
 /// passes merge has no bound.
-pub const CONSOLIDATED_MAX: usize = 1 << 25;
+pub const CONSOLIDATED_MAX: usize = 1 << 23;
 /// Number of a holder in a line of an export: a memory has as many numbers again for the writes to come.
 pub const HOLDER_NUMBER_MAX: u32 = u32::MAX / 2;
 /// Every other short string field: channel, thread, session, author, series, resource …
@@ -133,7 +133,7 @@ pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// One line of JSON that a caller writes: the largest record, with every byte of it escaped, fits.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 /// One line of an export: a memory stands in one line with every write that it stands for, however many there are.
-pub const EXPORT_LINE_BYTES_MAX: usize = 1 << 30;
+pub const EXPORT_LINE_BYTES_MAX: usize = 256 << 20;
 /// A file of another tool that is one JSON document.
 pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// Members of the object that one line holds.

@@ -136,7 +136,7 @@ impl Export {
     ///
     /// # Errors
     /// `Io`; `Corrupted`; `SnapshotExpired` where the lease of the snapshot is over, or the file was compacted meanwhile;
-    /// `Invalid` for a line of more than 1 GiB, which no import reads: a memory that very many writes hold.
+    /// `Invalid` for a line of more than 256 MiB, which no import reads: a memory that very many writes hold.
     pub fn write<W: Write + Seek>(
         &self,
         snapshot: &Snapshot,

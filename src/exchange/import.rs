@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use crate::engine::{AtWork, Database, SOURCE_NAMESPACE, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
-use crate::exchange::line::check_namespace;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
 use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX, within};
 use crate::model::closed::closed_set;
@@ -76,8 +75,6 @@ impl Observer for () {}
 pub struct Import {
     /// Where lines go that name no namespace.
     pub namespace: NamespaceName,
-    /// Hold a line that names another namespace than `namespace` for bad. Otherwise it goes where it says.
-    pub only: bool,
     /// Where every line goes, whatever namespace it names. A memory that named another namespace has the name as
     /// `import_source_namespace` in its metadata, by which [`Database::split_namespace`] takes the namespace apart again.
     pub into: Option<NamespaceName>,
@@ -104,7 +101,6 @@ impl Default for Import {
     fn default() -> Self {
         Import {
             namespace: NamespaceName::default(),
-            only: false,
             into: None,
             lenient: false,
             batch_rows: 1_000,
@@ -381,9 +377,6 @@ impl Running<'_> {
     }
 
     fn offer(&mut self, place: FilePosition, named: NamespaceName, mut row: ImportRow) -> Result<()> {
-        if let Err(error) = check_namespace(&named, &self.import.namespace, self.import.only) {
-            return self.bad(place.blame(error), false);
-        }
         self.report.read += 1;
         let namespace = self.import.into.as_ref().unwrap_or(&named).clone();
         if namespace != named {

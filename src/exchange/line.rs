@@ -40,26 +40,6 @@ pub struct KeptLine {
     pub row: Kept,
 }
 
-/// Holds the namespace that a line names to the one that was asked for, where no other is taken.
-///
-/// ```
-/// use oubliette::NamespaceName;
-/// use oubliette::exchange::check_namespace;
-/// let (team, asked) = ("team".parse::<NamespaceName>()?, NamespaceName::default());
-/// assert!(check_namespace(&team, &asked, false).is_ok());
-/// assert!(check_namespace(&team, &asked, true).unwrap_err().to_string().starts_with("namespace: must be default"));
-/// # Ok::<(), oubliette::Error>(())
-/// ```
-///
-/// # Errors
-/// `Invalid` with the namespace that is named.
-pub fn check_namespace(named: &NamespaceName, asked: &NamespaceName, only: bool) -> Result<()> {
-    if only && named != asked {
-        return Err(Error::invalid("namespace", format!("must be {asked}"), named));
-    }
-    Ok(())
-}
-
 /// An error about the value of member `name`.
 pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
     Error::invalid(name, why, raw.chars().take(100).collect::<String>())

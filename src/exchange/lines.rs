@@ -67,7 +67,7 @@ impl<R: BufRead> LineReader<R> {
     /// ```
     ///
     /// # Errors
-    /// - `Invalid` of the line: longer than 1 GiB, or than 16 MiB where it does not begin as a JSON object. It is skipped, and
+    /// - `Invalid` of the line: longer than 256 MiB, or than 16 MiB where it does not begin as a JSON object. It is skipped, and
     ///   reading can go on after it.
     /// - `Io`.
     pub fn next_line(&mut self) -> Result<Option<(u64, &[u8])>> {

@@ -29,7 +29,7 @@ mod write;
 pub use export::{Export, ExportReport, VectorsTo};
 pub(crate) use graph::Element;
 pub use import::{Format, Import, ImportReport, Observer};
-pub use line::{DraftLine, KeptLine, ParsedLine, check_namespace};
+pub use line::{DraftLine, KeptLine, ParsedLine};
 pub use lines::{LineReader, Records};
 pub use npy::{NpyReader, NpyWriter};
 pub use parse::parse_line;

@@ -358,8 +358,7 @@ pub(crate) struct ImportOptions {
     /// Vectors in a NumPy file: row i belongs to line i
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
-    /// Namespace of every line, whatever it names; the metadata then has the name as import_source_namespace. With --namespace
-    /// instead, a line that names another namespace is bad
+    /// Namespace of every line, whatever it names; the metadata then has the name as import_source_namespace
     #[arg(long, value_name = "NS", conflicts_with = "namespace")]
     pub(crate) into: Option<String>,
     /// What the file is: oubliette (memories as JSON lines), server-memory (the file of the knowledge-graph server) or mem0

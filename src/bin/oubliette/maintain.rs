@@ -433,11 +433,10 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
-    if place.is_namespace_typed() {
-        let why = "backup copies the whole file, with every namespace; `export` writes one alone";
-        return Err(Failure::Usage(why.to_owned()));
-    }
     let report = place.open(Access::Read)?.backup(file)?;
+    if let Some(named) = place.named_namespace()? {
+        output.remark(&format!("the copy has every namespace, not {named} alone; `export` writes one"));
+    }
     output.done(&json!(report), |report| {
         told::bytes(&format!("Copied to {}", place.caller().shown(file).display()), report)
     })?;

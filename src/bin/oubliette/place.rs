@@ -86,8 +86,6 @@ pub(crate) struct Place {
     standing: Standing,
     /// Whether the file was named in the command itself.
     is_typed: bool,
-    /// Whether the namespace was.
-    is_namespace_typed: bool,
     /// What the clock is behind the last write of the file that was opened for writing.
     behind: Mutex<Behind>,
     /// Why a file that was written was not closed in order.
@@ -163,7 +161,6 @@ impl Place {
             standing,
             caller,
             is_typed: global.db.is_some(),
-            is_namespace_typed: global.namespace.is_some(),
             behind: Mutex::default(),
             unclosed: Mutex::default(),
         })
@@ -182,11 +179,6 @@ impl Place {
     /// The namespace that was named, if one was.
     pub(crate) fn named_namespace(&self) -> Result<Option<NamespaceName>> {
         self.namespace.as_deref().map(str::parse).transpose()
-    }
-
-    /// Whether the command itself names the namespace: a config file only names that of what says nothing else.
-    pub(crate) fn is_namespace_typed(&self) -> bool {
-        self.is_namespace_typed
     }
 
     /// The namespace that was named, if it is none of those that there are: perhaps its name was mistyped, which is told on

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use oubliette::exchange::Kept;
 use oubliette::exchange::{
-    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, check_namespace,
-    parse_line,
+    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
@@ -42,8 +41,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     if options.text == "-" {
         fields::check_none(options)?;
         let database = place.open(Access::Create)?;
-        let only = place.is_namespace_typed();
-        let done = add_lines(&database, (&namespace, only), (&how, options.jsonl), output);
+        let done = add_lines(&database, &namespace, (&how, options.jsonl), output);
         // The lines before one that is refused are written.
         let closed = place.close(database);
         done?;
@@ -150,10 +148,10 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
 }
 
 /// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
-/// must be one, so that a memory with a slip is no text. With `only`, none may name another namespace.
+/// must be one, so that a memory with a slip is no text.
 fn add_lines(
     database: &Database,
-    (namespace, only): (&NamespaceName, bool),
+    namespace: &NamespaceName,
     (how, jsonl): (&WriteOptions, bool),
     output: Output<'_>,
 ) -> Done {
@@ -164,7 +162,7 @@ fn add_lines(
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
                 add_one(database, namespace, Draft::new(words.trim_end_matches('\r')), how)
             }
-            _ => parse_line(text, false).and_then(|line| add_line(database, (namespace, only), line, how)),
+            _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
         };
         let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
         let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
@@ -178,29 +176,25 @@ fn add_lines(
 /// The error of a line, with the number of lines before it, which are written.
 fn stopped(error: Error, written: u64) -> Failure {
     match written {
-        0 => elsewhere(error),
+        0 => error.into(),
         written => Failure::Partly(error, Box::new(Map::from_iter([("written".to_owned(), json!(written))]))),
     }
 }
 
 fn add_line(
     database: &Database,
-    (asked, only): (&NamespaceName, bool),
+    namespace: &NamespaceName,
     line: ParsedLine,
     how: &WriteOptions,
 ) -> Result<Value> {
-    let meant = |named: Option<NamespaceName>| {
-        let namespace = named.unwrap_or_else(|| asked.clone());
-        check_namespace(&namespace, asked, only).map(|()| namespace)
-    };
     let (namespace, kept) = match line {
         ParsedLine::Draft(line) => {
-            let namespace = meant(line.namespace)?;
+            let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
             let answer = add_one(database, &namespace, line.draft, how)?;
             return Ok(warned(answer, &line.warnings));
         }
-        ParsedLine::Memory(memory) => (meant(Some(memory.namespace.clone()))?, Kept::Memory(memory)),
-        ParsedLine::Kept(line) => (meant(line.namespace)?, line.row),
+        ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
+        ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
     };
     let told = match &kept {
         Kept::Tombstone(_) => "tombstone",
@@ -272,7 +266,6 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let tag = (format != Format::Oubliette).then(|| format!("import:{format}:{}", place.now().day()));
     let import = Import {
         namespace: place.namespace()?,
-        only: place.is_namespace_typed(),
         into: options.into.as_deref().map(str::parse).transpose()?,
         lenient: options.lenient,
         batch_rows: options.batch,
@@ -307,6 +300,18 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let report = done.map_err(|error| partly(error, &runs))?;
     decisions.map_or(Ok(()), Target::finish)?;
     closed?;
+    let elsewhere = place.named_namespace()?.filter(|_| options.into.is_none());
+    if let Some(named) = elsewhere {
+        let others = report.runs.iter().map(|(namespace, _)| namespace).filter(|of| **of != named);
+        let others: Vec<_> = others.map(NamespaceName::as_str).collect();
+        if !others.is_empty() {
+            // The namespace is the border between tenants.
+            output.remark(&format!(
+                "lines that name a namespace went there and not to {named}: {}; `import --into {named}` takes all lines there",
+                others.join(", ")
+            ));
+        }
+    }
     output.done(&report_json(&report, seconds), told::import)
 }
 
@@ -315,25 +320,9 @@ fn partly(error: Error, runs: &[(NamespaceName, RunId)]) -> Failure {
     if runs.is_empty()
         || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     {
-        return elsewhere(error);
+        return error.into();
     }
     Failure::Partly(error, Box::new(runs_json(runs)))
-}
-
-/// The failure of a line, before which none was written. Of one that names another namespace than the command, with what takes it.
-fn elsewhere(error: Error) -> Failure {
-    let Error::Line { line, source } = &error else { return error.into() };
-    match &**source {
-        Error::Invalid { field, why, value }
-            if field == "namespace" && value.parse::<NamespaceName>().is_ok() =>
-        {
-            Failure::Usage(format!(
-                "line {line} is of the namespace {value}: with --namespace it {why}; --into takes the lines of every namespace into \
-                 one, and without both each goes where it says"
-            ))
-        }
-        _ => error.into(),
-    }
 }
 
 fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {

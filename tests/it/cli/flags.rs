@@ -97,33 +97,6 @@ fn import_goes_into_the_namespace_that_is_named() {
     assert_eq!(sandbox.run(&["import", "in.jsonl", "--into", "team", "--namespace", "other"]).code, 2);
 }
 
-/// The namespace is the border between tenants: what is typed is never passed over in silence.
-#[test]
-fn a_line_of_another_namespace_than_the_typed_one_is_refused() {
-    let sandbox = Sandbox::new();
-    let lines = "{\"text\":\"one\"}\n{\"text\":\"two\",\"namespace\":\"default\"}\n";
-    sandbox.write("in.jsonl", lines);
-    for (command, input) in [(["import", "in.jsonl"], ""), (["add", "-"], lines.lines().last().unwrap())] {
-        let answer = sandbox.run_with(&[&command[..], &["--namespace", "team"]].concat(), input.as_bytes());
-        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{answer:?}");
-        assert!(answer.error().1.contains("default") && answer.error().1.contains("--into"), "{answer:?}");
-        assert_eq!(sandbox.document(&["namespace", "list"])["namespaces"], json!([]));
-    }
-    let some = sandbox.document(&["import", "in.jsonl", "--namespace", "team", "--skip-bad"]);
-    assert_eq!((&some["stored"], &some["bad"]), (&json!(1), &json!(1)));
-    // A config file names the namespace of lines that say nothing else.
-    sandbox.write("oubliette.toml", "namespace = \"own\"\n");
-    assert_eq!(sandbox.document(&["import", "in.jsonl"])["stored"], 2);
-    for (namespace, text) in [("own", "one"), ("default", "two")] {
-        let listed = sandbox.document(&["list", "--namespace", namespace]);
-        assert_eq!(listed["items"][0]["text"], text, "{listed}");
-    }
-    let error = sandbox.run(&["backup", "copy.oub", "--namespace", "team"]);
-    assert_eq!((error.code, error.error().0.as_str()), (2, "Usage"));
-    assert!(!sandbox.path("copy.oub").exists());
-    assert_eq!(sandbox.run(&["backup", "copy.oub"]).code, 0);
-}
-
 #[test]
 fn a_text_that_supersedes_stays_in_the_part_of_what_it_replaces() {
     let sandbox = Sandbox::new();

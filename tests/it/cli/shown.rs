@@ -244,3 +244,19 @@ fn a_file_of_another_form_is_told_how_lines_are_made() {
         assert!(hint.contains("jq -c '.[]'") && hint.contains("CSV"), "{why}");
     }
 }
+
+/// The namespace is the border between tenants: what does not keep to the one that was named says so.
+#[test]
+fn what_goes_beyond_the_named_namespace_says_so() {
+    let sandbox = Sandbox::new();
+    let lines = ["{\"text\":\"the cat\"}", "{\"text\":\"a dog\",\"namespace\":\"other\"}"];
+    sandbox.write("in.jsonl", lines.join("\n"));
+    let import = |more: &[&str]| read(&sandbox, 0, &[&["import", "in.jsonl"], more].concat()).1;
+    let told = import(&["--namespace", "team"]);
+    assert!(told.contains("went there and not to team: other") && told.contains("--into team"), "{told}");
+    for quiet in [import(&[]), import(&["--into", "team"])] {
+        assert!(!quiet.contains("went there"), "{quiet}");
+    }
+    let (_, told) = read(&sandbox, 0, &["backup", "copy.oub", "--namespace", "team"]);
+    assert!(told.contains("every namespace, not team alone"), "{told}");
+}
