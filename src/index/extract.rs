@@ -8,32 +8,33 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::index::view::View;
 use crate::limits::BITS_SLOTS_MIN;
 
 /// An extract is made if at most one in so many slots is seen. Its bytes are counted with those of the image.
 const SPARSE: usize = 32;
 
-/// The seen slots of an image.
+/// The seen slots of an image of the sort `V`.
 #[derive(Debug)]
-pub(super) struct Extract {
+pub(super) struct Extract<V> {
     /// The image of these slots alone.
-    view: Arc<View>,
+    view: Arc<V>,
     /// Their numbers in the index, ascending.
     slots: Box<[u32]>,
 }
 
-impl Extract {
-    /// The most bytes of the extract of an image of so many slots.
-    pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        match slots < BITS_SLOTS_MIN as usize {
-            true => 0,
-            false => View::flat_bytes_of(slots / SPARSE, dim) + slots / SPARSE * size_of::<u32>(),
-        }
+/// The most slots of the extract of an image of so many slots.
+pub(super) fn most_of(slots: usize) -> usize {
+    if slots < BITS_SLOTS_MIN as usize { 0 } else { slots / SPARSE }
+}
+
+impl<V> Extract<V> {
+    /// The bytes of an extract of so many slots beside its image.
+    pub(super) fn bytes_of(slots: usize) -> usize {
+        size_of::<Self>() + slots * size_of::<u32>()
     }
 
     /// The image of the slots alone.
-    pub(super) fn view(&self) -> &Arc<View> {
+    pub(super) fn view(&self) -> &Arc<V> {
         &self.view
     }
 
@@ -50,21 +51,31 @@ impl Extract {
 }
 
 /// The extract of the slots that are seen, once it was asked for twice.
-#[derive(Debug, Default)]
-pub(super) struct OnDemand {
+#[derive(Debug)]
+pub(super) struct OnDemand<V> {
     asked: AtomicBool,
-    made: OnceLock<Arc<Extract>>,
+    made: OnceLock<Arc<Extract<V>>>,
 }
 
-impl OnDemand {
-    /// The extract of `view` with the slots of `words`, a bit for each, of which `seen` are set; none where an extract
-    /// does not pay, and for the first that asks.
-    pub(super) fn get(&self, view: &View, words: &[u64], seen: u64) -> Option<&Arc<Extract>> {
-        let pays = view.len() >= BITS_SLOTS_MIN && seen > 0 && seen * SPARSE as u64 <= u64::from(view.len());
+impl<V> OnDemand<V> {
+    /// Nobody has asked yet.
+    pub(super) fn new() -> Self {
+        OnDemand { asked: AtomicBool::new(false), made: OnceLock::new() }
+    }
+
+    /// The extract with the slots of `words`, a bit for each, of which `seen` are set among `len`. `make` makes the image of
+    /// some slots. None where an extract does not pay, and for the first that asks.
+    pub(super) fn get(
+        &self,
+        words: &[u64],
+        (seen, len): (u64, u32),
+        make: impl FnOnce(&[u32]) -> V,
+    ) -> Option<&Arc<Extract<V>>> {
+        let pays = seen > 0 && seen <= most_of(len as usize) as u64;
         (pays && self.asked.swap(true, Ordering::Relaxed)).then(|| {
             self.made.get_or_init(|| {
                 let slots = slots_of(words).collect::<Box<_>>();
-                Arc::new(Extract { view: Arc::new(view.of_slots(&slots)), slots })
+                Arc::new(Extract { view: Arc::new(make(&slots)), slots })
             })
         })
     }

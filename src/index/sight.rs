@@ -6,24 +6,23 @@ use parking_lot::Mutex;
 
 use crate::index::chunk::{Chunk, Span, Window};
 use crate::index::extract::{Extract, OnDemand};
-use crate::index::view::View;
 
 /// The slots of an image that lie in a window, and from when until when a window of its sort holds the same ones.
 #[derive(Debug)]
-pub(super) struct Sight {
+pub(super) struct Sight<V> {
     window: Window,
     /// The first instant and the first instant after the last.
     same: Span,
     /// The slots of each chunk, a bit for each.
     words: Vec<u64>,
     seen: u64,
-    extract: OnDemand,
+    extract: OnDemand<V>,
 }
 
-impl Sight {
+impl<V> Sight<V> {
     fn of(window: Window, spans: &[Span], chunks: &[Arc<Chunk>]) -> Self {
         let words = Vec::with_capacity(chunks.len());
-        let (same, extract) = ((i64::MIN, i64::MAX), OnDemand::default());
+        let (same, extract) = ((i64::MIN, i64::MAX), OnDemand::new());
         let mut sight = Sight { window, same, words, seen: 0, extract };
         for (span, chunk) in spans.iter().zip(chunks) {
             let word = sight.look(*span, chunk);
@@ -48,7 +47,7 @@ impl Sight {
     /// The same after the chunks of these numbers have changed.
     fn with(&self, touched: &[usize], spans: &[Span], chunks: &[Arc<Chunk>]) -> Self {
         let Sight { window, same, ref words, seen, .. } = *self;
-        let mut sight = Sight { window, same, words: words.clone(), seen, extract: OnDemand::default() };
+        let mut sight = Sight { window, same, words: words.clone(), seen, extract: OnDemand::new() };
         sight.words.resize(chunks.len(), 0);
         for &number in touched {
             let (Some(span), Some(chunk)) = (spans.get(number), chunks.get(number)) else { continue };
@@ -75,22 +74,27 @@ impl Sight {
         self.seen
     }
 
-    /// The visible slots alone, if they are few of those of `view`, whose sight this is.
-    pub(super) fn extract(&self, view: &View) -> Option<&Arc<Extract>> {
+    /// The visible slots alone, if they are few of all `len`. `make` makes the image of some slots.
+    pub(super) fn extract(&self, len: u32, make: impl FnOnce(&[u32]) -> V) -> Option<&Arc<Extract<V>>> {
         // Nobody keeps the sight of another window, so its extract would serve one search.
-        self.window.is_live().then(|| self.extract.get(view, &self.words, self.seen))?
+        self.window.is_live().then(|| self.extract.get(&self.words, (self.seen, len), make))?
     }
 }
 
 /// The last sight of each sort of window that searches ask for again and again.
-#[derive(Debug, Default)]
-pub(super) struct Sights {
-    live: Mutex<Option<Arc<Sight>>>,
-    current: Mutex<Option<Arc<Sight>>>,
+#[derive(Debug)]
+pub(super) struct Sights<V> {
+    live: Mutex<Option<Arc<Sight<V>>>>,
+    current: Mutex<Option<Arc<Sight<V>>>>,
 }
 
-impl Sights {
-    fn of(&self, window: Window) -> Option<&Mutex<Option<Arc<Sight>>>> {
+impl<V> Sights<V> {
+    /// None is kept yet.
+    pub(super) fn new() -> Self {
+        Sights { live: Mutex::new(None), current: Mutex::new(None) }
+    }
+
+    fn of(&self, window: Window) -> Option<&Mutex<Option<Arc<Sight<V>>>>> {
         match () {
             () if window.is_live() => Some(&self.live),
             () if window.is_current() => Some(&self.current),
@@ -99,7 +103,7 @@ impl Sights {
     }
 
     /// What a window shows of these chunks.
-    pub(super) fn get(&self, window: Window, spans: &[Span], chunks: &[Arc<Chunk>]) -> Arc<Sight> {
+    pub(super) fn get(&self, window: Window, spans: &[Span], chunks: &[Arc<Chunk>]) -> Arc<Sight<V>> {
         let kept = self.of(window);
         let last = kept.and_then(|kept| kept.lock().clone());
         last.filter(|sight| sight.is_of(window)).unwrap_or_else(|| {
@@ -113,7 +117,7 @@ impl Sights {
 
     /// The same after the chunks of these numbers have changed.
     pub(super) fn with(&self, touched: &[usize], spans: &[Span], chunks: &[Arc<Chunk>]) -> Self {
-        let brought = |kept: &Mutex<Option<Arc<Sight>>>| {
+        let brought = |kept: &Mutex<Option<Arc<Sight<V>>>>| {
             let last = kept.lock().clone();
             Mutex::new(last.map(|sight| Arc::new(sight.with(touched, spans, chunks))))
         };
@@ -125,6 +129,6 @@ impl Sights {
 
     /// The bytes in memory for an image of so many chunks.
     pub(super) fn bytes_of(chunks: usize) -> usize {
-        2 * (size_of::<Sight>() + chunks * size_of::<u64>())
+        2 * (size_of::<Sight<V>>() + chunks * size_of::<u64>())
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Source {
     /// None if the blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
     /// Where the slots of the view lie in the index, if the view is that of the seen slots alone.
-    pub(super) extract: Option<Arc<Extract>>,
+    pub(super) extract: Option<Arc<Extract<View>>>,
     /// The one-bit codes, if there is no view.
     pub(super) sketch: Option<Arc<Sketch>>,
     /// The share of slots that the search sees; 1 without a view, which would be needed to tell.

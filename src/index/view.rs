@@ -9,7 +9,7 @@ use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::{Linked, read_graph};
 use crate::index::bits::Bits;
 use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window};
-use crate::index::extract::Extract;
+use crate::index::extract::{Extract, most_of};
 use crate::index::sight::{Sight, Sights};
 use crate::limits::BITS_SLOTS_MIN;
 use crate::model::MemoryId;
@@ -26,7 +26,7 @@ pub(crate) struct View {
     chunks: Vec<Arc<Chunk>>,
     /// When all slots of a chunk are visible, by chunk. They lie together, so that a scan need not look into every chunk.
     spans: Vec<Span>,
-    sights: Sights,
+    sights: Sights<View>,
     /// The one-bit codes; none for a small index.
     bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
@@ -100,7 +100,7 @@ impl View {
             len: head.len,
             bits: Bits::load(snapshot, index, dim, head.len)?,
             spans: chunks.iter().map(|chunk| chunk.span()).collect(),
-            sights: Sights::default(),
+            sights: Sights::new(),
             chunks,
             linked: None,
             lost: head.used.saturating_sub(used),
@@ -138,13 +138,23 @@ impl View {
     /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
         let graph = slots.saturating_mul(Graph::SLOT_BYTES);
-        Self::flat_bytes_of(slots, dim).saturating_add(graph).saturating_add(Extract::bytes_of(slots, dim))
+        Self::flat_bytes_of(slots, dim)
+            .saturating_add(graph)
+            .saturating_add(Self::extract_bytes_of(slots, dim))
     }
 
     /// The same without a graph and an extract.
-    pub(super) fn flat_bytes_of(slots: usize, dim: usize) -> usize {
-        let codes = slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Sights::SLOT_BYTES));
-        codes.saturating_add(Bits::bytes_of(slots, dim))
+    fn flat_bytes_of(slots: usize, dim: usize) -> usize {
+        let beside = Chunk::META_BYTES + Sights::<View>::SLOT_BYTES;
+        slots.saturating_mul(dim.saturating_add(beside)).saturating_add(Bits::bytes_of(slots, dim))
+    }
+
+    /// The most bytes of the extract of an image of so many slots.
+    fn extract_bytes_of(slots: usize, dim: usize) -> usize {
+        match most_of(slots) {
+            0 => 0,
+            most => Self::flat_bytes_of(most, dim).saturating_add(Extract::<View>::bytes_of(most)),
+        }
     }
 
     /// The number of slots that no search finds, because their blocks can't be read.
@@ -156,11 +166,11 @@ impl View {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
             + self.spans.capacity() * size_of::<Span>()
-            + Sights::bytes_of(self.chunks.len())
+            + Sights::<View>::bytes_of(self.chunks.len())
             + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
             + self.linked.as_ref().map_or(0, Linked::bytes)
-            + Extract::bytes_of(self.len as usize, self.dim)
+            + Self::extract_bytes_of(self.len as usize, self.dim)
             + size_of::<View>();
     }
 
@@ -241,7 +251,7 @@ impl View {
             len: slots.len() as u32,
             bits: bits.map(|bits| bits.of_slots(slots)),
             spans: chunks.iter().map(|chunk| chunk.span()).collect(),
-            sights: Sights::default(),
+            sights: Sights::new(),
             chunks,
             linked: None,
             lost: self.lost,
@@ -255,8 +265,8 @@ impl View {
     }
 
     /// The slots that searches in a window see, if they are few of all and more than one search has seen them.
-    pub(super) fn extract(&self, window: Window) -> Option<Arc<Extract>> {
-        self.sight(window).extract(self).cloned()
+    pub(super) fn extract(&self, window: Window) -> Option<Arc<Extract<View>>> {
+        self.sight(window).extract(self.len, |slots| self.of_slots(slots)).cloned()
     }
 
     /// Works out which slots hold a memory and are not nodes.
@@ -344,7 +354,7 @@ impl View {
     }
 
     /// The slots that lie in a window.
-    pub(super) fn sight(&self, window: Window) -> Arc<Sight> {
+    pub(super) fn sight(&self, window: Window) -> Arc<Sight<View>> {
         self.sights.get(window, &self.spans, &self.chunks)
     }
 

@@ -38,6 +38,7 @@ mod metadata;
 mod partition;
 mod query;
 mod raised;
+mod ranked;
 mod recount;
 mod rederive;
 mod relocate;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::Staged;
 use crate::ledger::counters::Counters;
 use crate::ledger::derived::Declared;
-use crate::ledger::writers::KeptWriters;
+use crate::ledger::ranked::KeptWriters;
 use crate::model::{Actor, Content, Evidence, Holder, Life, MemoryId, RuleId, RunId, Time, Vitals};
 use crate::policy::{TombstoneHash, Ttl};
 use crate::store::control::Clock;

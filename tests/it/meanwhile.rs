@@ -156,7 +156,7 @@ fn who_leaves_a_merged_memory_takes_no_vector_of_another_text() {
     world.advance("400d");
     world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
     let mut patch = Patch::default();
-    patch.fields.importance = Some(0.9).into();
+    patch.fields.importance = Some(0.9);
     world.ns.update("b", patch).unwrap();
     let left = world.row("b");
     assert_eq!((left.row_text.as_str(), left.pending), ("Gateway status: 12 apps", true));

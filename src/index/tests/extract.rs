@@ -37,7 +37,7 @@ fn check(world: &mut World, published: &Published, now: i64) {
 
 fn has_extract(published: &Published, now: i64) -> bool {
     let view = published.view(AT).unwrap();
-    view.sight(Window::live(Time::from_millis(now))).extract(&view).is_some()
+    view.extract(Window::live(Time::from_millis(now))).is_some()
 }
 
 #[test]
