@@ -42,7 +42,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
@@ -50,8 +50,8 @@ use crate::model::{
     Partition, RuleId, RunSort, Time,
 };
 use crate::policy::Policy;
-use crate::store::NsId;
 use crate::store::control::SpaceRow;
+use crate::store::{NsId, Rows};
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
@@ -262,8 +262,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut restored = BTreeSet::new();
         for erased in &applied.erased {
             for (id, _) in &erased.predecessors {
-                // A damaged row stays superseded, by the tombstone.
-                if !self.ledger.is_whole(self.ns(), *id)? {
+                // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
+                let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
+                if limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
                     continue;
                 }
                 let change = match &erased.onward {

@@ -201,13 +201,17 @@ impl Ledger<'_, '_> {
         }
         for source in limbo.sources.iter().copied() {
             // Provenance never leads to nothing (MODEL-24), whatever a line of an export said.
-            if self.tx.vitals(ns, source)?.is_some() || self.tx.tombstone(ns, source)?.is_some() {
+            if self.tx.has_row(ns, source)? || sound(self.tx.tombstone(ns, source))? != Some(None) {
                 self.join_sources(ns, id, &[source])?;
             }
         }
         self.lead_back(ns, id, superseder, &limbo.links)?;
-        if let Some(tombstone) = self.tx.tombstone(ns, id)? {
-            truth(self.tx).delete_tombstone(ns, &tombstone)?;
+        let tombstone = sound(self.tx.tombstone(ns, id))?;
+        if tombstone != Some(None) {
+            match tombstone.flatten() {
+                Some(tombstone) => truth(self.tx).delete_tombstone(ns, &tombstone)?,
+                None => self.take_damaged_tombstone(ns, id)?,
+            }
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
         truth(self.tx).delete_limbo(ns, id, removed_at)?;
@@ -241,8 +245,8 @@ impl Ledger<'_, '_> {
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
             let there = sound(self.load_there(ns, id))?.flatten();
-            let copies = sound(self.copies_from(ns, id, came))?;
-            let (Some((before, content)), Some(mut copies)) = (there, copies) else { return Ok(()) };
+            let mut copies = self.copies_from(ns, id, came)?;
+            let Some((before, content)) = there else { return Ok(()) };
             copies.retain(|copy| brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();

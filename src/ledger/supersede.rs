@@ -256,7 +256,9 @@ impl Ledger<'_, '_> {
             return Err(refuse(&format!("its life ended at {end}")));
         }
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
-        let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced && to != RestoreTo::Write);
+        let stone = sound(self.tx.tombstone(ns, superseded.by))?
+            .flatten()
+            .filter(|_| replaced && to != RestoreTo::Write);
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
             return Err(refuse("what took its place was forgotten"));
         }
@@ -313,24 +315,37 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (mut from, mut at, mut left) = (old, new, None::<Vec<Holder>>);
         let mut erased = Vec::new();
-        while let Some(vitals) = self.tx.vitals(ns, at)? {
-            let mut copies = self.copies_from(ns, at, from)?;
-            copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
-            if copies.is_empty() {
+        loop {
+            // A damaged row gives back what can be read of it, and where it has gone on to is unknown.
+            let vitals = sound(self.tx.vitals(ns, at))?;
+            if vitals == Some(None) {
                 break;
             }
-            let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
-            erased.append(&mut applied.erased);
-            if let Some(left) = applied.left {
-                self.redact_holders(ns, at, &copies, left.said_anew)?;
+            let mut copies = self.copies_from(ns, at, from)?;
+            copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
+            if !copies.is_empty() {
+                let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
+                erased.append(&mut applied.erased);
+                if let Some(left) = applied.left {
+                    self.redact_holders(ns, at, &copies, left.said_anew)?;
+                }
+            }
+            let damaged = self.damaged_copies(ns, at, old)?;
+            if !damaged.is_empty() {
+                let back = Departure::Back(from);
+                erased.append(&mut self.detach_damaged(context, at, &damaged, back, why.clone())?.erased);
+            }
+            if copies.is_empty() {
+                break;
             }
             if from == old {
                 self.bring_back(ns, old, &copies)?;
             }
-            if beyond == Beyond::Merges && vitals.times.merged_into().is_none() {
+            let Some(times) = vitals.flatten().map(|vitals| vitals.times) else { break };
+            if beyond == Beyond::Merges && times.merged_into().is_none() {
                 copies.retain(|copy| copy.key.is_none());
             }
-            let Some(next) = vitals.times.superseded_by() else { break };
+            let Some(next) = times.superseded_by() else { break };
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
@@ -394,7 +409,11 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if superseders.contains(&other) {
-                    self.drop_key(ns, other, number)?;
+                    // A holder that can't be read has nothing but its key.
+                    match sound(self.tx.holder(ns, other, number))? {
+                        Some(_) => self.drop_key(ns, other, number)?,
+                        None => self.drop_damaged_key(ns, &key, other, number)?,
+                    }
                 } else {
                     self.drop_key(ns, id, holder.number)?;
                     taken.push(key.clone());

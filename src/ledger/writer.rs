@@ -120,6 +120,8 @@ pub(super) struct Copies {
     pub(super) numbers: BTreeMap<MemoryId, Vec<u32>>,
 }
 
+    /// Those that can't be read.
+    pub(super) damaged: BTreeSet<u32>,
 /// A row whose parts can all be read.
 pub(crate) struct Whole {
     pub(crate) vitals: Vitals,

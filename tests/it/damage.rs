@@ -7,6 +7,7 @@ mod bits;
 mod copies;
 mod derived;
 pub(crate) mod store;
+mod undone;
 mod united;
 mod whole;
 
