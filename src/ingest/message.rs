@@ -248,8 +248,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(false);
             }
             // The memory of a slice stays when its messages have grown too old, and keeps its key.
-            let key = aggregate_key(MemoryId::from_bytes(family.family), &slice.name);
-            if self.current_holder(&key)?.is_some() {
+            if self.has_aggregate_key(family, &slice)? {
                 return Ok(false);
             }
         }
@@ -257,6 +256,12 @@ impl NamespaceWriter<'_, '_, '_> {
         let first = sound(self.ledger.load_there(ns, MemoryId::from_bytes(family.first_memory)))?.flatten();
         Ok(first
             .is_none_or(|(vitals, content)| Standing::of(&vitals, &content, None).takes(&message.standing)))
+    }
+
+    /// Whether a memory has the key that the memory of a family's aggregate would get. One that can't be read has it.
+    fn has_aggregate_key(&self, family: &FamilyRow, slice: &Slice) -> Result<bool> {
+        let key = aggregate_key(MemoryId::from_bytes(family.family), &slice.name);
+        Ok(sound(self.current_holder(&key))? != Some(None))
     }
 
     /// The event of a message, not yet linked to anything.
@@ -357,6 +362,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the memory that stands for a slice is current, no record of its own, and may stand for a message. Other memories
     /// absorb nothing.
     fn takes_members(&self, slice: Id, row: &FamilyRow, message: &Message) -> Result<bool> {
+        // An aggregate takes no key of another memory, so the message stands apart.
+        let begins = row.aggregate.is_none() && message.author == AuthorKind::Bot;
+        if begins && self.has_aggregate_key(row, &self.slice_of(message.at))? {
+            return Ok(false);
+        }
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
             let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
