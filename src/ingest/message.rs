@@ -15,7 +15,7 @@ use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded,
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Content, Decision, Draft, EventDecision, EventId, Evidence, Hint,
-    Holder, Kind, Life, MemoryId, Outcome, RuleId, SupersedeMode, Tier, Time, Vitals,
+    Holder, Kind, Life, MemoryId, Outcome, RuleId, Span, SupersedeMode, Tier, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
@@ -383,21 +383,8 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(standing.takes(&message.standing))
     }
 
-    /// The slice of time in which an instant lies, counted from midnight UTC.
     fn slice_of(&self, at: Time) -> Slice {
-        const DAY: i64 = 86_400_000;
-        let length = self.policy.agg.slice.as_millis().max(1);
-        let whole_days = length % DAY == 0;
-        let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
-        let from = base + (at.as_millis() - base).div_euclid(length) * length;
-        let mut to = from.saturating_add(length);
-        if length < DAY {
-            // The last slice of a day ends with the day.
-            to = to.min(base + DAY);
-        }
-        let from = Time::from_millis(from);
-        let name = if whole_days { from.day() } else { from.to_string() };
-        Slice { from, to: Time::from_millis(to), name }
+        Slice::of(at, self.policy.agg.slice)
     }
 
     /// Counts one more member. A family of more than one member has an aggregate. Returns the event as it is
@@ -596,9 +583,28 @@ fn aggregate_key(family: MemoryId, slice: &str) -> String {
 }
 
 /// A slice of time; the end is excluded.
-struct Slice {
+pub(crate) struct Slice {
     from: Time,
-    to: Time,
+    pub(crate) to: Time,
     /// The day, or the first instant if slices are not whole days.
     name: String,
+}
+
+impl Slice {
+    /// The slice of this length in which an instant lies, counted from midnight UTC.
+    pub(crate) fn of(at: Time, length: Span) -> Self {
+        const DAY: i64 = 86_400_000;
+        let length = length.as_millis().max(1);
+        let whole_days = length % DAY == 0;
+        let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
+        let from = base + (at.as_millis() - base).div_euclid(length) * length;
+        let mut to = from.saturating_add(length);
+        if length < DAY {
+            // The last slice of a day ends with the day.
+            to = to.min(base + DAY);
+        }
+        let from = Time::from_millis(from);
+        let name = if whole_days { from.day() } else { from.to_string() };
+        Slice { from, to: Time::from_millis(to), name }
+    }
 }

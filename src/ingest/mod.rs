@@ -59,6 +59,7 @@ pub(crate) use again::Rewrites;
 pub(crate) use confidence::grown;
 pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, is_record_of_its_own, owner_in, owner_of, stands_apart};
+pub(crate) use message::Slice;
 pub(crate) use names::open_namespace;
 pub(crate) use near::Neighbours;
 pub(crate) use probe::text_of_update;
