@@ -6,6 +6,7 @@
 mod bits;
 mod copies;
 mod derived;
+mod passes;
 pub(crate) mod store;
 mod undone;
 mod united;
