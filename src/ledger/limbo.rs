@@ -128,7 +128,7 @@ impl Ledger<'_, '_> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             // A damaged holder of another memory must not keep this memory from going.
-            for mut holder in self.readable_holders(ns, from)? {
+            for mut holder in self.holders_with_link(ns, from, gone)? {
                 let link = Link { to: gone, relation: relation.clone() };
                 if !holder.links.contains(&link) {
                     continue;
@@ -145,7 +145,12 @@ impl Ledger<'_, '_> {
                 holder.links.extend(next);
                 // Links stay sorted, because other changes look for a link by binary search.
                 holder.links.sort_unstable();
+                let mut linking = self.links.remove(&(ns, from)).unwrap_or_default();
                 self.put_holder(ns, from, &holder)?;
+                if let Some(on) = on {
+                    linking.entry(on).or_default().insert(holder.number);
+                }
+                self.links.insert((ns, from), linking);
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
             truth(self.tx).delete_junction(ns, from, &row)?;

@@ -6,7 +6,7 @@ use oubliette::faults::Tally;
 use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Expiry, Field, Link, Tier};
+use oubliette::memory::{AuthorKind, Entity, EventQuery, EventsOf, Expiry, Field, Link, Tier};
 use oubliette::policy::Syntax;
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch, Query, Time, WriteOptions};
@@ -713,4 +713,28 @@ fn a_run_of_summaries_reads_what_it_takes() {
     let large = run();
     assert_eq!((small.1, large.1), (1_000, 4_000));
     linear(small.0, large.0, 4);
+}
+
+/// Work on one row of many writers that is done for each of them finds the writer that it concerns, and reads no other.
+#[test]
+fn what_each_writer_of_a_row_has_brought() {
+    let of = |n: usize| {
+        let world = world();
+        let targets: Vec<_> = (0..n).map(|at| world.add(text(&format!("target {at}"))).id).collect();
+        let say = |at: usize| Draft {
+            entities: Some(vec![Entity { name: format!("e{at}"), role: "about".to_owned() }]),
+            links: Some(vec![Link { to: targets[at], relation: "after".to_owned() }]),
+            ..text("equal text").key(format!("k{at}"))
+        };
+        world.ns.add_all((0..n).map(say).collect(), &Default::default()).unwrap();
+        let reindex = cost(|| assert!(world.db.reindex().is_ok()));
+        let names = targets.iter().map(ToString::to_string);
+        let forget = cost(|| drop(world.ns.forget(Forget::names(names)).unwrap()));
+        assert!(world.row("k0").links.is_empty());
+        world.check();
+        (reindex, forget)
+    };
+    let (small, large) = (of(30), of(120));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
 }
