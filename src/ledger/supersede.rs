@@ -13,7 +13,7 @@ use crate::model::{
     Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
 };
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Traces};
 use std::collections::BTreeSet;
 
 /// Which copies of holders go back from rows after the superseder.
@@ -164,10 +164,10 @@ impl Ledger<'_, '_> {
         // it (MODEL-8).
         let apart = vitals.place.partition != replaced.0.place.partition;
         if moves != Moves::None && mode != SupersedeMode::Aggregate && !apart {
-            let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
                 // The key under which the new row was written is there already.
-                if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
+                let is_there = holder.key.as_ref().map(|key| self.tx.holds_key(ns, key, new)).transpose()?;
+                if is_there == Some(true) {
                     continue;
                 }
                 if moves == Moves::AllBut(holder.number)

@@ -738,3 +738,28 @@ fn what_each_writer_of_a_row_has_brought() {
     linear(small.0, large.0, 4);
     linear(small.1, large.1, 4);
 }
+
+/// Many memories whose place one takes, in one call, and their end.
+#[test]
+fn many_memories_that_give_their_place_to_one() {
+    let of = |n: usize| {
+        let world = world();
+        let policy = "sweeper.tombstone_ttl = '10d'\nundo.horizon = '7d'";
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        let name = |at: usize| format!("k{at}");
+        fill(&world, 0, n, |at| text(&format!("text {at}")).key(name(at)));
+        let new = world.add(text("what is true").key("new")).id;
+        let old: Vec<String> = (0..n).map(name).collect();
+        let mode = oubliette::memory::SupersedeMode::Correction;
+        let supersede = cost(|| world.ns.supersede_all(&old, new.to_string(), mode, None).unwrap());
+        world.advance("400d");
+        let end = cost(|| {
+            let done = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+            assert_eq!(done.passes[0].changed, n as u64);
+        });
+        (supersede, end)
+    };
+    let (small, large) = (of(30), of(120));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
+}
