@@ -135,7 +135,8 @@ impl Database {
     ///
     /// # Errors
     /// `Invalid` for options out of bounds; `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Conflict` when rows change
-    /// faster than a pass can work on them, or the policy changes under it.
+    /// faster than a pass can work on them, or the policy changes under it; `Corrupted` where a pass met damage in a
+    /// namespace, after all passes over the others.
     pub fn maintain_with(&self, options: &MaintainOptions) -> Result<MaintainReport> {
         self.maintain_in(None, options)
     }
@@ -157,13 +158,23 @@ impl Database {
         self.enabled(None, None)
     }
 
-    /// Runs passes over one namespace, or over all; the first pass that fails ends the call.
+    /// Runs passes over one namespace, or over all. The first pass that fails ends the call, but for one that meets damage in
+    /// some of all namespaces: the others get the passes that follow, and the damage is told in the end.
     pub(super) fn maintain_in(
         &self,
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
     ) -> Result<MaintainReport> {
-        self.maintain_each(only, options, Manner::of(options, &mut |_, why| Err(why)))
+        let mut damage = None;
+        let mut failed = |_, why| match why {
+            Error::Corrupted { .. } if only.is_none() => {
+                damage.get_or_insert(why);
+                Ok(())
+            }
+            why => Err(why),
+        };
+        let report = self.maintain_each(only, options, Manner::of(options, &mut failed))?;
+        damage.map_or(Ok(report), Err)
     }
 
     /// Runs passes over one namespace, or over all, in a manner.

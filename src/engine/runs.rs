@@ -283,7 +283,7 @@ impl Namespace {
                 }
                 let mut step = undo_slice(writer.ledger, &context, run)?;
                 if row.state != RunState::Undoing {
-                    step.lost.extend(erased_by(&row));
+                    step.lost.extend(for_good(&row));
                 }
                 let state = match row.state {
                     // Where nothing can be taken back, nothing was.
@@ -315,13 +315,18 @@ impl Namespace {
     }
 }
 
-/// What a run has erased for good, by the pass that did it.
-fn erased_by(row: &RunRow) -> impl Iterator<Item = String> {
+/// What a run has erased for good, or has mended, by the pass that did it.
+fn for_good(row: &RunRow) -> impl Iterator<Item = String> {
     let erased = |pass: &Pass| Some((*pass, *row.counts.get(pass.as_str())?));
-    ERASING.iter().filter_map(erased).map(|(pass, count)| {
+    let mended = erased(&Pass::Supersession).map(|(pass, count)| {
+        let what = if count == 1 { "memory" } else { "memories" };
+        format!("what {pass} mended stays: {count} {what}")
+    });
+    let erased = ERASING.iter().filter_map(erased).map(|(pass, count)| {
         let what = if pass == Pass::Retention { "rows that were too old" } else { "memories" };
         format!("what {pass} erased does not come back: {count} {what}")
-    })
+    });
+    erased.chain(mended)
 }
 
 /// The error for a run that was never started.

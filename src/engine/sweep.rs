@@ -2,6 +2,7 @@
 //! budget of the call and with pauses for writers.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -149,7 +150,8 @@ impl Namespace {
 }
 
 impl Database {
-    /// One pass over a namespace, or over all, one by one.
+    /// One pass over a namespace, or over all, one by one. Damage in one of all keeps none of the others from it, and is told
+    /// in the end.
     pub(super) fn run_pass(
         &self,
         pass: Pass,
@@ -157,19 +159,41 @@ impl Database {
         sweep: &mut Sweep,
     ) -> Result<PassReport> {
         let (begun, mut report) = (Instant::now(), PassReport::new(pass));
+        let mut failed = None;
         for (namespace, ns) in self.tenants(sweep.only.as_ref())? {
-            match self.plan_in(pass, namespace.clone(), ns, options, sweep)? {
-                None => break,
-                Some(Work::Plan(plan)) if options.dry_run => {
-                    plan.tell_dry(&mut report);
-                    sweep.destroy.insert(ns, plan.would_leave());
+            match self.run_in(&namespace, ns, options, sweep, &mut report) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(why @ Error::Corrupted { .. }) if sweep.only.is_none() => {
+                    tracing::warn!(%why, %pass, %namespace, "a namespace is left out of maintenance");
+                    failed.get_or_insert(why);
                 }
-                Some(Work::Plan(plan)) => self.execute(&plan, options, sweep, &mut report)?,
-                Some(Work::Jobs(jobs)) => self.run_jobs(jobs, &namespace, ns, options, sweep, &mut report)?,
+                Err(why) => return Err(why),
             }
         }
         report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(report)
+        failed.map_or(Ok(report), Err)
+    }
+
+    /// The pass of a report over one namespace. Breaks off where the time of the call is over.
+    fn run_in(
+        &self,
+        namespace: &NamespaceName,
+        ns: NsId,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<ControlFlow<()>> {
+        match self.plan_in(report.pass, namespace.clone(), ns, options, sweep)? {
+            None => return Ok(ControlFlow::Break(())),
+            Some(Work::Plan(plan)) if options.dry_run => {
+                plan.tell_dry(report);
+                sweep.destroy.insert(ns, plan.would_leave());
+            }
+            Some(Work::Plan(plan)) => self.execute(&plan, options, sweep, report)?,
+            Some(Work::Jobs(jobs)) => self.run_jobs(jobs, namespace, ns, options, sweep, report)?,
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn run_jobs(

@@ -181,7 +181,7 @@ impl Namespace {
     ///
     /// # Errors
     /// - `NotFound` where no memory has the old key in any state;
-    /// - `Conflict` where a current memory has the new key;
+    /// - `Conflict` where a current memory has the new key, or a version of this one has both;
     /// - `Invalid` for a new key that is not 1 to 512 bytes or has a NUL.
     pub fn rename_key(&self, old: impl Into<Name>, new: impl Into<Name>) -> Result<RenameReport> {
         let (namespace, old, new) = (self.name.clone(), old.into(), new.into());

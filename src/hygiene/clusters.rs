@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::hygiene::pass::PlanInput;
 use crate::hygiene::plan::{Field, KeptApart, Page, Pages, Stop};
 use crate::hygiene::uniqueness::unlike;
@@ -217,8 +217,8 @@ impl<'s> Search<'s> {
                 let anchor = *anchor;
                 if let Some(most) = self.rules.nearest {
                     let nearest = hits.get(..=most).unwrap_or(&hits);
-                    let unlike = unlike(self.snapshot(), self.field.ns, row.id, nearest, self.field.now);
-                    self.unlike.extend(sound(unlike)?.flatten().map(|unlike| (row.id, unlike)));
+                    let unlike = unlike(self.snapshot(), self.field.ns, row.id, nearest, self.field.now)?;
+                    self.unlike.extend(unlike.map(|unlike| (row.id, unlike)));
                 }
                 let others = hits.iter().filter(|hit| hit.id != row.id).take(self.neighbours());
                 for hit in others {

@@ -9,7 +9,7 @@
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
 //! search first. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read as Bytes;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,15 @@ impl Part {
 /// Of which probe a pattern is, and of which part of it.
 type Origin = (usize, Part);
 
+/// Patterns that begin with the same bytes, by their length: many may, such as keys that are made by a rule.
+type Needles = BTreeMap<usize, HashMap<Vec<u8>, Vec<Origin>>>;
+
 /// The patterns of all probes.
 struct Search {
     /// Windows as they stand, by their 16 bytes.
     windows: HashMap<u128, Origin>,
     /// Patterns that are searched whole, by their first bytes.
-    needles: HashMap<u64, Vec<(Vec<u8>, Origin)>>,
+    needles: HashMap<u64, Needles>,
     /// One bit for each hash of a window or an anchor: most bytes of a file end here.
     filter: Vec<u64>,
     /// Length of the longest pattern.
@@ -122,7 +125,8 @@ impl Search {
     fn add_needle(&mut self, needle: Vec<u8>, origin: Origin) {
         self.longest = self.longest.max(needle.len());
         if let Some(anchor) = anchor_of(&needle) {
-            self.needles.entry(anchor).or_default().push((needle, origin));
+            let of_length = self.needles.entry(anchor).or_default().entry(needle.len()).or_default();
+            of_length.entry(needle).or_default().push(origin);
         }
     }
 
@@ -156,9 +160,9 @@ impl Search {
             let window = window.first_chunk::<WINDOW>().map(|window| u128::from_le_bytes(*window));
             window.is_some_and(|window| self.windows.contains_key(&window))
         };
-        let needles = || anchor_of(text.as_bytes()).and_then(|anchor| self.needles.get(&anchor));
-        text.as_bytes().windows(WINDOW).any(window)
-            || needles().is_some_and(|needles| needles.iter().any(|(needle, _)| needle == text.as_bytes()))
+        let text = text.as_bytes();
+        let needles = || self.needles.get(&anchor_of(text)?)?.get(&text.len());
+        text.windows(WINDOW).any(window) || needles().is_some_and(|needles| needles.contains_key(text))
     }
 
     fn is_empty(&self) -> bool {
@@ -181,9 +185,10 @@ impl Search {
             else {
                 continue;
             };
-            for (needle, origin) in self.needles.get(&anchor).into_iter().flatten() {
-                if rest.starts_with(needle) {
-                    hit(at, Pattern::Needle(needle), *origin);
+            for (length, needles) in self.needles.get(&anchor).into_iter().flatten() {
+                let found = rest.get(..*length).and_then(|bytes| needles.get_key_value(bytes));
+                if let Some((needle, origins)) = found {
+                    origins.iter().for_each(|origin| hit(at, Pattern::Needle(needle), *origin));
                 }
             }
         }
@@ -200,8 +205,9 @@ impl Search {
             self.windows.remove(&window);
         }
         for needle in needles {
-            if let Some(of_anchor) = anchor_of(&needle).and_then(|anchor| self.needles.get_mut(&anchor)) {
-                of_anchor.retain(|(other, _)| *other != needle);
+            let of_anchor = anchor_of(&needle).and_then(|anchor| self.needles.get_mut(&anchor));
+            if let Some(of_length) = of_anchor.and_then(|all| all.get_mut(&needle.len())) {
+                of_length.remove(&needle);
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
 use crate::store::keys;
 use crate::store::{PartId, Rows, Table, Walk};
-use crate::text::same_but_spacing_and_case;
+use crate::text::form_but_spacing_and_case;
 
 /// Report of the pass `near-duplicates`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -128,34 +128,16 @@ struct Run {
     ids: Vec<MemoryId>,
 }
 
-/// Rows that are one.
-struct Class {
-    text: String,
-    members: Vec<Member>,
+/// What the texts of rows have in common that are one.
+#[derive(PartialEq, Eq, Hash)]
+enum Form {
+    Text(String),
+    /// But for spacing and case.
+    Loose(Vec<(bool, String)>),
 }
 
-/// The rows of a run that are alike but for their text.
-#[derive(Default)]
-struct Classes {
-    all: Vec<Class>,
-    by_text: HashMap<String, usize>,
-}
-
-impl Classes {
-    /// Where a text belongs.
-    fn of(&mut self, text: String, same: impl Fn(&str, &str) -> bool) -> Option<&mut Class> {
-        let known = self.by_text.get(&text).copied();
-        let at = known.or_else(|| self.all.iter().position(|class| same(&class.text, &text)));
-        let at = at.unwrap_or_else(|| {
-            self.all.push(Class { text: text.clone(), members: Vec::new() });
-            self.all.len() - 1
-        });
-        if known.is_none() {
-            self.by_text.insert(text, at);
-        }
-        self.all.get_mut(at)
-    }
-}
+/// The rows of a run that are alike, also in their texts.
+type Classes = HashMap<(Likeness<'static>, Form), Vec<Member>>;
 
 struct Search<'s, R> {
     rows: &'s R,
@@ -187,7 +169,7 @@ impl<'s, R: Rows> Search<'s, R> {
             return Ok(());
         }
         run.ids.sort_unstable();
-        let mut alike: HashMap<Likeness<'static>, Classes> = HashMap::new();
+        let mut alike = Classes::new();
         for id in &run.ids {
             let Some(vitals) = self.field.sound(self.rows.vitals(self.field.ns, *id))?.flatten() else {
                 continue;
@@ -205,15 +187,15 @@ impl<'s, R: Rows> Search<'s, R> {
             self.scanned += 1;
             let tags = content.tags.len();
             let likeness = Likeness::of_row(&vitals, &content).into_owned();
-            let same = |a: &str, b: &str| self.loose && same_but_spacing_and_case(a, b, &self.stopwords);
-            if let Some(class) = alike.entry(likeness).or_default().of(content.text, same) {
-                class.members.push(Member::of(*id, &vitals, tags, self.field));
-            }
+            let form = match self.loose {
+                true => Form::Loose(form_but_spacing_and_case(&content.text, &self.stopwords)),
+                false => Form::Text(content.text),
+            };
+            alike.entry((likeness, form)).or_default().push(Member::of(*id, &vitals, tags, self.field));
         }
         let signature = hex(&fingerprint);
-        let all = alike.into_values().flat_map(|classes| classes.all);
-        for class in all.filter(|class| class.members.len() >= 2) {
-            self.groups.add(Phase::Content, part, &signature, class.members.iter().collect());
+        for members in alike.into_values().filter(|members| members.len() >= 2) {
+            self.groups.add(Phase::Content, part, &signature, members.iter().collect());
         }
         Ok(())
     }

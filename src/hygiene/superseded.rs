@@ -4,6 +4,8 @@
 //! superseded longer ago than the policy keeps them. They are older than any run of maintenance that can still be taken
 //! back, so they go without waiting in limbo. Nothing that a live read sees changes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::error::{Result, sound};
 use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Slice, Step, StepInput};
 use crate::hygiene::plan::Stop;
@@ -111,13 +113,14 @@ impl Purging {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
         let row = slice.ledger.tx.namespace(self.namespace.as_str())?;
         let Some(mut row) = row else { return Ok(Applied::default()) };
-        let mut erased = 0;
+        let (mut erased, mut writers) = (0, RunsOf::new());
         for (_, id) in &self.page {
             // A damaged row is left to the repair.
             let Some(vitals) = sound(slice.ledger.tx.vitals(self.ns, *id))?.flatten() else { continue };
             let superseded = vitals.times.superseded.filter(|by| by.at < self.until);
             let Some(superseded) = superseded.filter(|_| may_go(&vitals, context.now)) else { continue };
-            if is_restore_target(&*slice.ledger.tx, self.ns, *id, superseded.by, context.now, self.horizon)? {
+            let at = At { now: context.now, horizon: self.horizon };
+            if is_restore_target(&*slice.ledger.tx, self.ns, (*id, superseded.by), at, &mut writers)? {
                 continue;
             }
             let (reason, replaced_by) = (TombstoneReason::SupersededPurged, Some(superseded.by));
@@ -142,25 +145,41 @@ fn may_go(vitals: &Vitals, now: Time) -> bool {
     times.removed_at.is_none() && !vitals.is_protected() && !is_ahead
 }
 
+/// The runs that wrote what took the place of rows. Many rows may have given their place to one of many writers.
+type RunsOf = BTreeMap<MemoryId, BTreeSet<RunId>>;
+
+/// Until when a run can be taken back.
+#[derive(Clone, Copy)]
+struct At {
+    now: Time,
+    horizon: Span,
+}
+
 /// Whether an undo that is under way, or in time, would make a row live again: of the run that superseded the row, or of
 /// the import that wrote what took its place.
 fn is_restore_target(
     rows: &impl Rows,
     ns: NsId,
-    id: MemoryId,
-    by: MemoryId,
-    now: Time,
-    horizon: Span,
+    (id, by): (MemoryId, MemoryId),
+    at: At,
+    writers: &mut RunsOf,
 ) -> Result<bool> {
     let is_open = |run: RunId| -> Result<bool> {
         let row = sound(rows.run(ns, run))?.flatten();
-        Ok(row.is_some_and(|row| can_be_undone(&row, now, horizon)))
+        Ok(row.is_some_and(|row| can_be_undone(&row, at.now, at.horizon)))
     };
-    let mut runs: Vec<RunId> = Vec::new();
-    sound(rows.any_holder(ns, by, &mut |holder| {
-        runs.extend(holder.run.filter(|run| !runs.contains(run)));
-        false
-    }))?;
+    let mut runs = match writers.get(&by) {
+        Some(runs) => runs.clone(),
+        None => {
+            let mut runs = BTreeSet::new();
+            sound(rows.any_holder(ns, by, &mut |holder| {
+                runs.extend(holder.run);
+                false
+            }))?;
+            writers.insert(by, runs.clone());
+            runs
+        }
+    };
     let steps = rows.journal_of(ns, id)?;
     runs.extend(steps.into_iter().filter(|step| step.op == Op::Supersede).filter_map(|step| step.run));
     for run in runs {

@@ -71,6 +71,7 @@ fn take_back(
         for id in row.evidence.members.iter().rev() {
             bring_back(ledger, context, run, *id, all)?;
         }
+        name_damaged(ledger, context, subject, all);
         if all.lost.len() == lost {
             lower(ledger, context, (subject, row.seq), &row.deltas)?;
         }
@@ -80,6 +81,7 @@ fn take_back(
         let by = row.evidence.members.first().copied();
         let lost = all.lost.len();
         restore(ledger, context, subject, by, all)?;
+        by.into_iter().for_each(|by| name_damaged(ledger, context, by, all));
         if let Some(by) = by.filter(|_| all.lost.len() == lost) {
             let of_other = |delta: &Delta| {
                 Some(Delta { field: delta.field.strip_prefix(OF_THE_OTHER)?.to_owned(), ..delta.clone() })
@@ -186,9 +188,20 @@ fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> bool
     ledger.whole(context.ns, id).is_ok()
 }
 
+/// Names the row that took in others, if it can't be read: what it has of them stays with it.
+fn name_damaged(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) {
+    let what = format!("{id}: it is damaged");
+    if !is_readable(ledger, context, id) && !all.lost.contains(&what) {
+        all.lost.push(what);
+    }
+}
+
 /// A row that the run had made goes.
 fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) -> Result<()> {
-    let there = ledger.tx.vitals(context.ns, id)?;
+    let Some(there) = sound(ledger.tx.vitals(context.ns, id))? else {
+        all.lost.push(format!("{id}: it is damaged"));
+        return Ok(());
+    };
     if let Some(row) = there.filter(|row| row.times.removed_at.is_none()) {
         all.summaries.extend(said_anew(ledger, context, &row)?);
         let change = Change::Remove { id, reason: TombstoneReason::Undone, replaced_by: None };

@@ -1,6 +1,6 @@
 //! How much does a memory differ from all others?
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::{Published, near_many};
 use crate::model::{MemoryId, Ranked, Time, Vitals};
 use crate::policy::Policy;
@@ -54,7 +54,7 @@ pub(super) fn uniqueness(
 /// The score of a memory whose neighbours were searched, best first; none where no visible one is among them.
 ///
 /// # Errors
-/// `Corrupted`.
+/// What keeps the rows from being read at all.
 pub(super) fn unlike(
     rows: &Snapshot,
     ns: NsId,
@@ -63,8 +63,9 @@ pub(super) fn unlike(
     now: Time,
 ) -> Result<Option<f64>> {
     for hit in found.iter().filter(|hit| hit.id != id) {
-        // A row that is not valid yet is near to nobody.
-        if rows.vitals(ns, hit.id)?.is_some_and(|other| other.times.visible_live(now)) {
+        // A row that is not valid yet is near to nobody, and neither is one that can't be read.
+        let other = sound(rows.vitals(ns, hit.id))?.flatten();
+        if other.is_some_and(|other| other.times.visible_live(now)) {
             return Ok(Some((1.0 - f64::from(hit.score)).clamp(0.0, 1.0)));
         }
     }

@@ -115,11 +115,8 @@ impl NamespaceWriter<'_, '_, '_> {
             let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
             let by = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by));
             let Some(by) = by.filter(|_| !writers.is_empty()) else { return Ok(all) };
-            let mut copies = match sound(self.ledger.copies_from(ns, by, came))? {
-                Some(copies) => copies,
-                None => self.ledger.readable_holders(ns, by)?,
-            };
-            copies.retain(|copy| copy.from == Some(came) && writers.iter().any(|one| copy.is_copy_of(one)));
+            let mut copies = self.ledger.copies_from(ns, by, came)?;
+            copies.retain(|copy| writers.iter().any(|one| copy.is_copy_of(one)));
             all.push((by, copies.clone()));
             (came, writers) = (by, copies);
         }

@@ -15,7 +15,7 @@ use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded,
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Content, Decision, Draft, EventDecision, EventId, Evidence, Hint,
-    Holder, Kind, Life, MemoryId, Outcome, RuleId, SupersedeMode, Tier, Time, Vitals,
+    Holder, Kind, Life, MemoryId, Outcome, RuleId, Span, SupersedeMode, Tier, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
@@ -248,8 +248,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(false);
             }
             // The memory of a slice stays when its messages have grown too old, and keeps its key.
-            let key = aggregate_key(MemoryId::from_bytes(family.family), &slice.name);
-            if self.current_holder(&key)?.is_some() {
+            if self.has_aggregate_key(family, &slice)? {
                 return Ok(false);
             }
         }
@@ -257,6 +256,12 @@ impl NamespaceWriter<'_, '_, '_> {
         let first = sound(self.ledger.load_there(ns, MemoryId::from_bytes(family.first_memory)))?.flatten();
         Ok(first
             .is_none_or(|(vitals, content)| Standing::of(&vitals, &content, None).takes(&message.standing)))
+    }
+
+    /// Whether a memory has the key that the memory of a family's aggregate would get. One that can't be read has it.
+    fn has_aggregate_key(&self, family: &FamilyRow, slice: &Slice) -> Result<bool> {
+        let key = aggregate_key(MemoryId::from_bytes(family.family), &slice.name);
+        Ok(sound(self.current_holder(&key))? != Some(None))
     }
 
     /// The event of a message, not yet linked to anything.
@@ -357,6 +362,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the memory that stands for a slice is current, no record of its own, and may stand for a message. Other memories
     /// absorb nothing.
     fn takes_members(&self, slice: Id, row: &FamilyRow, message: &Message) -> Result<bool> {
+        // An aggregate takes no key of another memory, so the message stands apart.
+        let begins = row.aggregate.is_none() && message.author == AuthorKind::Bot;
+        if begins && self.has_aggregate_key(row, &self.slice_of(message.at))? {
+            return Ok(false);
+        }
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
             let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
@@ -373,21 +383,8 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(standing.takes(&message.standing))
     }
 
-    /// The slice of time in which an instant lies, counted from midnight UTC.
     fn slice_of(&self, at: Time) -> Slice {
-        const DAY: i64 = 86_400_000;
-        let length = self.policy.agg.slice.as_millis().max(1);
-        let whole_days = length % DAY == 0;
-        let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
-        let from = base + (at.as_millis() - base).div_euclid(length) * length;
-        let mut to = from.saturating_add(length);
-        if length < DAY {
-            // The last slice of a day ends with the day.
-            to = to.min(base + DAY);
-        }
-        let from = Time::from_millis(from);
-        let name = if whole_days { from.day() } else { from.to_string() };
-        Slice { from, to: Time::from_millis(to), name }
+        Slice::of(at, self.policy.agg.slice)
     }
 
     /// Counts one more member. A family of more than one member has an aggregate. Returns the event as it is
@@ -586,9 +583,28 @@ fn aggregate_key(family: MemoryId, slice: &str) -> String {
 }
 
 /// A slice of time; the end is excluded.
-struct Slice {
+pub(crate) struct Slice {
     from: Time,
-    to: Time,
+    pub(crate) to: Time,
     /// The day, or the first instant if slices are not whole days.
     name: String,
+}
+
+impl Slice {
+    /// The slice of this length in which an instant lies, counted from midnight UTC.
+    pub(crate) fn of(at: Time, length: Span) -> Self {
+        const DAY: i64 = 86_400_000;
+        let length = length.as_millis().max(1);
+        let whole_days = length % DAY == 0;
+        let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
+        let from = base + (at.as_millis() - base).div_euclid(length) * length;
+        let mut to = from.saturating_add(length);
+        if length < DAY {
+            // The last slice of a day ends with the day.
+            to = to.min(base + DAY);
+        }
+        let from = Time::from_millis(from);
+        let name = if whole_days { from.day() } else { from.to_string() };
+        Slice { from, to: Time::from_millis(to), name }
+    }
 }

@@ -59,6 +59,7 @@ pub(crate) use again::Rewrites;
 pub(crate) use confidence::grown;
 pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, is_record_of_its_own, owner_in, owner_of, stands_apart};
+pub(crate) use message::Slice;
 pub(crate) use names::open_namespace;
 pub(crate) use near::Neighbours;
 pub(crate) use probe::text_of_update;
@@ -262,8 +263,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut restored = BTreeSet::new();
         for erased in &applied.erased {
             for (id, _) in &erased.predecessors {
-                // A damaged row stays superseded, by the tombstone.
-                if !self.ledger.is_whole(self.ns(), *id)? {
+                // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
+                let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
+                if limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
                     continue;
                 }
                 let change = match &erased.onward {

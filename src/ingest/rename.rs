@@ -4,14 +4,14 @@ use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
 use crate::model::{Expiry, Name, Outcome, Patch, RenameReport, RuleId, check_key};
-use crate::store::Rows;
+use crate::store::{Rows, Traces};
 
 impl NamespaceWriter<'_, '_, '_> {
     /// Gives every row that holds the key `old` the key `new`.
     ///
     /// # Errors
     /// `Invalid` for a new key out of bounds, `NotFound` if no row holds the old key, `Conflict` if a current row holds
-    /// the new one.
+    /// the new one, or a row holds both.
     pub(crate) fn rename_key(&mut self, old: &str, new: &str) -> Result<RenameReport> {
         check_key(new)?;
         self.check_new_key(new)?;
@@ -25,11 +25,27 @@ impl NamespaceWriter<'_, '_, '_> {
                 let what = format!("rename {old}");
                 return Err(Error::Conflict { what, why: format!("memory {id} holds the key {new}") });
             }
+            self.refuse_both(old, new)?;
             let change = Change::Rename { old: old.to_owned(), new: new.to_owned() };
             rows = self.apply(RuleId::RENAME, change)?.renamed;
         }
         let (id, _) = self.find(new)?;
         Ok(RenameReport { id, rows })
+    }
+
+    /// Refuses a new key that some version of the record holds beside the old one: a key is on a row once.
+    fn refuse_both(&self, old: &str, new: &str) -> Result<()> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        for (id, _) in tx.holders_of_key(ns, old)? {
+            if tx.holds_key(ns, new, id)? {
+                let (what, has) = (format!("rename {old}"), format!("memory {id} has both keys"));
+                return Err(Error::Conflict {
+                    what,
+                    why: format!("{has}; `forget` of {new} takes that one away"),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Gives memories another end, one after the other. A name that names nothing, or nothing that can be changed, does

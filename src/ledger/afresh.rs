@@ -16,7 +16,7 @@ use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
     ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, QueryRows, Read, Rows, Table,
-    Traces, Walk, bad_key, holder_keys, last_id, last_id_and_number,
+    Walk, bad_key, holder_keys, last_id, last_id_and_number,
 };
 
 /// What is done with the rows of a table.
@@ -436,16 +436,7 @@ impl Ledger<'_, '_> {
         let row = JunctionRow::of(end, role.0);
         let mut asked = self.is_joinable(ns, id)?;
         if asked && row.sort != Junction::Source {
-            // A holder that can't be read may bring the junction, and counts as if it did.
-            let mut brought = false;
-            for number in self.tx.holder_numbers(ns, id)? {
-                brought |= match sound(self.tx.holder(ns, id, number))? {
-                    Some(Some(holder)) => self.junctions_of(ns, &holder)?.contains(&row),
-                    Some(None) => false,
-                    None => true,
-                };
-            }
-            asked = brought;
+            asked = self.is_brought(ns, id, &row)?;
         }
         if asked {
             return Ok(false);

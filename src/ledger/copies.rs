@@ -1,33 +1,57 @@
 //! Copies: the holders of a row that came from another row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::writer::{Copies, Ledger};
 use crate::model::{Holder, MemoryId};
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Traces};
 
 impl Ledger<'_, '_> {
-    /// The holders of the row `at` that came from the row `from`, by their numbers.
+    /// The holders of the row `at` that came from the row `from`, by their numbers. Those that can't be read are left out, and
+    /// a row whose hot part is damaged gets no others.
     pub(crate) fn copies_from(&mut self, ns: NsId, at: MemoryId, from: MemoryId) -> Result<Vec<Holder>> {
-        let Some(vitals) = self.tx.vitals(ns, at)? else { return Ok(Vec::new()) };
-        let next = vitals.place.next_holder;
+        let next = match sound(self.tx.vitals(ns, at))? {
+            Some(None) => return Ok(Vec::new()),
+            Some(Some(vitals)) => vitals.place.next_holder,
+            None => 0,
+        };
         if self.copies.get(&(ns, at)).is_none_or(|known| known.next != next) {
             let mut numbers = BTreeMap::<MemoryId, Vec<u32>>::new();
-            for holder in self.tx.holders(ns, at)? {
-                if let Some(from) = holder.from {
-                    numbers.entry(from).or_default().push(holder.number);
+            let mut damaged = BTreeSet::new();
+            for number in self.tx.holder_numbers(ns, at)? {
+                match sound(self.tx.holder(ns, at, number))? {
+                    Some(holder) => {
+                        let from = holder.and_then(|holder| holder.from);
+                        from.into_iter().for_each(|from| numbers.entry(from).or_default().push(number));
+                    }
+                    None => drop(damaged.insert(number)),
                 }
             }
-            self.copies.insert((ns, at), Copies { next, numbers });
+            self.copies.insert((ns, at), Copies { next, numbers, damaged });
         }
         let numbers = self.copies.get(&(ns, at)).and_then(|known| known.numbers.get(&from));
         let mut copies = Vec::new();
         for number in numbers.into_iter().flatten() {
             // A holder that has left meanwhile is still among the numbers.
-            copies.extend(self.tx.holder(ns, at, *number)?.filter(|copy| copy.from == Some(from)));
+            let copy = sound(self.tx.holder(ns, at, *number))?.flatten();
+            copies.extend(copy.filter(|copy| copy.from == Some(from)));
         }
         Ok(copies)
+    }
+
+    /// The holders of the row `at` that can't be read and have a key of the row `old`: what brought the key there was a copy.
+    /// The copies were asked for before.
+    pub(super) fn damaged_copies(&self, ns: NsId, at: MemoryId, old: MemoryId) -> Result<Vec<u32>> {
+        let mut all = Vec::new();
+        let known = self.copies.get(&(ns, at)).filter(|known| !known.damaged.is_empty());
+        let Some(Copies { damaged, .. }) = known else { return Ok(all) };
+        for key in self.tx.holders(ns, old)?.into_iter().filter_map(|holder| holder.key) {
+            let held = self.tx.holders_of_key(ns, &key)?;
+            let there = held.into_iter().filter(|(id, number)| *id == at && damaged.contains(number));
+            all.extend(there.map(|(_, number)| number));
+        }
+        Ok(all)
     }
 
     /// Forgets which holders of a row came from where: the row goes, or a holder now counts as coming from another row.

@@ -161,6 +161,12 @@ impl Ledger<'_, '_> {
         if let Some(reason) = reason.filter(|_| stay.is_empty() || text_goes && !has_teller) {
             return self.remove_damaged(context, id, Going { reason, replaced_by: None }, why);
         }
+        if let Departure::Back(to) = departure
+            && stay.is_empty()
+        {
+            let gone = Going { reason: TombstoneReason::Forget, replaced_by: Some(to) };
+            return self.remove_damaged(context, id, gone, why);
+        }
         self.recount.insert(ns);
         // The share of a damaged holder is lost, so the holder counts as one write.
         let lost = numbers.len() - gone.len();
@@ -333,6 +339,17 @@ impl Ledger<'_, '_> {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Takes the key from a holder that can't be read: nothing finds it by the key any more.
+    pub(super) fn drop_damaged_key(&mut self, ns: NsId, key: &str, id: MemoryId, number: u32) -> Result<()> {
+        truth(self.tx).delete(Table::HolderKey, &keys::holder_key(ns, key, id, number))
+    }
+
+    /// Takes a tombstone away that can't be read, with all that leads to it.
+    pub(super) fn take_damaged_tombstone(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        self.delete_found(ns, id, &[Table::TombstoneHash, Table::TombstoneTime])?;
+        truth(self.tx).delete(Table::Tombstone, &keys::memory(ns, id))
     }
 
     /// The readable holders of a row.

@@ -1,6 +1,6 @@
 //! Holders: the writes that a row stands for, and what each of them brought.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
@@ -13,6 +13,9 @@ impl Ledger<'_, '_> {
     pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         for row in self.junctions_for(ns, holder)? {
             truth(self.tx).put_junction(ns, id, &row)?;
+        }
+        if !holder.links.is_empty() {
+            self.links.remove(&(ns, id));
         }
         truth(self.tx).put_holder(ns, id, holder)
     }
@@ -101,6 +104,24 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
+    /// Whether a holder of a row brings a junction row. One that can't be read counts as if it did.
+    pub(super) fn is_brought(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<bool> {
+        let known = self.known_brought(ns, id).map(|known| known.counts);
+        if self.tx.watch.changes(ns, id).is_none() {
+            self.tx.watch.begin(ns, id, []);
+        }
+        let counts = match known {
+            Some(counts) => counts,
+            None => match sound(self.tx.holders(ns, id))? {
+                Some(holders) => self.count_brought(ns, &holders)?,
+                None => return Ok(true),
+            },
+        };
+        let is_brought = counts.contains_key(row);
+        self.keep_brought(ns, id, counts);
+        Ok(is_brought)
+    }
+
     fn count_brought(&self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
         let mut counts = BTreeMap::new();
         for holder in holders {
@@ -141,16 +162,39 @@ impl Ledger<'_, '_> {
         Ok(tags)
     }
 
+    /// The readable holders of a row with a link to a memory. The links of a row are read once for all memories that leave one
+    /// after the other, until one of its holders gets another.
+    pub(super) fn holders_with_link(
+        &mut self,
+        ns: NsId,
+        from: MemoryId,
+        to: MemoryId,
+    ) -> Result<Vec<Holder>> {
+        if !self.links.contains_key(&(ns, from)) {
+            let mut linking = BTreeMap::<MemoryId, BTreeSet<u32>>::new();
+            for holder in self.readable_holders(ns, from)? {
+                for link in &holder.links {
+                    linking.entry(link.to).or_default().insert(holder.number);
+                }
+            }
+            self.links.insert((ns, from), linking);
+        }
+        let numbers = self.links.get(&(ns, from)).and_then(|linking| linking.get(&to)).cloned();
+        let mut all = Vec::new();
+        for number in numbers.into_iter().flatten() {
+            let holder = sound(self.tx.holder(ns, from, number))?.flatten();
+            all.extend(holder.filter(|holder| holder.links.iter().any(|link| link.to == to)));
+        }
+        Ok(all)
+    }
+
     /// Removes the links to an erased memory from the holders that brought them.
     pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
         for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             // A damaged holder of another memory must not stop the erasure.
-            for mut holder in self.readable_holders(ns, id)? {
-                let count = holder.links.len();
+            for mut holder in self.holders_with_link(ns, id, gone)? {
                 holder.links.retain(|link| link.to != gone);
-                if holder.links.len() != count {
-                    truth(self.tx).put_holder(ns, id, &holder)?;
-                }
+                truth(self.tx).put_holder(ns, id, &holder)?;
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
             truth(self.tx).delete_junction(ns, id, &row)?;

@@ -103,9 +103,13 @@ impl Ledger<'_, '_> {
                     .ok_or_else(|| Error::NotFound { what: "holder", name: format!("{number} of {id}") })?,
             );
         }
-        let (vitals, _) = self.load(ns, id)?;
-        let fate = self.fate(ns, id, &vitals, &leaving)?;
+        let fate = self.fate_of(ns, id, &leaving)?;
         Ok((leaving, fate))
+    }
+
+    fn fate_of(&mut self, ns: NsId, id: MemoryId, leaving: &[Holder]) -> Result<Option<Fate>> {
+        let (vitals, _) = self.load(ns, id)?;
+        self.fate(ns, id, &vitals, leaving)
     }
 
     /// Lets copies return to the row from which they came. The journal of that row tells of it.
@@ -117,8 +121,10 @@ impl Ledger<'_, '_> {
         departure: Departure,
         why: &Why,
     ) -> Result<Applied> {
-        let (vitals, _) = self.load(context.ns, id)?;
-        let fate = self.fate(context.ns, id, &vitals, leaving)?;
+        let Some(fate) = sound(self.fate_of(context.ns, id, leaving))? else {
+            let numbers: Vec<u32> = leaving.iter().map(|holder| holder.number).collect();
+            return self.detach_damaged(context, id, &numbers, departure, why.clone());
+        };
         self.leave_to(fate, context, id, leaving, departure, why)
     }
 

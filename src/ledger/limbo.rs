@@ -128,7 +128,7 @@ impl Ledger<'_, '_> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             // A damaged holder of another memory must not keep this memory from going.
-            for mut holder in self.readable_holders(ns, from)? {
+            for mut holder in self.holders_with_link(ns, from, gone)? {
                 let link = Link { to: gone, relation: relation.clone() };
                 if !holder.links.contains(&link) {
                     continue;
@@ -145,7 +145,12 @@ impl Ledger<'_, '_> {
                 holder.links.extend(next);
                 // Links stay sorted, because other changes look for a link by binary search.
                 holder.links.sort_unstable();
+                let mut linking = self.links.remove(&(ns, from)).unwrap_or_default();
                 self.put_holder(ns, from, &holder)?;
+                if let Some(on) = on {
+                    linking.entry(on).or_default().insert(holder.number);
+                }
+                self.links.insert((ns, from), linking);
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
             truth(self.tx).delete_junction(ns, from, &row)?;
@@ -201,13 +206,17 @@ impl Ledger<'_, '_> {
         }
         for source in limbo.sources.iter().copied() {
             // Provenance never leads to nothing (MODEL-24), whatever a line of an export said.
-            if self.tx.vitals(ns, source)?.is_some() || self.tx.tombstone(ns, source)?.is_some() {
+            if self.tx.has_row(ns, source)? || sound(self.tx.tombstone(ns, source))? != Some(None) {
                 self.join_sources(ns, id, &[source])?;
             }
         }
         self.lead_back(ns, id, superseder, &limbo.links)?;
-        if let Some(tombstone) = self.tx.tombstone(ns, id)? {
-            truth(self.tx).delete_tombstone(ns, &tombstone)?;
+        let tombstone = sound(self.tx.tombstone(ns, id))?;
+        if tombstone != Some(None) {
+            match tombstone.flatten() {
+                Some(tombstone) => truth(self.tx).delete_tombstone(ns, &tombstone)?,
+                None => self.take_damaged_tombstone(ns, id)?,
+            }
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
         truth(self.tx).delete_limbo(ns, id, removed_at)?;
@@ -241,8 +250,8 @@ impl Ledger<'_, '_> {
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
             let there = sound(self.load_there(ns, id))?.flatten();
-            let copies = sound(self.copies_from(ns, id, came))?;
-            let (Some((before, content)), Some(mut copies)) = (there, copies) else { return Ok(()) };
+            let mut copies = self.copies_from(ns, id, came)?;
+            let Some((before, content)) = there else { return Ok(()) };
             copies.retain(|copy| brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();

@@ -344,7 +344,7 @@ impl Ledger<'_, '_> {
             return Ok(());
         }
         for first in self.tx.superseded_by(ns, memory)? {
-            if self.is_whole(ns, first)? {
+            if self.is_whole(ns, first)? && sound(self.tx.limbo(ns, first))?.is_some() {
                 self.restore(context, first, RestoreTo::Undo, why.clone())?;
             }
         }

@@ -13,7 +13,7 @@ use crate::model::{
     Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
 };
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Traces};
 use std::collections::BTreeSet;
 
 /// Which copies of holders go back from rows after the superseder.
@@ -164,10 +164,10 @@ impl Ledger<'_, '_> {
         // it (MODEL-8).
         let apart = vitals.place.partition != replaced.0.place.partition;
         if moves != Moves::None && mode != SupersedeMode::Aggregate && !apart {
-            let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
                 // The key under which the new row was written is there already.
-                if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
+                let is_there = holder.key.as_ref().map(|key| self.tx.holds_key(ns, key, new)).transpose()?;
+                if is_there == Some(true) {
                     continue;
                 }
                 if moves == Moves::AllBut(holder.number)
@@ -256,7 +256,9 @@ impl Ledger<'_, '_> {
             return Err(refuse(&format!("its life ended at {end}")));
         }
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
-        let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced && to != RestoreTo::Write);
+        let stone = sound(self.tx.tombstone(ns, superseded.by))?
+            .flatten()
+            .filter(|_| replaced && to != RestoreTo::Write);
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
             return Err(refuse("what took its place was forgotten"));
         }
@@ -336,24 +338,37 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (mut from, mut at, mut left) = (old, new, None::<Vec<Holder>>);
         let mut erased = Vec::new();
-        while let Some(vitals) = self.tx.vitals(ns, at)? {
-            let mut copies = self.copies_from(ns, at, from)?;
-            copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
-            if copies.is_empty() {
+        loop {
+            // A damaged row gives back what can be read of it, and where it has gone on to is unknown.
+            let vitals = sound(self.tx.vitals(ns, at))?;
+            if vitals == Some(None) {
                 break;
             }
-            let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
-            erased.append(&mut applied.erased);
-            if let Some(left) = applied.left {
-                self.redact_holders(ns, at, &copies, left.said_anew)?;
+            let mut copies = self.copies_from(ns, at, from)?;
+            copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
+            if !copies.is_empty() {
+                let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
+                erased.append(&mut applied.erased);
+                if let Some(left) = applied.left {
+                    self.redact_holders(ns, at, &copies, left.said_anew)?;
+                }
+            }
+            let damaged = self.damaged_copies(ns, at, old)?;
+            if !damaged.is_empty() {
+                let back = Departure::Back(from);
+                erased.append(&mut self.detach_damaged(context, at, &damaged, back, why.clone())?.erased);
+            }
+            if copies.is_empty() {
+                break;
             }
             if from == old {
                 self.bring_back(ns, old, &copies)?;
             }
-            if beyond == Beyond::Merges && vitals.times.merged_into().is_none() {
+            let Some(times) = vitals.flatten().map(|vitals| vitals.times) else { break };
+            if beyond == Beyond::Merges && times.merged_into().is_none() {
                 copies.retain(|copy| copy.key.is_none());
             }
-            let Some(next) = vitals.times.superseded_by() else { break };
+            let Some(next) = times.superseded_by() else { break };
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
@@ -417,7 +432,11 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if superseders.contains(&other) {
-                    self.drop_key(ns, other, number)?;
+                    // A holder that can't be read has nothing but its key.
+                    match sound(self.tx.holder(ns, other, number))? {
+                        Some(_) => self.drop_key(ns, other, number)?,
+                        None => self.drop_damaged_key(ns, &key, other, number)?,
+                    }
                 } else {
                     self.drop_key(ns, id, holder.number)?;
                     taken.push(key.clone());

@@ -78,6 +78,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) swept: Option<Swept>,
     /// From where the holders of rows came to which the transaction has asked for copies.
     pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
+    /// Which holders of a row have a link to which memory: rows whose links the transaction has looked for.
+    pub(super) links: BTreeMap<(NsId, MemoryId), BTreeMap<MemoryId, BTreeSet<u32>>>,
     /// The memories and holders of which a row of the journal tells: the last row that told of many.
     pub(super) named: Option<Named>,
     /// Rows of the journal whose values the transaction has all redacted.
@@ -118,6 +120,8 @@ pub(super) struct Copies {
     /// The next number of a holder when the numbers were read. Another holder changes it.
     pub(super) next: u32,
     pub(super) numbers: BTreeMap<MemoryId, Vec<u32>>,
+    /// Those that can't be read.
+    pub(super) damaged: BTreeSet<u32>,
 }
 
 /// A row whose parts can all be read.
@@ -225,6 +229,7 @@ impl<'a, 't> Ledger<'a, 't> {
             writers: None,
             swept: None,
             copies: BTreeMap::new(),
+            links: BTreeMap::new(),
             named: None,
             redacted: BTreeSet::new(),
             recount: BTreeSet::new(),

@@ -86,6 +86,11 @@ pub(crate) trait Traces: TextRows {
         Ok(all)
     }
 
+    /// Whether some holder of a memory has `key`.
+    fn holds_key(&self, ns: NsId, key: &str, id: MemoryId) -> Result<bool> {
+        Ok(!self.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), 1)?.is_empty())
+    }
+
     /// Numbers of the holders of a memory, damaged ones too.
     fn holder_numbers(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
         let number = |key: &[u8]| keys::Holder::read(Table::Holder, key).map(|row| row.number);

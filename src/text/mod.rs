@@ -39,6 +39,7 @@ pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
 pub use operational::{OP_ID, Operational, Signature};
 pub use simhash::{SIM_ID, fingerprint, hamming};
+pub(crate) use spacing::form_but_spacing_and_case;
 pub use spacing::same_but_spacing_and_case;
 pub(crate) use when::NamedTimes;
 pub(crate) use words::{is_word, lowered};

@@ -13,10 +13,15 @@ pub fn same_but_spacing_and_case(a: &str, b: &str, stopwords: &[&str]) -> bool {
     loop {
         match (a.next(), b.next()) {
             (None, None) => return true,
-            (Some(x), Some(y)) if x == y || same_but_case(x, y, stopwords) => {}
+            (Some(x), Some(y)) if x == y || form_of(x, stopwords) == form_of(y, stopwords) => {}
             _ => return false,
         }
     }
+}
+
+/// What all texts have in common that are the same by [`same_but_spacing_and_case`], and no others.
+pub(crate) fn form_but_spacing_and_case(text: &str, stopwords: &[&str]) -> Vec<(bool, String)> {
+    pieces(text).map(|piece| form_of(piece, stopwords)).collect()
 }
 
 /// The words of a text, the single characters between them, and a space for each run of white space inside.
@@ -39,8 +44,9 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn same_but_case(a: &str, b: &str, stopwords: &[&str]) -> bool {
-    let (lower_a, lower_b) = (a.to_lowercase(), b.to_lowercase());
-    let ordinary = |word: &str, lower: &str| !looks_like_name(word) || stopwords.contains(&lower);
-    lower_a == lower_b && ordinary(a, &lower_a) && ordinary(b, &lower_b)
+/// Whether a word is a name, and the word: in lower case if it is none.
+fn form_of(word: &str, stopwords: &[&str]) -> (bool, String) {
+    let lower = word.to_lowercase();
+    let is_name = looks_like_name(word) && !stopwords.contains(&&*lower);
+    (is_name, if is_name { word.to_owned() } else { lower })
 }

@@ -6,7 +6,9 @@
 mod bits;
 mod copies;
 mod derived;
+mod passes;
 pub(crate) mod store;
+mod undone;
 mod united;
 mod whole;
 

@@ -6,8 +6,8 @@ use oubliette::faults::Tally;
 use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Expiry, Field, Link, Tier};
-use oubliette::policy::Syntax;
+use oubliette::memory::{AuthorKind, Entity, EventQuery, EventsOf, Expiry, Field, Link, Tier};
+use oubliette::policy::{Policy, Syntax};
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch, Query, Time, WriteOptions};
 use serde_json::json;
@@ -713,4 +713,73 @@ fn a_run_of_summaries_reads_what_it_takes() {
     let large = run();
     assert_eq!((small.1, large.1), (1_000, 4_000));
     linear(small.0, large.0, 4);
+}
+
+/// Work on one row of many writers that is done for each of them finds the writer that it concerns, and reads no other.
+#[test]
+fn what_each_writer_of_a_row_has_brought() {
+    let of = |n: usize| {
+        let world = world();
+        let targets: Vec<_> = (0..n).map(|at| world.add(text(&format!("target {at}"))).id).collect();
+        let say = |at: usize| Draft {
+            entities: Some(vec![Entity { name: format!("e{at}"), role: "about".to_owned() }]),
+            links: Some(vec![Link { to: targets[at], relation: "after".to_owned() }]),
+            ..text("equal text").key(format!("k{at}"))
+        };
+        world.ns.add_all((0..n).map(say).collect(), &Default::default()).unwrap();
+        let reindex = cost(|| assert!(world.db.reindex().is_ok()));
+        let names = targets.iter().map(ToString::to_string);
+        let forget = cost(|| drop(world.ns.forget(Forget::names(names)).unwrap()));
+        assert!(world.row("k0").links.is_empty());
+        world.check();
+        (reindex, forget)
+    };
+    let (small, large) = (of(30), of(120));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
+}
+
+/// Many memories whose place one takes, in one call, and their end.
+#[test]
+fn many_memories_that_give_their_place_to_one() {
+    let of = |n: usize| {
+        let world = world();
+        let policy = "sweeper.tombstone_ttl = '10d'\nundo.horizon = '7d'";
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        let name = |at: usize| format!("k{at}");
+        fill(&world, 0, n, |at| text(&format!("text {at}")).key(name(at)));
+        let new = world.add(text("what is true").key("new")).id;
+        let old: Vec<String> = (0..n).map(name).collect();
+        let mode = oubliette::memory::SupersedeMode::Correction;
+        let supersede = cost(|| world.ns.supersede_all(&old, new.to_string(), mode, None).unwrap());
+        world.advance("400d");
+        let end = cost(|| {
+            let done = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+            assert_eq!(done.passes[0].changed, n as u64);
+        });
+        (supersede, end)
+    };
+    let (small, large) = (of(30), of(120));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
+}
+
+/// A report is compared with the latest of its kind, and passes over so many others.
+#[test]
+fn reports_beside_many_memories_of_other_kinds() {
+    let world = World::with(|builder| {
+        let policy = "write.op_match = true\nwrite.op_window = 10";
+        builder.durability(Durability::Batch).policy(Policy::parse(policy, Syntax::Toml).unwrap())
+    });
+    let report = |at: usize| {
+        let draft = text(&format!("Heartbeat status: queue {at}, uptime 2{at} s, cron job {at}"));
+        draft.kind(Kind::Profile)
+    };
+    let fill = |from, to| fill(&world, from, to, |at| text(&format!("memory {at} of another kind")));
+    world.add(report(1));
+    assert_eq!(world.add(report(2)).decision, Decision::Reinforced, "the step is there");
+    fill(0, 300);
+    let small = cost(|| drop(world.add(report(3))));
+    fill(300, 1_200);
+    constant(small, cost(|| drop(world.add(report(4)))));
 }

@@ -1,6 +1,7 @@
 //! Each pass is carried out and taken back (LIFE-63): the export of every state afterwards is the export before. Where a pass has
 //! no inverse, the row says why.
 
+use crate::damage::store::{overwrite, tables};
 use crate::world::{World, axis, span, text};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
@@ -240,4 +241,26 @@ fn v300_three_runs_are_taken_back_in_reverse_order() {
     }
     assert_eq!(exported(&world, &[]), before);
     world.check();
+}
+
+/// What has no inverse is named, so that an undo never says that a run changed nothing which changed something.
+#[test]
+fn the_undo_of_a_repair_says_what_stays() {
+    let mut world = World::new();
+    let [old, new] = ["old", "new"].map(|name| world.add(text(name).tag(name)).id);
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    // While it can't be read it does not come back with the end of the other.
+    world.db.clone().close().unwrap();
+    let rows = tables(&world.path());
+    let (key, value) = rows["memory"].iter().find(|(key, _)| key.ends_with(old.as_bytes())).unwrap();
+    overwrite(&world.path(), "memory", key, &value[1..]);
+    world.reopen();
+    world.forget_tag("new");
+    world.db.clone().close().unwrap();
+    overwrite(&world.path(), "memory", key, value);
+    world.reopen();
+    let report = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Supersession])).unwrap();
+    assert_eq!((report.passes[0].changed, world.is_live(old)), (1, true));
+    let undone = world.ns.undo(report.run.unwrap()).unwrap();
+    assert_eq!(undone.lost, ["what supersession mended stays: 1 memory"]);
 }

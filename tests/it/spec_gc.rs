@@ -416,3 +416,28 @@ fn v_303_a_commit_is_undone_as_one() {
     world.advance("31d");
     assert_eq!(planned(&world, &GcOptions::default()).len(), 1);
 }
+
+/// Slices that are no whole days begin at midnight, so the last of a day is cut: an aggregate waits for the end of its own.
+#[test]
+fn aggregates_of_short_slices_wait_for_the_end_of_theirs() {
+    let world = World::new();
+    world.db.set_policy("agg.slice = '7h'", Syntax::Toml).unwrap();
+    // From 07:00 to 14:00; counted from the epoch a slice would end at 11:00.
+    world.advance("1h");
+    world.advance("30m");
+    for at in ["16d", "16d", "15d", "15d", "2h", "2h"] {
+        let draft = Draft::new("Build failed on main").kind(Kind::Message).channel("ci");
+        let mut draft = draft.created_at(world.ago(at));
+        draft.fields.author_kind = Field::Value(AuthorKind::Bot);
+        world.add(draft);
+    }
+    let sources = || {
+        let options = GcOptions { age_min: Some("0s".parse().unwrap()), ..GcOptions::default() };
+        let found = world.ns.gc_plan(&options).unwrap();
+        world.ns.gc_abort(found.plan_id, None, "it was a look").unwrap();
+        found.groups.iter().map(|group| group.source_ids.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(sources(), [2]);
+    world.advance("3h");
+    assert_eq!(sources(), [3]);
+}

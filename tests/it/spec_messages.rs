@@ -483,3 +483,22 @@ proptest! {
 fn letters(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(b'g' + (digit - b'0'))).collect()
 }
+
+/// A caller's memory keeps its key, also where that is the key of an aggregate (DEDUP-40).
+#[test]
+fn an_aggregate_takes_no_key_of_another_memory() {
+    let world = World::new();
+    world.add(bot("disk is full"));
+    world.add(bot("disk is full"));
+    let family = aggregates(&world)[0].family_id;
+    world.advance("1d");
+    world.add(bot("disk is full"));
+    let key = format!("agg:{family}:2026-01-03");
+    let mine = world.add(Draft::new("mine").key(key.as_str())).id;
+    assert_eq!(world.add(bot("disk is full")).decision, Decision::Stored, "it stands apart");
+    assert_eq!(world.row(&key).id, mine);
+    world.check();
+    let next = world.add(bot("disk is full"));
+    assert!(matches!(next.decision, Decision::Aggregated { .. }), "{next:?}");
+    assert_eq!(world.row(&key).id, mine);
+}

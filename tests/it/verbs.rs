@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use oubliette::embed::{Embedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{DistinctQuery, Expiry, Got, Tier};
+use oubliette::memory::{DistinctQuery, Expiry, Got, SupersedeMode, Tier};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
 use oubliette::{
-    Decision, Draft, Error, Filter, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest, Patch,
-    Query, Scope, State, Time, WriteOptions,
+    Decision, Draft, Error, Filter, Forget, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest,
+    Patch, Query, Scope, State, Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -581,4 +581,24 @@ fn pages_of_a_hybrid_search_are_cut_from_one_ranking() {
         }
     }
     assert_eq!(scores.len(), 50, "no hit stands on two pages");
+}
+
+/// A superseded version may hold a key that its successor has given up: it is never on a row twice.
+#[test]
+fn a_key_is_on_a_row_once_whatever_is_renamed() {
+    let world = World::new();
+    let old = world.add(text("shared text").key("a")).id;
+    assert_eq!(world.add(text("shared text").key("b")).id, old);
+    let newer = world.add(text("newer").key("c")).id;
+    world.supersede(old, newer, SupersedeMode::Correction, None).unwrap();
+    let (names, scope) = (vec!["b".into()], Scope::Shared);
+    let (keep_history, also_merged, with_history) = (true, false, false);
+    world.ns.forget(Forget::Names { names, scope, keep_history, also_merged, with_history }).unwrap();
+    let why = world.ns.rename_key("a", "b").unwrap_err();
+    assert!(matches!(&why, Error::Conflict { why, .. } if why.contains(&old.to_string())), "{why}");
+    world.ns.forget("b").unwrap();
+    assert_eq!(world.ns.rename_key("a", "b").unwrap().rows, 2);
+    world.ns.restore(old.to_string()).unwrap();
+    world.add(text("shared text v2").key("b"));
+    world.check();
 }

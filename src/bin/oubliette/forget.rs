@@ -177,9 +177,10 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
         }
         let counts = [undone.restored, undone.removed, undone.detached];
         let mut told = match counts {
-            [0, 0, 0] => {
+            [0, 0, 0] if undone.lost.is_empty() => {
                 "Nothing of the run came back: it changed nothing, or erased what had ended".to_owned()
             }
+            [0, 0, 0] => "Nothing of the run came back".to_owned(),
             [restored, removed, detached] => {
                 format!("Took the run back: {restored} restored, {removed} removed, {detached} detached")
             }

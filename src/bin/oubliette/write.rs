@@ -532,9 +532,10 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         Got::Tombstone(_) => None,
     });
     let report = team.restore(name)?;
-    // What took its place stays, if it has a writer of its own: then both are true.
+    // What took its place stays, if it has a writer of its own: then both are true. The restoration is done, so what can't be
+    // read is no failure of it.
     let beside =
-        by.map(|by| team.get(by)).transpose()?.flatten().filter(|memory| memory.superseded_by().is_none());
+        by.and_then(|by| team.get(by).ok().flatten()).filter(|memory| memory.superseded_by().is_none());
     let beside = beside.map_or_else(String::new, |memory| {
         format!(
             "; {} stays beside it (`forget {}` takes it away)",

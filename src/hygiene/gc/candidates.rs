@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Result, sound};
-use crate::ingest::owner_of;
+use crate::ingest::{Slice, owner_of};
 use crate::model::{Access, Belonging, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
@@ -334,9 +334,8 @@ impl Asked<'_> {
             let aggregate =
                 content.aggregate_id.map(|id| rows.aggregate(self.ns, id.as_bytes())).transpose()?;
             let Some(aggregate) = aggregate.flatten() else { return Ok(None) };
-            let slice = self.policy.agg.slice.as_millis().max(1);
-            let end = aggregate.first_ts.div_euclid(slice).saturating_add(1).saturating_mul(slice);
-            if end > self.now.as_millis() {
+            let slice = Slice::of(Time::from_millis(aggregate.first_ts), self.policy.agg.slice);
+            if slice.to > self.now {
                 return Ok(None);
             }
             // Slices of one family have one exact key.

@@ -61,7 +61,8 @@ impl Aged for Journal {
         for seq in page {
             let row = sound(slice.ledger.tx.journal_row(ns, *seq))?.flatten();
             let run = row.and_then(|row| row.run);
-            let run = run.map(|run| slice.ledger.tx.run(ns, run)).transpose()?.flatten();
+            // A run that can't be read can't be taken back either.
+            let run = run.map(|run| sound(slice.ledger.tx.run(ns, run))).transpose()?.flatten().flatten();
             if run.is_none_or(|run| run.state != RunState::Undoing) {
                 over.push(*seq);
             }

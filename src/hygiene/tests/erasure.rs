@@ -92,3 +92,17 @@ fn short_texts_and_keys_are_searched_whole() {
     assert_eq!(find(b"..\0\0\0\x01lamp\0..", "", "lamp"), 0, "that key is held by a live row");
     assert_eq!(find(b"tea", "tea", ""), 0, "a text below 5 bytes proves nothing");
 }
+
+/// Keys that are made by a rule begin alike, and one may be the beginning of another or that of two records.
+#[test]
+fn keys_that_begin_alike_are_told_apart() {
+    let fixture = Fixture::new();
+    let keys = ["user-record-1", "user-record-12", "user-record-2", "user-record-12"];
+    let probes = keys.map(|key| ErasedProbe { keys: vec![key.to_owned()], ..ErasedProbe::default() });
+    let find = |bytes: &[u8]| residues(&fixture, bytes, &probes);
+    let told =
+        |record: usize| format!("the key of record {record} of the earlier export is left in check.db");
+    assert_eq!(find(b"..user-record-12.."), [told(1), told(2), told(4)]);
+    assert_eq!(find(b"..user-record-2"), [told(3)]);
+    assert!(find(b"..user-record-3 user-record").is_empty());
+}

@@ -684,3 +684,20 @@ fn an_explanation_says_what_is_damaged() {
         assert!(told.code == 3 && told.out.contains("Stored") && told.err.contains(table), "{told:?}");
     }
 }
+
+/// What took the place of a memory stays beside it, as far as it can be read: the restoration was done.
+#[test]
+fn a_memory_is_restored_from_behind_a_damaged_one() {
+    let sandbox = Sandbox::new();
+    let old =
+        sandbox.document(&["add", "Ann prefers tea", "--key", "tea"])["id"].as_str().unwrap().to_owned();
+    let new =
+        sandbox.document(&["add", "Ann prefers milk", "--key", "tea"])["id"].as_str().unwrap().to_owned();
+    let path = sandbox.path("m.oub");
+    let rows = tables(&path)["memory"].clone();
+    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (key, value) = rows.iter().find(|(key, _)| hex(key).ends_with(&new.replace('-', ""))).unwrap();
+    overwrite(&path, "memory", key, &value[..value.len() / 2]);
+    let told = sandbox.plain(&["--db", "m.oub", "restore", &old], b"");
+    assert!(told.code == 0 && told.out.contains("is live again"), "{told:?}");
+}
