@@ -10,9 +10,6 @@ use crate::model::{Draft, Evidence, MemoryId, RuleId};
 use crate::store::{PartId, Rows};
 use crate::text::{OP_ID, Signature};
 
-/// How many times `write.op_window` rows are looked at in all, those of other kinds among them.
-const OP_LOOKED_AT: usize = 8;
-
 /// The parts of a report that are compared.
 struct Report {
     signature: Signature,
@@ -83,24 +80,18 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The latest `write.op_window` current rows of a partition with the kind of a draft, by creation. There is no
-    /// index by kind, so newer rows of other kinds are passed over, and no more than [`OP_LOOKED_AT`] times as many rows are
-    /// looked at in all.
+    /// index by kind, so newer rows of other kinds are passed over.
     fn latest_of_kind(&self, draft: &Draft, part: PartId) -> Result<Vec<MemoryId>> {
         let kind = draft.fields.kind.clone().unwrap_or_default().code();
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let most = self.policy.write.op_window as usize;
-        let (mut latest, mut left) = (Vec::new(), most.saturating_mul(OP_LOOKED_AT));
+        let mut latest = Vec::new();
         tx.latest_by_time(ns, part, &mut |id| {
             let row = sound(tx.vitals(ns, id))?.flatten();
             if row.is_some_and(|row| row.kind_code == kind && row.times.is_current(self.now())) {
                 latest.push(id);
             }
-            left -= 1;
-            Ok(if latest.len() < most && left > 0 {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            })
+            Ok(if latest.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(latest)
     }

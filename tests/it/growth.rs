@@ -7,7 +7,7 @@ use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, Entity, EventQuery, EventsOf, Expiry, Field, Link, Tier};
-use oubliette::policy::{Policy, Syntax};
+use oubliette::policy::Syntax;
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch, Query, Time, WriteOptions};
 use serde_json::json;
@@ -762,24 +762,4 @@ fn many_memories_that_give_their_place_to_one() {
     let (small, large) = (of(30), of(120));
     linear(small.0, large.0, 4);
     linear(small.1, large.1, 4);
-}
-
-/// A report is compared with the latest of its kind, and passes over so many others.
-#[test]
-fn reports_beside_many_memories_of_other_kinds() {
-    let world = World::with(|builder| {
-        let policy = "write.op_match = true\nwrite.op_window = 10";
-        builder.durability(Durability::Batch).policy(Policy::parse(policy, Syntax::Toml).unwrap())
-    });
-    let report = |at: usize| {
-        let draft = text(&format!("Heartbeat status: queue {at}, uptime 2{at} s, cron job {at}"));
-        draft.kind(Kind::Profile)
-    };
-    let fill = |from, to| fill(&world, from, to, |at| text(&format!("memory {at} of another kind")));
-    world.add(report(1));
-    assert_eq!(world.add(report(2)).decision, Decision::Reinforced, "the step is there");
-    fill(0, 300);
-    let small = cost(|| drop(world.add(report(3))));
-    fill(300, 1_200);
-    constant(small, cost(|| drop(world.add(report(4)))));
 }

@@ -216,7 +216,7 @@ group! {
         on_key: OnKey = OnKey::Revise, any;
         /// Least cosine of a hint, -1 to 1.
         hint_cosine: f64 = 0.82, cosine;
-        /// Number of the latest memories of the kind that the match by operational signature looks at, among eight times as many of all kinds.
+        /// Number of the latest memories of the kind that the match by operational signature looks at.
         op_window: u32 = 250, count(1, 100_000);
     }
 }
