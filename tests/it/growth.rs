@@ -13,7 +13,7 @@ use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch,
 use serde_json::json;
 
 /// Rows that `work` reads and writes.
-fn cost(work: impl FnOnce()) -> Tally {
+pub(crate) fn cost(work: impl FnOnce()) -> Tally {
     let before = Tally::of_thread();
     work();
     let after = Tally::of_thread();
@@ -31,7 +31,7 @@ fn constant(small: Tally, large: Tally) {
 
 /// So many times as much to do may cost so many times as much, and a tenth more.
 #[track_caller]
-fn linear(small: Tally, large: Tally, times: u64) {
+pub(crate) fn linear(small: Tally, large: Tally, times: u64) {
     let within = |small: u64, large: u64| large <= small * times + small * times / 10;
     assert!(
         within(small.read, large.read) && within(small.written, large.written),
@@ -39,7 +39,7 @@ fn linear(small: Tally, large: Tally, times: u64) {
     );
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::with(|builder| builder.durability(Durability::Batch))
 }
 
@@ -665,22 +665,21 @@ fn clusters_are_made_of_one_search_for_each_memory() {
     assert!(clusters < pairs + 6 * MEMORIES as u64, "{pairs} rows for pairs, {clusters} for clusters");
 }
 
+/// What an export of all states writes.
+pub(crate) fn exported(world: &World) -> Vec<u8> {
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+    let (snapshot, mut out) = (world.db.snapshot().unwrap(), Vec::new());
+    let nowhere = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+    assert!(export.write(&snapshot, &mut out, "lines", nowhere).unwrap().is_whole());
+    out
+}
+
 /// A check, an export and the counts of a key that was revised many times read each version as often, however many there are.
 #[test]
 fn a_long_chain_of_versions_is_read_row_by_row() {
     let world = world();
     let say = |at: usize| text(&format!("status number {at}")).key("status");
-    let work = || {
-        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
-        let check = cost(|| world.check());
-        let export = cost(|| {
-            let (snapshot, mut out) = (world.db.snapshot().unwrap(), Vec::new());
-            let nowhere = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
-            let report = export.write(&snapshot, &mut out, "lines", nowhere).unwrap();
-            assert!(report.is_whole());
-        });
-        (check, export)
-    };
+    let work = || (cost(|| world.check()), cost(|| drop(exported(&world))));
     fill(&world, 0, 500, say);
     let small = work();
     fill(&world, 500, 2_000, say);
@@ -713,4 +712,54 @@ fn a_run_of_summaries_reads_what_it_takes() {
     let large = run();
     assert_eq!((small.1, large.1), (1_000, 4_000));
     linear(small.0, large.0, 4);
+}
+
+/// The tombstone of a memory of many keys is found by each of them, and a check reads it once.
+#[test]
+fn a_tombstone_of_many_keys_is_checked_once() {
+    let of = |n: usize| {
+        let world = world();
+        let ids = (0..n).map(|at| world.add(text("equal text").key(format!("k{at}"))).id).collect::<Vec<_>>();
+        world.forget_id(ids[0]);
+        cost(|| world.check())
+    };
+    let (small, large) = (of(100), of(400));
+    let more = large.read - small.read;
+    assert!(more < 300 * 13 / 2, "{more} rows more for 300 keys: the tombstone is among them");
+}
+
+/// Rows whose superseders take turns ask for each superseder once.
+#[test]
+fn an_export_of_unions_that_take_turns() {
+    let of = |n: usize| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| {
+            let said = if at % 2 == 0 { "a walk along the river" } else { "tea with milk and sugar" };
+            text(said).key(format!("k{at}"))
+        };
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        assert_eq!(world.live().len(), 2);
+        cost(|| drop(exported(&world)))
+    };
+    linear(of(60), of(240), 4);
+}
+
+/// The steps of a run are read from where the last page of them ended.
+#[test]
+fn an_export_of_a_run_of_many_steps() {
+    let world = world();
+    let say = |at: usize| text(&format!("note {at}")).tier(Tier::Working);
+    fill(&world, 0, 1_000, say);
+    world.advance("30d");
+    let report = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    let run = report.run.unwrap();
+    let page = |after| world.ns.steps_left(run, after, 10).unwrap();
+    let all = world.ns.steps_left(run, None, usize::MAX).unwrap();
+    assert_eq!(all.len(), 1_000);
+    let (first, last) = (cost(|| drop(page(None))), cost(|| drop(page(Some(all[900].seq)))));
+    constant(first, last);
+    assert!(first.read < 50, "{first:?}");
+    assert_eq!(page(Some(all[9].seq)), all[10..20]);
 }
