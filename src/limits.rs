@@ -204,6 +204,8 @@ pub const DISTINCT_VALUES_MAX: usize = 10_000;
 
 /// Text of one policy document.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
+/// Steps of one dotted key of a policy document in JSON. The longest key of a policy has three.
+pub const POLICY_KEY_STEPS_MAX: usize = 8;
 /// Items of one list or table of a policy document.
 pub const POLICY_ITEMS_MAX: usize = 10_000;
 /// Compiled size of one regular expression of the policy; a larger one is refused at load.

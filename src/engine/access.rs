@@ -1,16 +1,19 @@
 //! Accesses: what searches note, and when it is counted.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use crate::engine::commit::FOLDED_MAX;
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
+use crate::engine::namespace::Namespace;
 use crate::engine::session::Session;
 use crate::error::{Error, Result, sound};
 use crate::hygiene::{FoundText, Noted, NotedQuery, Taken, TakenQueries, fold, keep_queries};
 use crate::index::Published;
 use crate::limits::{PROBE_CHARS_MAX, QUERY_HITS_MAX};
 use crate::model::{Hit, Query};
+use crate::recall::{Deadline, Reader, SearchResult};
 use crate::store::{Durability, NsId, Rows};
 use crate::vector::UnitVector;
 
@@ -129,5 +132,50 @@ impl Database {
             Err(Error::Closed) => Ok(()),
             done => done,
         }
+    }
+}
+
+impl<Of> Namespace<Of> {
+    /// As [`Namespace::search`], for a caller that hands on the first hits alone, as many as `given` says of all of them: these
+    /// are in the answer, and where hits count as retrieved, no others do. Also tells how many were left out.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann prefers tea", "Bob prefers coffee"] {
+    ///     team.add(text)?;
+    /// }
+    /// let (found, left_out) = team.search_given(Query::text("prefers").track(true), |hits| hits.len().min(1))?;
+    /// assert_eq!((found.hits.len(), left_out), (1, 1));
+    /// assert!(team.search_given(Query::text("prefers").k(0), |hits| hits.len()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Namespace::search`].
+    pub fn search_given(
+        &self,
+        query: impl Into<Query>,
+        given: impl Fn(&[Hit]) -> usize,
+    ) -> Result<(SearchResult, usize)> {
+        let query = query.into();
+        let weights = self.db.inner.in_force().policy.recall.clone();
+        let begun = Instant::now();
+        let most = query.deadline.map(Duration::from);
+        let over = || most.is_some_and(|most| begun.elapsed() >= most);
+        self.read(|published, now| {
+            let asked = self.db.inner.with_vector(published, &query)?;
+            let deadline = Deadline::new(&over);
+            let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
+            let ns = reader.ns();
+            let mut found = reader.until(&deadline).search(&asked.query, &weights)?;
+            found.plan.embedder_failed = asked.failed;
+            let all = found.hits.len();
+            found.hits.truncate(given(&found.hits));
+            self.db.inner.note_hits(published, ns, &asked.query, &found.hits)?;
+            let left_out = all - found.hits.len();
+            Ok((found, left_out))
+        })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::{Duration, Instant};
 
 use crate::engine::database::Database;
 use crate::engine::reads::Snapshot;
@@ -15,8 +14,8 @@ use crate::model::{
     Tombstone,
 };
 use crate::recall::{
-    Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
-    StatsContext, Why, index_stats, memory_stats,
+    Around, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
+    Why, index_stats, memory_stats,
 };
 
 /// A namespace of a database: the tenant boundary, with everything that is remembered in it. It is made by
@@ -172,21 +171,7 @@ impl<Of> Namespace<Of> {
     ///   on it;
     /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
     pub fn search(&self, query: impl Into<Query>) -> Result<SearchResult> {
-        let query = query.into();
-        let weights = self.db.inner.in_force().policy.recall.clone();
-        let begun = Instant::now();
-        let most = query.deadline.map(Duration::from);
-        let over = || most.is_some_and(|most| begun.elapsed() >= most);
-        self.read(|published, now| {
-            let asked = self.db.inner.with_vector(published, &query)?;
-            let deadline = Deadline::new(&over);
-            let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
-            let ns = reader.ns();
-            let mut found = reader.until(&deadline).search(&asked.query, &weights)?;
-            found.plan.embedder_failed = asked.failed;
-            self.db.inner.note_hits(published, ns, &asked.query, &found.hits)?;
-            Ok(found)
-        })
+        Ok(self.search_given(query, |hits| hits.len())?.0)
     }
 
     /// Why a query finds a memory by id or key, or why it does not: what its score is made of and what the last hit has,

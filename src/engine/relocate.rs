@@ -145,6 +145,10 @@ impl Database {
         mut work: impl FnMut(&mut Session<'_, '_, '_>, &mut RenamespaceReport) -> Result<()>,
     ) -> Result<()> {
         self.inner.check_open()?;
+        if !options.dry_run {
+            // What waits to be counted stands under the names of now.
+            self.flush_access()?;
+        }
         // A pass that works on the namespace would find its rows gone.
         let _one = self.inner.upkeep.lock();
         let clean = report.clone();

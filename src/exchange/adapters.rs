@@ -59,18 +59,19 @@ fn entity(value: &Value) -> Result<Vec<Draft>> {
 ///
 /// A result `{"id","memory","created_at","updated_at","categories","expiration_date","metadata",…}` gives a memory
 /// with the key `mem0:<id>`; `user_id`, `agent_id`, `run_id` and whatever else it holds go into the metadata,
-/// but not `hash` and `score`, which mem0 makes itself. A relation gives one about both its ends.
+/// but not `hash` and `score`, which mem0 makes itself. A relation gives one about both its ends. An item of another form
+/// is `Invalid` in its place, with the member which is missing or of another type. Bounds are checked on writing.
 ///
 /// # Errors
-/// `Invalid` that names the member which is missing or of another type. Bounds are checked on writing.
+/// `Invalid` for what is no answer.
 ///
 /// ```
 /// let answer = br#"{"results":[{"id":"7","memory":"Prefers tea","user_id":"ann"}]}"#;
 /// let drafts = oubliette::exchange::adapters::mem0(answer)?;
-/// assert_eq!(drafts.first().and_then(|draft| draft.key.as_deref()), Some("mem0:7"));
+/// assert_eq!(drafts[0].as_ref().unwrap().key.as_deref(), Some("mem0:7"));
 /// # Ok::<(), oubliette::Error>(())
 /// ```
-pub fn mem0(document_text: &[u8]) -> Result<Vec<Draft>> {
+pub fn mem0(document_text: &[u8]) -> Result<Vec<Result<Draft>>> {
     let (results, relations) = match document(document_text)? {
         Value::Array(results) => (results, Vec::new()),
         Value::Object(mut members) => match (members.remove("results"), members.remove("relations")) {
@@ -88,7 +89,7 @@ pub fn mem0(document_text: &[u8]) -> Result<Vec<Draft>> {
         Ok(Element::Relation { from, relation, to }.draft())
     };
     let relations = relations.iter().map(relation);
-    results.into_iter().map(mem0_result).chain(relations).collect()
+    Ok(results.into_iter().map(mem0_result).chain(relations).collect())
 }
 
 fn mem0_result(item: Value) -> Result<Draft> {

@@ -1,6 +1,6 @@
 //! Memories of a snapshot out to a file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,8 @@ use crate::model::{
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
+/// Superseders of which it is known whether they are shown.
+const ASKED_MAX: usize = 100_000;
 /// Steps of a run that are read at a time: each tells of as many memories as a slice of a pass works on.
 const PAGE_STEPS: usize = 100;
 
@@ -150,7 +152,7 @@ impl Export {
         let report = ExportReport { check: self.found_in(snapshot)?, ..ExportReport::default() };
         let (written, replaced) = (BTreeSet::new(), BTreeSet::new());
         let mut lines =
-            Lines { out, path, vectors, all_states, line, written, replaced, asked: None, report };
+            Lines { out, path, vectors, all_states, line, written, replaced, asked: BTreeMap::new(), report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
             if all_states {
@@ -162,7 +164,7 @@ impl Export {
                 lines.missed(&namespace)?;
             }
             lines.written.clear();
-            lines.asked = None;
+            lines.asked.clear();
             if all_states {
                 lines.messages(&namespace)?;
                 lines.contexts(&namespace)?;
@@ -204,9 +206,9 @@ struct Lines<'a, W> {
     written: BTreeSet<MemoryId>,
     /// The memories of the namespace for which a tombstone stands in.
     replaced: BTreeSet<MemoryId>,
-    /// The superseder that was asked for last, and whether the export shows it: all that one memory took the place of ask for
-    /// the same one.
-    asked: Option<(MemoryId, bool)>,
+    /// The superseders of the namespace that were asked for, and whether the export shows them: all that one memory took the
+    /// place of ask for the same one.
+    asked: BTreeMap<MemoryId, bool>,
     report: ExportReport,
 }
 
@@ -305,12 +307,15 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// The memory of the export that superseded this one.
     fn superseder(&mut self, namespace: &Of, memory: &Memory) -> Result<Option<MemoryId>> {
         let Some(by) = memory.superseded_by() else { return Ok(None) };
-        let is_shown = match self.asked.filter(|(asked, _)| *asked == by) {
-            Some((_, is_shown)) => is_shown,
-            // One that is damaged is not shown, and what it took the place of stands for itself.
-            None => self.has(namespace, by)? && self.get(namespace, by)?.is_some(),
-        };
-        self.asked = Some((by, is_shown));
+        if let Some(is_shown) = self.asked.get(&by) {
+            return Ok(is_shown.then_some(by));
+        }
+        // One that is damaged is not shown, and what it took the place of stands for itself.
+        let is_shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
+        if self.asked.len() == ASKED_MAX {
+            self.asked.clear();
+        }
+        self.asked.insert(by, is_shown);
         Ok(is_shown.then_some(by))
     }
 

@@ -1,6 +1,6 @@
 //! Memories of a file into a database, batch by batch, each whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
@@ -11,7 +11,9 @@ use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
 use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX, within};
 use crate::model::closed::closed_set;
-use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, NamespaceName, Outcome, RunId};
+use crate::model::{
+    CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, NamespaceName, Outcome, RunId, check_metadata,
+};
 
 closed_set! {
     /// How the file of an import is written.
@@ -275,17 +277,56 @@ impl ImportRow {
         matches!(self, ImportRow::Kept(_))
     }
 
-    /// Notes in the metadata of a memory which namespace its line had named.
-    fn stamp(&mut self, named: &NamespaceName) {
+    /// Notes in the metadata of a memory which namespace its line had named. Metadata without room for the note are as bad as
+    /// metadata that are too long.
+    fn stamp(&mut self, named: &NamespaceName) -> Result<()> {
         let metadata = match self {
             ImportRow::Draft(draft) => draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new())),
             ImportRow::Kept(Kept::Memory(memory)) => &mut memory.metadata,
-            ImportRow::Kept(_) => return,
+            ImportRow::Kept(_) => return Ok(()),
         };
         if let Value::Object(members) = metadata {
             members.insert(SOURCE_NAMESPACE.to_owned(), named.as_str().into());
         }
+        check_metadata("metadata", metadata)
     }
+}
+
+/// A row that waits for its commit.
+struct Waiting {
+    place: FilePosition,
+    row: ImportRow,
+    /// Whether the row stands for itself: no row before it must be in the same transaction.
+    begins: bool,
+}
+
+/// The number of rows that are written next: at most `most`, but for those that belong together.
+fn part_of(waiting: &VecDeque<Waiting>, most: usize) -> usize {
+    let mut end = 0;
+    for at in 1..=waiting.len() {
+        if waiting.get(at).is_some_and(|next| !next.begins) {
+            continue;
+        }
+        if at > most && end > 0 {
+            break;
+        }
+        end = at;
+    }
+    end
+}
+
+/// Lets all rows but a bad one wait again, and says how many of them stood before it. What belongs to a bad row stands for
+/// itself from then on, for it is bad without that row, each line of it for a reason of its own.
+fn put_back(mut rows: Vec<Waiting>, at: usize, waiting: &mut VecDeque<Waiting>) -> usize {
+    let is_begin = |row: &Waiting| row.begins;
+    let first = rows.iter().take(at + 1).rposition(is_begin).unwrap_or(0);
+    let end = rows.iter().skip(at + 1).position(is_begin).map_or(rows.len(), |next| at + 1 + next);
+    rows.iter_mut().take(end).skip(first).for_each(|row| row.begins = true);
+    rows.remove(at);
+    for row in rows.into_iter().rev() {
+        waiting.push_front(row);
+    }
+    first
 }
 
 /// An import under way.
@@ -297,7 +338,7 @@ struct Running<'a> {
     /// The runs, at work until the import ends or fails.
     runs: BTreeMap<NamespaceName, AtWork>,
     /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
-    batch: Vec<(FilePosition, ImportRow)>,
+    batch: Vec<Waiting>,
     namespace: NamespaceName,
     /// Whose lines must stand in one batch with what follows, and how many are still to come: the members of an aggregate,
     /// the steps of a run.
@@ -356,9 +397,12 @@ impl Running<'_> {
 
     fn mem0<L: BufRead>(&mut self, lines: LineReader<L>) -> Result<()> {
         let document = lines.into_document(DOCUMENT_BYTES_MAX)?;
-        let drafts = adapters::mem0(&document)?;
-        for (number, draft) in (1..).zip(drafts) {
-            self.draft(FilePosition::Item(number), None, draft)?;
+        for (number, draft) in (1..).zip(adapters::mem0(&document)?) {
+            let place = FilePosition::Item(number);
+            match draft {
+                Ok(draft) => self.draft(place, None, draft)?,
+                Err(error) => self.bad(place.blame(error), false)?,
+            }
         }
         Ok(())
     }
@@ -377,26 +421,28 @@ impl Running<'_> {
     }
 
     fn offer(&mut self, place: FilePosition, named: NamespaceName, mut row: ImportRow) -> Result<()> {
-        self.report.read += 1;
         let namespace = self.import.into.as_ref().unwrap_or(&named).clone();
-        if namespace != named {
-            row.stamp(&named);
+        if namespace != named
+            && let Err(error) = row.stamp(&named)
+        {
+            return self.bad(place.blame(error), false);
         }
-        let other = self.batch.last().is_some_and(|(_, last)| last.is_kept() != row.is_kept());
+        self.report.read += 1;
+        let other = self.batch.last().is_some_and(|last| last.row.is_kept() != row.is_kept());
         if other || namespace != self.namespace {
             self.flush()?;
             self.namespace = namespace;
         }
-        self.owe(&row);
-        self.batch.push((place, row));
+        let begins = !self.owe(&row);
+        self.batch.push(Waiting { place, row, begins });
         if self.batch.len() >= self.import.batch_rows && self.owed.is_none() {
             self.flush()?;
         }
         Ok(())
     }
 
-    /// Notes whether the lines that follow belong to this one.
-    fn owe(&mut self, row: &ImportRow) {
+    /// Notes whether the lines that follow belong to this one, and says whether it belongs to the one before.
+    fn owe(&mut self, row: &ImportRow) -> bool {
         let member = |of: [u8; 16]| self.owed.filter(|(owner, _)| *owner == of).map(|(_, left)| left - 1);
         let (owner, left) = match row {
             ImportRow::Kept(Kept::Aggregate(aggregate)) => {
@@ -413,7 +459,10 @@ impl Running<'_> {
             }
             ImportRow::Draft(_) | ImportRow::Kept(_) => (None, 0),
         };
+        let brings = matches!(row, ImportRow::Kept(Kept::Aggregate(_) | Kept::Run(_)));
+        let belongs = !brings && owner.is_some_and(|owner| self.owed.is_some_and(|(of, _)| of == owner));
         self.owed = owner.zip(Some(left)).filter(|(_, left)| *left > 0);
+        belongs
     }
 
     /// A line that could not be read.
@@ -431,30 +480,33 @@ impl Running<'_> {
         self.observer.bad(error);
     }
 
-    /// Writes what waits. With `skip_bad` the rows before a bad one are written, and those after it in turn.
+    /// Writes what waits, in one transaction. With `skip_bad` a bad row is left out, what stood before it in the transaction is
+    /// written, and then what follows: twice as many rows each time, until the next bad one. So a bad row makes no more begin anew
+    /// than was written since the one before.
     fn flush(&mut self) -> Result<()> {
-        let mut parts = vec![std::mem::take(&mut self.batch)];
-        while let Some(mut rows) = parts.pop() {
-            if rows.is_empty() {
+        let mut waiting = VecDeque::from(std::mem::take(&mut self.batch));
+        let mut most = usize::MAX;
+        while !waiting.is_empty() {
+            let rows: Vec<Waiting> = waiting.drain(..part_of(&waiting, most)).collect();
+            let Err((at, error)) = self.write(&rows) else {
+                most = most.saturating_mul(2);
                 continue;
-            }
-            let Err((at, error)) = self.write(&rows) else { continue };
-            let Some((at, place)) = at.and_then(|at| Some((at, rows.get(at)?.0))) else { return Err(error) };
+            };
+            let bad = at.and_then(|at| Some((at, rows.get(at)?.place)));
+            let Some((at, place)) = bad else { return Err(error) };
             let error = place.blame(error);
             if !self.import.skip_bad || !is_of_a_line(&error) {
                 return Err(error);
             }
             self.leave_out(&error);
-            parts.push(rows.split_off(at + 1));
-            rows.pop();
-            parts.push(rows);
+            most = put_back(rows, at, &mut waiting).max(1);
         }
         self.observer.progress(self.report.read);
         Ok(())
     }
 
     /// Writes rows in one transaction, or tells which of them is bad.
-    fn write(&mut self, rows: &[(FilePosition, ImportRow)]) -> Result<(), (Option<usize>, Error)> {
+    fn write(&mut self, rows: &[Waiting]) -> Result<(), (Option<usize>, Error)> {
         let run = match self.runs.get(&self.namespace) {
             Some(at_work) => at_work.run(),
             None => {
@@ -468,7 +520,7 @@ impl Running<'_> {
             error if rows.len() == 1 && is_of_a_line(&error) => (Some(0), error),
             error => (None, error),
         })?;
-        for ((place, row), outcome) in rows.iter().zip(&outcomes) {
+        for (Waiting { place, row, .. }, outcome) in rows.iter().zip(&outcomes) {
             let counted = match outcome {
                 None if matches!(row, ImportRow::Kept(Kept::Tombstone(_))) => &mut self.report.tombstones,
                 None => &mut self.report.told,
@@ -494,12 +546,12 @@ impl Running<'_> {
     }
 
     /// Joins the memories of earlier lines to those that were just written.
-    fn join(&mut self, rows: &[(FilePosition, ImportRow)]) -> Result<()> {
+    fn join(&mut self, rows: &[Waiting]) -> Result<()> {
         if self.ahead.is_empty() {
             return Ok(());
         }
         let mut joints = Vec::new();
-        for (_, row) in rows {
+        for Waiting { row, .. } in rows {
             let id = match row {
                 ImportRow::Kept(Kept::Memory(memory)) => memory.id,
                 ImportRow::Kept(Kept::Tombstone(tombstone)) => tombstone.id,
@@ -526,9 +578,9 @@ impl Running<'_> {
         }
     }
 
-    fn commit(&mut self, rows: &[(FilePosition, ImportRow)], run: RunId) -> Result<Vec<Option<Outcome>>> {
+    fn commit(&mut self, rows: &[Waiting], run: RunId) -> Result<Vec<Option<Outcome>>> {
         let (mut drafts, mut kept) = (Vec::new(), Vec::new());
-        for (_, row) in rows {
+        for Waiting { row, .. } in rows {
             match row {
                 ImportRow::Draft(draft) => drafts.push((**draft).clone()),
                 ImportRow::Kept(row) => kept.push(row.clone()),
@@ -536,7 +588,7 @@ impl Running<'_> {
         }
         if drafts.is_empty() {
             let part = self.database.namespace(&self.namespace)?.recreate_part_of(run, kept)?;
-            let lines: Vec<u64> = rows.iter().map(|(place, _)| place.number()).collect();
+            let lines: Vec<u64> = rows.iter().map(|row| row.place.number()).collect();
             self.wait(&lines, part.ahead);
             return Ok(part.outcomes);
         }
@@ -551,9 +603,9 @@ impl Running<'_> {
     }
 
     /// What can be said of rows without a transaction.
-    fn check(&self, rows: &[(FilePosition, ImportRow)]) -> Result<(), (Option<usize>, Error)> {
+    fn check(&self, rows: &[Waiting]) -> Result<(), (Option<usize>, Error)> {
         let mut dim = self.database.dimensions().map_err(|error| (None, error))?;
-        for (at, (_, row)) in rows.iter().enumerate() {
+        for (at, Waiting { row, .. }) in rows.iter().enumerate() {
             let ImportRow::Draft(draft) = row else { continue };
             let checked = CheckedDraft::new((**draft).clone());
             checked.and_then(|_| check_vector(draft, &mut dim)).map_err(|error| (Some(at), error))?;

@@ -238,6 +238,8 @@ impl<'a> Reader<'a> {
             }
             "author" => self.author(raw)?,
             "relevance_scores" => self.relevance_scores(raw)?,
+            // An export writes as many ids as were merged, and a list of ids can't nest: only the bound of the line holds.
+            "consolidated_from" => draft.fields.consolidated_from = typed(given, raw)?,
             "tier" | "significance" => self.level(given, name, raw)?,
             _ => self.field(given, name, raw)?,
         }

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{DraftLine, strict, typed, typed_within};
+use crate::exchange::line::{DraftLine, typed, typed_within};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
 use crate::model::hex::unhex;
 use crate::model::{
@@ -291,8 +291,6 @@ fn reason_of(field: &str, name: &str) -> Result<TombstoneReason> {
 
 /// The tombstone that a line tells of.
 pub(super) fn tombstone(raw: &RawValue) -> Result<Tombstone> {
-    // Refuses what is too long before anything is made of it.
-    strict("tombstone", raw)?;
     stone(typed("tombstone", raw)?)
 }
 

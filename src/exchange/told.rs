@@ -8,7 +8,9 @@ use crate::exchange::line::{KeptLine, text, typed, wrong};
 use crate::exchange::restore::{missing, tombstone};
 use crate::exchange::write::Object;
 use crate::json::Members;
-use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
+use crate::limits::{
+    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, HOLDER_NUMBER_MAX, SNIPPET_BYTES, SNIPPETS_MAX, at_most,
+};
 use crate::model::{
     Actor, Aggregate, ContextLog, Delta, Event, Evidence, Family, Goal, JournalRow, Kept, MemoryId,
     NamespaceName, RuleId, Run, RunId, Time, check_text, widened,
@@ -184,6 +186,9 @@ fn step(json: StepJson) -> Result<JournalRow> {
         rule.ok_or_else(|| Error::invalid("step.rule", "must be a rule of the journal", &json.rule))?;
     if json.score.is_some_and(|score| !score.is_finite()) {
         return Err(Error::invalid("step.score", "must be finite", format!("{:?}", json.score)));
+    }
+    if let Some(holder) = json.holder {
+        at_most("step.holder", holder, HOLDER_NUMBER_MAX)?;
     }
     Ok(JournalRow {
         seq: 0,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::limits::TOKEN_BYTES;
-use crate::model::{Query, Scope};
+use crate::model::{Hit, Query, Scope};
 use crate::tools::{Caller, KnowledgeGraph, ToolError, Toolbox, only_reads, only_reads_graph};
 
 /// Tokens of the briefing and of the prompt.
@@ -133,12 +133,16 @@ impl Desk for KnowledgeGraph {
 /// What is remembered of a topic.
 fn recall(tools: &Toolbox, topic: &str) -> Result<String, Error> {
     let query = Query::text(topic).k(HITS).track(true);
-    let found = tools.namespace().search(query)?;
+    let fits = |hits: &[Hit]| {
+        let ends = hits.iter().scan(0, |bytes, hit| {
+            *bytes += hit.text.len();
+            Some(*bytes)
+        });
+        ends.take_while(|bytes| *bytes <= TOKENS * TOKEN_BYTES).count()
+    };
+    let (found, _) = tools.namespace().search_given(query, fits)?;
     let mut text = format!("What is remembered of {topic}:\n");
-    let mut left = TOKENS * TOKEN_BYTES;
     for hit in found.hits {
-        let Some(rest) = left.checked_sub(hit.text.len()) else { break };
-        left = rest;
         text.push_str(&format!("- {}\n", hit.text));
     }
     text.push_str("Use what fits. Say so where it does not answer the question.");

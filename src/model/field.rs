@@ -14,6 +14,7 @@ mod bound;
 mod table;
 mod value;
 
+pub(crate) use bound::metadata as check_metadata;
 pub(crate) use bound::{check_categories, check_entities, check_links, check_supersedes, check_tags};
 pub(crate) use table::{memory_fields, stored};
 pub use value::{Attachment, Embed, Entity, Field, Link, TimeRange};

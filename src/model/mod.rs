@@ -55,7 +55,7 @@ pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, Even
 pub use feed::{ChangeNote, Changes};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, TimeRange};
 pub(crate) use field::{
-    Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,
+    Shown, check_categories, check_entities, check_links, check_metadata, check_tags, memory_fields, widened,
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};

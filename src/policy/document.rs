@@ -5,11 +5,13 @@ use serde_json::{Map, Value};
 use super::groups::refused;
 use crate::error::{Error, Result};
 use crate::json::Strict;
-use crate::limits::POLICY_BYTES_MAX;
+use crate::limits::{POLICY_BYTES_MAX, POLICY_KEY_STEPS_MAX};
 
 /// Version of the document that this build reads and writes, as its key `format`.
 pub const POLICY_FORMAT: u64 = 1;
 
+/// Characters of a key that is too long, as the refusal shows them.
+const PLACE_CHARS: usize = 40;
 /// Width that a written list keeps to.
 const WIDTH: usize = 100;
 
@@ -47,6 +49,12 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> Result<Map<String, Value>> {
     }
     let mut nested = Map::new();
     for (key, value) in groups {
+        let steps = key.split('.').count();
+        if steps > POLICY_KEY_STEPS_MAX {
+            let place: String = key.chars().take(PLACE_CHARS).collect();
+            let why = format!("must be a key of at most {POLICY_KEY_STEPS_MAX} steps (got {steps})");
+            return Err(refused(place, why));
+        }
         nest(&mut nested, &key, &key, value)?;
     }
     Ok(nested)

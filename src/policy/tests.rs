@@ -230,6 +230,19 @@ fn unknown_keys_are_refused_with_their_path() {
 }
 
 #[test]
+fn a_key_of_very_many_steps_is_refused() {
+    for steps in [9, 500_000] {
+        let key = vec!["a"; steps].join(".");
+        let (place, why) = refusal(json(&format!("{{\"{key}\": 1}}")));
+        assert!(place.starts_with("a.a.a.a") && place.len() <= 40, "{place}");
+        assert_eq!(why, format!("must be a key of at most 8 steps (got {steps})"));
+        // TOML is read by a reader with a bound of its own.
+        assert_eq!(toml(&format!("{key} = 1")).unwrap_err().kind(), ErrorKind::Policy);
+    }
+    assert_eq!(refusal(json("{\"gc.a.b.c.d.e.f.g\": 1}")).0, "gc.a");
+}
+
+#[test]
 fn bad_values_are_refused_with_their_key() {
     for (document, why) in [
         ("budget.share = 1.01", "must be 0 to 1 (got 1.01)"),

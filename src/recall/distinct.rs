@@ -7,7 +7,6 @@ use crate::limits::DISTINCT_VALUES_MAX;
 use crate::model::{DistinctQuery, DistinctValue, DistinctValues, MemoryId, Scalar, Vitals};
 use crate::recall::Reader;
 use crate::recall::matching::Matcher;
-use crate::store::Rows;
 
 /// The values met so far. No more are kept than an answer can hold.
 #[derive(Default)]
@@ -62,11 +61,11 @@ impl Reader<'_> {
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher =
             query.filter.as_ref().map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
-        let mut offer = |id: MemoryId, vitals: &Vitals| -> Result<()> {
+        let mut offer = |matcher: &mut Option<Matcher<'_>>, id: MemoryId, vitals: &Vitals| -> Result<()> {
             if !part.holds(vitals.place.partition) || !self.sees(vitals) {
                 return Ok(());
             }
-            if let Some(matcher) = &mut matcher
+            if let Some(matcher) = matcher
                 && !matcher.lets_pass(id, vitals)?
             {
                 return Ok(());
@@ -80,12 +79,13 @@ impl Reader<'_> {
         match &list {
             Some(list) => {
                 for id in &list.ids {
-                    if let Some(vitals) = sound(self.rows().vitals(ns, *id))?.flatten() {
-                        offer(*id, &vitals)?;
+                    let vitals = matcher.as_mut().map(|matcher| matcher.vitals(*id)).transpose()?.flatten();
+                    if let Some(vitals) = vitals {
+                        offer(&mut matcher, *id, &vitals)?;
                     }
                 }
             }
-            None => self.each_of(ns, part, &mut offer)?,
+            None => self.each_of(ns, part, &mut |id, vitals| offer(&mut matcher, id, vitals))?,
         }
         counts.damaged += matcher.as_ref().map_or(0, Matcher::damaged);
         Ok(counts.answer(query.limit))

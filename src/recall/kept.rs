@@ -125,15 +125,24 @@ impl<S: Source> Reader<'_, S> {
     /// `Corrupted`.
     pub(crate) fn steps_left(&self, run: RunId, after: Option<u64>, most: usize) -> Result<Vec<JournalRow>> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
-        let mut seqs = self.rows().journal_of_run(ns, run, usize::MAX)?;
-        seqs.reverse();
-        let mut all = Vec::new();
-        for seq in seqs.into_iter().filter(|seq| after.is_none_or(|after| *seq > after)).take(most) {
-            let Some(row) = sound(self.rows().journal_row(ns, seq))? else { continue };
-            all.push(row.ok_or_else(|| {
-                Error::corrupted("journal_run", &seq.to_be_bytes(), "a run names a row that is not there")
-            })?);
+        let mut walk = Walk::prefix(&keys::run(ns, run));
+        if let Some(after) = after {
+            walk = walk.after(&keys::journal_run(ns, run, after));
         }
+        let mut all = Vec::new();
+        self.rows().walk(Table::JournalRun, &walk, &mut |key, _| {
+            if all.len() == most {
+                return Ok(ControlFlow::Break(()));
+            }
+            let keys::JournalRun { seq, .. } = keys::JournalRun::read(Table::JournalRun, key)?;
+            // A row that is damaged is none of the steps.
+            if let Some(row) = sound(self.rows().journal_row(ns, seq))? {
+                all.push(row.ok_or_else(|| {
+                    Error::corrupted("journal_run", key, "a run names a row that is not there")
+                })?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(all)
     }
 

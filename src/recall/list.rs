@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::model::hex::hex;
-use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
+use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Time, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
@@ -163,7 +163,7 @@ impl<S: Source> Reader<'_, S> {
         let matcher = filter.map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
         let mut listing =
             Listing { reader: self, ns, request, matcher, rows: Vec::new(), damaged: Vec::new() };
-        match list.as_ref().map(|list| self.places(ns, list, request, &prefix)).transpose()?.flatten() {
+        match list.as_ref().map(|list| self.places(ns, list, request, part)).transpose()?.flatten() {
             Some(places) => {
                 let is_behind =
                     |place: &[u8]| after.as_ref().is_none_or(|at| order(request, place, at).is_gt());
@@ -240,7 +240,7 @@ impl<S: Source> Reader<'_, S> {
         ns: NsId,
         list: &ShortList<'_>,
         request: &PageRequest,
-        prefix: &[u8],
+        part: Part,
     ) -> Result<Option<Vec<(Key, MemoryId)>>> {
         let rows = list.ids.len();
         if list.by_index && rows.saturating_mul(rows) > request.limit.saturating_mul(self.standing(ns)?) {
@@ -248,10 +248,15 @@ impl<S: Source> Reader<'_, S> {
         }
         let mut places = Vec::new();
         for &id in &list.ids {
-            let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
-            let place = keys::by_time(ns, PartId(vitals.place.partition), vitals.created_at, id);
-            if place.starts_with(prefix) {
-                places.push((place, id));
+            let (of, at) = match (sound(self.rows().vitals(ns, id))?, part) {
+                (Some(None), _) => continue,
+                (Some(Some(vitals)), _) => (PartId(vitals.place.partition), vitals.created_at),
+                // Where one that is damaged stands nobody knows: it is named once, as the oldest of the scope.
+                (None, Part::One(part)) => (part, Time::MIN),
+                (None, _) => (SHARED, Time::MIN),
+            };
+            if part.holds(of.0) {
+                places.push((keys::by_time(ns, of, at, id), id));
             }
         }
         places.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));

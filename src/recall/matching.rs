@@ -116,6 +116,15 @@ impl<'r, S: Source> Matcher<'r, S> {
         }
     }
 
+    /// The vitals of a row that a list names; none where the row is gone. One that is too damaged to decide is noted.
+    pub(super) fn vitals(&mut self, id: MemoryId) -> Result<Option<Vitals>> {
+        let found = sound(self.reader.rows().vitals(self.ns, id))?;
+        if found.is_none() {
+            self.leave_out(id);
+        }
+        Ok(found.flatten())
+    }
+
     /// Notes a row that is too damaged to decide.
     fn leave_out(&mut self, id: MemoryId) -> bool {
         self.damaged.insert(id);

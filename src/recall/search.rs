@@ -208,7 +208,7 @@ impl Reader<'_> {
                 let mut rows = Vec::new();
                 let mut sieve = Rowwise { ns, part, matcher };
                 for id in &list.ids {
-                    let Some(vitals) = sound(self.rows().vitals(ns, *id))?.flatten() else { continue };
+                    let Some(vitals) = sieve.matcher.vitals(*id)? else { continue };
                     sieve.offer(target, *id, &vitals, &mut |index, slot| rows.push((index, slot, *id)))?;
                 }
                 rank_rows(self.source, target, &mut rows, ask.query, ask.k)
@@ -241,7 +241,7 @@ impl Sieve for Rowwise<'_, '_> {
         let reader = self.matcher.reader();
         if let Some(list) = self.matcher.list() {
             for id in &list.ids {
-                if let Some(vitals) = sound(reader.vitals(self.ns, *id))? {
+                if let Some(vitals) = self.matcher.vitals(*id)? {
                     self.offer(target, *id, &vitals, visit)?;
                 }
             }

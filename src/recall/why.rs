@@ -14,7 +14,7 @@ use crate::recall::read::Named;
 pub struct Why {
     /// The memory.
     pub id: MemoryId,
-    /// The state at the instant of the search.
+    /// The state at the instant of the search: live if the memory was visible then, and else the state of now.
     pub state: State,
     /// The place among the hits and those that are skipped, from 1; none if the memory is no hit.
     pub rank: Option<usize>,
@@ -52,9 +52,11 @@ impl Reader<'_> {
                 return Ok(Why { id, state, rank: None, score: None, signals, least, reason: "not_visible" });
             }
         };
+        // Of an instant of the past nothing is kept but what was visible then.
+        let was_live = reader.past.is_some() && reader.sees(&vitals);
         let mut why = Why {
             id,
-            state: vitals.times.state(self.now),
+            state: if was_live { State::Live } else { vitals.times.state(self.now) },
             rank: found.iter().position(|hit| hit.id == id).map(|at| at + 1),
             score: None,
             signals: Signals::default(),

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::document::{Fault, SummaryDocument, TimeSpan};
 use super::pack::{InputPack, PackLimits, token_estimate};
 use super::repair::repaired;
-use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, TAG_BYTES_MAX};
+use crate::limits::{
+    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, METADATA_BYTES_MAX, SUMMARY_ITEMS_MAX, TAG_BYTES_MAX,
+};
 use crate::model::Time;
 
 /// What is known before a summary is read.
@@ -128,7 +132,8 @@ pub struct Accepted {
 ///
 /// # Errors
 /// What is wrong, value by value, as [`SummaryDocument::parse`] tells it; and a topic of more than 1,024 bytes, a text
-/// with NUL, a summary of more than 1 MiB, and one that is not shorter than what it stands for.
+/// with NUL, a summary of more than 1 MiB, a list of more than 64 KiB of JSON, and a summary that is not shorter than what it
+/// stands for.
 pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>> {
     let (value, repairs) = repaired(answer, &expected.committing)?;
     let mut document = SummaryDocument::read(&value)?;
@@ -153,6 +158,10 @@ pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>>
     }
     label_counts(&mut document, &expected.observed, &mut warnings);
     clamp(&mut document.time_range, expected.span, &mut warnings);
+    let faults = too_long(&document);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     tell_unknown_numbers(&document, &expected.numbers, &mut warnings);
     Ok(Accepted { document, repairs, warnings })
 }
@@ -176,6 +185,19 @@ fn beyond_bounds(document: &SummaryDocument) -> Vec<Fault> {
         faults.push(Fault::new(at, "must not contain NUL"));
     }
     faults
+}
+
+/// The lists of a summary that no field of a memory can hold.
+fn too_long(document: &SummaryDocument) -> Vec<Fault> {
+    let lists = [
+        ("/summary", json!(document.summary)),
+        ("/spam_patterns", json!(document.spam_patterns)),
+        ("/decisions", json!(document.decisions)),
+        ("/open_loops", json!(document.open_loops)),
+    ];
+    let too_long = lists.into_iter().filter(|(_, list)| list.to_string().len() > METADATA_BYTES_MAX);
+    let what = || format!("must have at most {METADATA_BYTES_MAX} bytes of JSON");
+    too_long.map(|(at, _)| Fault::new(at, what())).collect()
 }
 
 /// The texts of a summary, each with its place.

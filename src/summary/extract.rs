@@ -10,14 +10,16 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::{SpamPattern, SummaryDocument, TimeSpan};
 use super::pack::{InputPack, PackSource, token_estimate};
 use super::sentences::{sentences, speaker};
 use super::summarizer::Summarizer;
 use crate::error::{Error, Result};
-use crate::limits::{SUMMARY_BULLETS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX, TOKEN_BYTES};
+use crate::limits::{
+    METADATA_BYTES_MAX, SUMMARY_BULLETS_MAX, SUMMARY_TOKENS_MIN, TAG_BYTES_MAX, TOKEN_BYTES,
+};
 use crate::model::{Refusal, Time};
 use crate::policy::Stemming;
 use crate::text::Analyzer;
@@ -54,6 +56,8 @@ const TOPIC_WORD_BYTES_MAX: usize = 40;
 /// Bytes of a day and the space behind it, and of the sign before an event with its line end.
 const DAY_BYTES: usize = 11;
 const LINE_BYTES: usize = 3;
+/// Bytes of an empty list as JSON.
+const LIST_BYTES: usize = 2;
 /// Names of a summary.
 const ENTITIES_MAX: usize = 16;
 
@@ -124,7 +128,7 @@ impl Summarizer for Extractive {
         let whole = self.budget_bytes(pack.tokens());
         // The sources must go for something: half of what they take, or what the share of the caller leaves.
         let most = (pack.tokens() / 2).max((whole / TOKEN_BYTES) as u64).min(pack.tokens().saturating_sub(1));
-        let mut budget = whole.saturating_sub(topic.len());
+        let mut budget = whole.min(METADATA_BYTES_MAX).saturating_sub(topic.len());
         loop {
             let chosen = group.choose(budget);
             if chosen.is_empty() || budget == 0 {
@@ -136,11 +140,13 @@ impl Summarizer for Extractive {
             }
             let document = group.document(pack, topic.clone(), &chosen);
             let tokens = token_estimate(&document.content());
-            if tokens <= most {
+            let beyond = json!(document.summary).to_string().len().saturating_sub(METADATA_BYTES_MAX);
+            if tokens <= most && beyond == 0 {
                 return Ok(serde_json::to_value(&document).unwrap_or(Value::Null).to_string());
             }
-            // The days and the speakers, which the budget leaves out, have made the summary too long.
-            budget = budget.saturating_sub((tokens - most) as usize * TOKEN_BYTES);
+            // The days, the speakers and the signs of JSON, which the budget leaves out, have made the summary too long.
+            let too_many = tokens.saturating_sub(most) as usize * TOKEN_BYTES;
+            budget = budget.saturating_sub(too_many.max(beyond));
         }
     }
 }
@@ -173,7 +179,14 @@ fn patterns(pack: &InputPack) -> Vec<SpamPattern> {
         let (signals, count_estimate) = (aggregate.signals.clone(), Some(aggregate.dup_count));
         Some(SpamPattern { pattern, signals, count_estimate, estimated: Some(false) })
     });
-    with_text.take(pack.limits.patterns).collect()
+    // One pattern that no field has room for is left out, and the others are told.
+    let mut room = METADATA_BYTES_MAX - LIST_BYTES;
+    let fitting = with_text.filter(|pattern| {
+        let rest = room.checked_sub(json!(pattern).to_string().len() + 1);
+        room = rest.unwrap_or(room);
+        rest.is_some()
+    });
+    fitting.take(pack.limits.patterns).collect()
 }
 
 /// A sentence of a source.

@@ -58,7 +58,12 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         query = query.as_of(time("as_of", at)?);
     }
     // The tool has one instant for what was true and what was known.
-    let found = host.namespace.search(query).map_err(|error| match error {
+    let tokens = args.max_tokens.unwrap_or(1_500);
+    let given = |hits: &[Hit]| {
+        let mut budget = Budget::new(tokens);
+        hits.iter().take_while(|hit| budget.take(&hit.text).is_some()).count()
+    };
+    let (found, left_out) = host.namespace.search_given(query, given).map_err(|error| match error {
         Error::Invalid { field, value, .. } if field == "known_at" => {
             Error::invalid("as_of", "must not lie ahead", value)
         }
@@ -66,7 +71,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     })?;
     let found = found.hits;
     let fits = found.first().is_none_or(Hit::is_relevant) || offset > 0;
-    let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
+    let mut budget = Budget::new(tokens);
     let mut hits = Vec::new();
     for hit in &found {
         let Some((text, is_whole)) = budget.take(&hit.text) else { break };
@@ -87,7 +92,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         }
         hits.push(one);
     }
-    let is_last = hits.len() == found.len() && found.len() < limit || offset + hits.len() >= K_MAX;
+    let is_last = left_out == 0 && found.len() < limit || offset + hits.len() >= K_MAX;
     let next = (!is_last).then(|| (offset + hits.len()).to_string());
     let mut answer = json!({ "hits": hits });
     if let (Value::Object(members), false) = (&mut answer, fits) {

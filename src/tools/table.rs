@@ -97,7 +97,7 @@ tools! {
         "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
     Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
         "Forget many memories for good, by ids, a tag or a filter. By default it only tells what would go; dry_run false forgets.";
-    Memory Reads "memory_stats" upkeep::stats(NoArguments) -> || with(&["local", "mem0", "health"]);
+    Memory Reads "memory_stats" upkeep::brief_stats(NoArguments) -> || with(&["local", "mem0", "health"]);
         "Count the memories by agent, scope and tag.";
     Memory Removes "run_maintenance" maintenance::run(MaintainArguments) -> maintenance::answer;
         "Run maintenance: what is over goes, duplicates become one. By default it only tells what there is to do; dry_run false does it.";

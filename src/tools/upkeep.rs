@@ -1,5 +1,8 @@
 //! The tools that look after a namespace: statistics, hygiene, stories of memories, taking runs back.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,6 +20,8 @@ use crate::tools::summaries::{id, run};
 const SAMPLE_GROUPS: u32 = 20;
 /// Memories that go of one group in an answer.
 const GROUP_IDS_MAX: usize = 20;
+/// Tags, scopes and agents that `memory_stats` tells, of each so many.
+const NAMES_MAX: usize = 50;
 /// Memories that a question leads to at most.
 const STORIES_MAX: usize = 3;
 
@@ -28,6 +33,33 @@ arguments! {
 /// `get_memory_stats`.
 pub(super) fn stats(host: &Host, _: NoArguments, _: &dyn Caller) -> Result<Value> {
     Ok(json!(host.namespace.memory_stats()?))
+}
+
+/// `memory_stats`: as much as a language model needs to read. Of very many tags, scopes or agents the most frequent are told.
+pub(super) fn brief_stats(host: &Host, _: NoArguments, _: &dyn Caller) -> Result<Value> {
+    let mut stats = host.namespace.memory_stats()?;
+    let left_out = [
+        ("local", "scopes_left_out", keep_frequent(&mut stats.local.by_scope)),
+        ("local", "tags_left_out", keep_frequent(&mut stats.local.by_tag)),
+        ("mem0", "agents_left_out", keep_frequent(&mut stats.mem0.by_agent)),
+    ];
+    let mut answer = json!(stats);
+    for (group, name, count) in left_out.into_iter().filter(|(.., count)| *count > 0) {
+        if let Some(Value::Object(members)) = answer.get_mut(group) {
+            members.insert(name.to_owned(), json!(count));
+        }
+    }
+    Ok(answer)
+}
+
+/// Keeps the most frequent names, of equally frequent ones the first, and says how many were left out.
+fn keep_frequent(counts: &mut BTreeMap<String, u64>) -> usize {
+    let mut all: Vec<(String, u64)> = std::mem::take(counts).into_iter().collect();
+    // Stable: equally frequent names stay in their order.
+    all.sort_by_key(|(_, count)| Reverse(*count));
+    let left_out = all.len().saturating_sub(NAMES_MAX);
+    counts.extend(all.into_iter().take(NAMES_MAX));
+    left_out
 }
 
 /// A pass by the name that the tool gives it.

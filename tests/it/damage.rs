@@ -537,6 +537,58 @@ fn a_plan_of_summaries_counts_what_it_can_not_read() {
     }
 }
 
+/// A filter that names the rows which alone can match names those that can't be read, too.
+#[test]
+fn a_damaged_row_of_a_short_list_is_named() {
+    let mut world = World::new();
+    world.ns.declare_index("p").unwrap();
+    let say = |at: usize| {
+        let draft = Draft::new(format!("secret {at}")).key(format!("k{at}")).tag("t").vector(axis(at));
+        draft.metadata(serde_json::json!({ "p": "x" }))
+    };
+    let ids: Vec<_> = (0..4).map(|at| world.add(say(at)).id).collect();
+    world.db.clone().close().unwrap();
+    let rows = &tables(&world.path())["vitals"];
+    let place = rows.iter().position(|(key, _)| key.ends_with(ids[2].as_bytes())).unwrap();
+    overwrite(&world.path(), "vitals", &rows[place].0, &damaged("a bit", place, rows));
+    world.open_again(|builder| builder);
+    let kind = oubliette::Filter::parse(r#"{"kind":"knowledge"}"#).unwrap();
+    for (filter, others) in [
+        (r#"{"key":"k2"}"#, 0),
+        (r#"{"tags":"t"}"#, 3),
+        (r#"{"metadata.p":"x"}"#, 3),
+        (r#"{"kind":"knowledge"}"#, 3),
+    ] {
+        let filter = oubliette::Filter::parse(filter).unwrap();
+        for newest_first in [false, true] {
+            let mut request = PageRequest { limit: 2, newest_first, ..PageRequest::default() };
+            request.filter = Some(filter.clone());
+            let (mut items, mut named) = (0, Vec::new());
+            loop {
+                let page = world.ns.list(&request).unwrap();
+                items += page.items.len();
+                named.extend(page.damaged);
+                request.cursor = page.next;
+                if request.cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!((items, named), (others, vec![ids[2]]), "{filter:?}, {newest_first}");
+        }
+        let found = world.ns.search(Query::vector(axis(0)).k(9).filter(filter.clone())).unwrap();
+        assert_eq!((found.hits.len(), found.plan.damaged), (others, 1), "{filter:?}");
+        // Without such a list the values are counted on the rows that can be read.
+        if filter != kind {
+            let query = oubliette::memory::DistinctQuery::from("p").filter(filter.clone());
+            let values = world.ns.distinct(query).unwrap();
+            assert_eq!((values.memories, values.damaged), (others as u64, 1), "{filter:?}");
+        }
+    }
+    let filter = oubliette::Filter::parse(r#"{"metadata.p":"x"}"#).unwrap();
+    let gone = world.ns.forget(Forget::filter(filter, Scope::Shared)).unwrap();
+    assert_eq!((gone.forgotten, gone.undecided), (3, vec![ids[2]]));
+}
+
 /// One of two writes behind a damaged text is forgotten: the other keeps the row.
 #[test]
 fn a_holder_leaves_a_damaged_row() {

@@ -503,3 +503,35 @@ fn every_memory_can_be_exported_and_imported_again() {
     assert_eq!(Import::default().run(&copy, lines(&out), &mut ()).unwrap().stored, 2);
     assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.name().clone()], true), out);
 }
+
+#[test]
+fn a_bad_item_of_mem0_is_named_and_may_be_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let text = r#"{"results":[{"id":"1","memory":"tea"},{"id":"2","memory":null},{"id":"3"},{"id":"4","memory":"milk"}]}"#;
+    let import = Import { format: Format::Mem0, ..Import::default() };
+    let error = import.run(&db, lines(text), &mut ()).unwrap_err().to_string();
+    assert!(error.starts_with("item 2: memory: must be a text"), "{error}");
+    let mut seen = Seen::default();
+    let report = Import { skip_bad: true, ..import }.run(&db, lines(text), &mut seen).unwrap();
+    assert_eq!((report.read, report.stored, report.bad), (4, 2, 2), "{:?}", seen.0);
+    assert!(seen.0.iter().any(|line| line.starts_with("bad: item 3: memory: ")), "{:?}", seen.0);
+}
+
+/// The name of the namespace that a line had goes into its metadata, and into no export that can't be imported again.
+#[test]
+fn metadata_without_room_for_their_namespace_are_a_bad_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let note = "x".repeat(65_520);
+    let draft = Draft::new("long").metadata(serde_json::json!({ "note": note }));
+    db.namespace(NamespaceName::default()).unwrap().add(draft).unwrap();
+    let text = export(&db.snapshot().unwrap(), db.namespaces().unwrap(), true);
+    let into = Import { into: Some("other".parse().unwrap()), ..Import::default() };
+    let copy = database(&folder, "b.oub");
+    let error = into.run(&copy, lines(&text), &mut ()).unwrap_err().to_string();
+    assert!(error.starts_with("line 1: metadata: must be at most 65536 bytes of JSON"), "{error}");
+    let skipped = Import { skip_bad: true, ..into }.run(&copy, lines(&text), &mut ()).unwrap();
+    assert_eq!((skipped.read, skipped.stored, skipped.bad), (1, 0, 1));
+    assert_eq!(Import::default().run(&copy, lines(&text), &mut ()).unwrap().stored, 1);
+}

@@ -75,3 +75,35 @@ fn a_plan_that_can_not_be_given_up_is_named_with_both_errors() {
     assert_eq!([source.kind(), abort.kind()], [ErrorKind::Closed; 2]);
     assert_eq!(plan.len(), 36, "an id");
 }
+
+/// Has so much to say of the messages of one channel that no memory can hold it.
+struct Verbose;
+
+impl Summarizer for Verbose {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        let answer = Extractive::default().summarize(pack)?;
+        if !pack.sources[0].text.contains("attic") {
+            return Ok(answer);
+        }
+        let mut summary: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        summary["decisions"] = serde_json::json!(["word ".repeat(14_000)]);
+        Ok(summary.to_string())
+    }
+}
+
+#[test]
+fn a_summary_past_a_bound_refuses_its_group_alone() {
+    let (db, _) = written();
+    let ns = db.namespace("team").unwrap();
+    for text in TEXTS {
+        let old = "2025-01-01T10:00:00Z".parse().unwrap();
+        let text = text.replace("here", "in the attic");
+        ns.add(Draft::new(text + " In the attic.").kind(Kind::Message).channel("attic").created_at(old))
+            .unwrap();
+    }
+    for options in [GcRunOptions { dry_run: true, ..GcRunOptions::default() }, GcRunOptions::default()] {
+        let done = ns.gc_run(&Verbose, &options, |_| ()).unwrap();
+        assert_eq!((done.groups, done.refused, done.committed, done.sources), (2, 1, 1, 2));
+        assert!(done.failures[0].contains("must have at most 65536 bytes of JSON"), "{:?}", done.failures);
+    }
+}

@@ -13,7 +13,7 @@ use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Patch,
 use serde_json::json;
 
 /// Rows that `work` reads and writes.
-fn cost(work: impl FnOnce()) -> Tally {
+pub(crate) fn cost(work: impl FnOnce()) -> Tally {
     let before = Tally::of_thread();
     work();
     let after = Tally::of_thread();
@@ -22,7 +22,7 @@ fn cost(work: impl FnOnce()) -> Tally {
 
 /// The larger may cost a little more: a page of a listing, a block that is full.
 #[track_caller]
-fn constant(small: Tally, large: Tally) {
+pub(crate) fn constant(small: Tally, large: Tally) {
     assert!(
         large.read <= small.read + 8 && large.written <= small.written + 8,
         "it grows: {small:?}, then {large:?}"
@@ -31,7 +31,7 @@ fn constant(small: Tally, large: Tally) {
 
 /// So many times as much to do may cost so many times as much, and a tenth more.
 #[track_caller]
-fn linear(small: Tally, large: Tally, times: u64) {
+pub(crate) fn linear(small: Tally, large: Tally, times: u64) {
     let within = |small: u64, large: u64| large <= small * times + small * times / 10;
     assert!(
         within(small.read, large.read) && within(small.written, large.written),
@@ -39,12 +39,12 @@ fn linear(small: Tally, large: Tally, times: u64) {
     );
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::with(|builder| builder.durability(Durability::Batch))
 }
 
 /// Adds drafts `from` to `to`, a hundred at a time.
-fn fill(world: &World, from: usize, to: usize, draft: impl Fn(usize) -> Draft) {
+pub(crate) fn fill(world: &World, from: usize, to: usize, draft: impl Fn(usize) -> Draft) {
     for from in (from..to).step_by(100) {
         let drafts = (from..to.min(from + 100)).map(&draft).collect();
         world.ns.add_all(drafts, &Default::default()).unwrap();
@@ -665,22 +665,21 @@ fn clusters_are_made_of_one_search_for_each_memory() {
     assert!(clusters < pairs + 6 * MEMORIES as u64, "{pairs} rows for pairs, {clusters} for clusters");
 }
 
+/// What an export of all states writes.
+pub(crate) fn exported(world: &World) -> Vec<u8> {
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+    let (snapshot, mut out) = (world.db.snapshot().unwrap(), Vec::new());
+    let nowhere = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+    assert!(export.write(&snapshot, &mut out, "lines", nowhere).unwrap().is_whole());
+    out
+}
+
 /// A check, an export and the counts of a key that was revised many times read each version as often, however many there are.
 #[test]
 fn a_long_chain_of_versions_is_read_row_by_row() {
     let world = world();
     let say = |at: usize| text(&format!("status number {at}")).key("status");
-    let work = || {
-        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
-        let check = cost(|| world.check());
-        let export = cost(|| {
-            let (snapshot, mut out) = (world.db.snapshot().unwrap(), Vec::new());
-            let nowhere = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
-            let report = export.write(&snapshot, &mut out, "lines", nowhere).unwrap();
-            assert!(report.is_whole());
-        });
-        (check, export)
-    };
+    let work = || (cost(|| world.check()), cost(|| drop(exported(&world))));
     fill(&world, 0, 500, say);
     let small = work();
     fill(&world, 500, 2_000, say);
@@ -762,4 +761,18 @@ fn many_memories_that_give_their_place_to_one() {
     let (small, large) = (of(30), of(120));
     linear(small.0, large.0, 4);
     linear(small.1, large.1, 4);
+}
+
+/// The tombstone of a memory of many keys is found by each of them, and a check reads it once.
+#[test]
+fn a_tombstone_of_many_keys_is_checked_once() {
+    let of = |n: usize| {
+        let world = world();
+        let ids = (0..n).map(|at| world.add(text("equal text").key(format!("k{at}"))).id).collect::<Vec<_>>();
+        world.forget_id(ids[0]);
+        cost(|| world.check())
+    };
+    let (small, large) = (of(100), of(400));
+    let more = large.read - small.read;
+    assert!(more < 300 * 13 / 2, "{more} rows more for 300 keys: the tombstone is among them");
 }

@@ -51,6 +51,7 @@ mod gc_runs;
 mod goals;
 mod graph;
 mod growth;
+mod growth_exchange;
 mod habit;
 mod holders;
 mod index;

@@ -325,6 +325,42 @@ fn a_search_counts_as_a_retrieval() {
     assert_eq!(world.row(tea).retrieval_count, 1);
 }
 
+/// Hits for which an answer has no room count on the page that has them.
+#[test]
+fn a_hit_counts_as_retrieved_where_it_is_given() {
+    let world = world();
+    let text = |at: usize| Draft::new(format!("Note {at}: Ann counted boxes{}", " in the yard".repeat(20)));
+    let ids: Vec<_> = (0..12).map(|at| world.add(text(at)).id).collect();
+    run(async {
+        let client = connect(&world).await;
+        let mut args = json!({ "query": "boxes in the yard", "limit": 50, "max_tokens": 200 });
+        let mut pages = 0;
+        while let Some(next) = done(&client, "search_memories", args.clone()).await.get("next_cursor") {
+            args["cursor"] = next.clone();
+            pages += 1;
+        }
+        assert!(pages > 2, "{pages}");
+    });
+    world.db.flush_access().unwrap();
+    for id in ids {
+        assert_eq!(world.row(id).retrieval_count, 1);
+    }
+}
+
+#[test]
+fn statistics_tell_the_most_frequent_tags() {
+    let world = world();
+    for at in 0..70 {
+        world.add(Draft::new(format!("note {at}")).tag(format!("tag-{at:02}")).tag("all"));
+    }
+    run(async {
+        let told = done(&connect(&world).await, "memory_stats", json!({})).await;
+        let tags = told["local"]["by_tag"].as_object().unwrap();
+        assert_eq!((tags.len(), &tags["all"], &told["local"]["tags_left_out"]), (50, &json!(70), &json!(21)));
+        assert!(told["mem0"].get("agents_left_out").is_none(), "{told}");
+    });
+}
+
 #[test]
 fn writes_say_what_became_of_them() {
     let world = world();

@@ -377,3 +377,24 @@ fn a_merge_that_a_split_took_apart_is_taken_back_in_its_parts() {
     assert_eq!(world.db.namespace("b").unwrap().list(&Default::default()).unwrap().items.len(), 1);
     assert_eq!(world.ns.undo(run).unwrap_err().kind(), ErrorKind::Conflict);
 }
+
+/// Uses that are noted and not counted yet go along, however many.
+#[test]
+fn uses_that_wait_to_be_counted_go_along() {
+    for into_many in [false, true] {
+        let world = World::new();
+        world.db.namespace("other").unwrap().add("Ann prefers tea").unwrap();
+        let say = |at: usize| {
+            with(&format!("apple {at}"), json!({ "user_id": "other" })).key(format!("k{at}")).vector(axis(0))
+        };
+        world.ns.add_all((0..300).map(say).collect(), &Default::default()).unwrap();
+        assert_eq!(world.ns.search(Query::vector(axis(0)).k(400).track(true)).unwrap().hits.len(), 300);
+        match into_many {
+            true => drop(split(&world)),
+            false => drop(move_out(&world, "other")),
+        }
+        let there = world.db.namespace("other").unwrap();
+        let counts = (0..300).map(|at| there.get(format!("k{at}")).unwrap().unwrap().retrieval_count);
+        assert_eq!(counts.sum::<u64>(), 300, "{into_many}");
+    }
+}

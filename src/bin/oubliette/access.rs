@@ -6,11 +6,11 @@ use std::path::Path;
 use oubliette::exchange::Target;
 use oubliette::maintain::utility;
 use oubliette::policy::Policy;
-use oubliette::{Error, Memory, Namespace, PageRequest, Scope, Snapshot, Time};
+use oubliette::{Error, Memory, MemoryId, Namespace, PageRequest, Scope, Snapshot, Time};
 use serde_json::{Value, json};
 
 use crate::arguments::AccessCommand;
-use crate::maintain::empty;
+use crate::maintain::{LEFT_OUT, empty, tell_damaged};
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::told;
@@ -25,42 +25,55 @@ pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output<'_>) ->
     let at = At { now: place.now(), policy: &policy };
     if file == Path::new("-") {
         let name = Path::new("standard output");
-        return export(&namespace, at, &mut std::io::BufWriter::new(place.caller().output()), name).map(drop);
+        let mut out = std::io::BufWriter::new(place.caller().output());
+        let (_, damaged) = export(&namespace, at, &mut out, name)?;
+        return tell_damaged(LEFT_OUT, shown(&damaged), output);
     }
     let mut target = Target::create(file)?;
-    let memories = export(&namespace, at, &mut target, file)?;
+    let (memories, damaged) = export(&namespace, at, &mut target, file)?;
     if let Some(named) = unknown.filter(|_| target.takes_a_place()) {
         return Err(empty(&named, place.caller().shown(file)));
     }
     target.finish()?;
-    output.done(&json!({ "exported": memories }), |_| {
+    let mut document = json!({ "exported": memories });
+    if let (false, Value::Object(members)) = (damaged.is_empty(), &mut document) {
+        members.insert("damaged".to_owned(), json!(damaged));
+    }
+    output.done(&document, |_| {
         format!(
             "Wrote the use of {} to {}",
             told::of(memories, "memory", "memories"),
             place.caller().shown(file).display()
         )
-    })
+    })?;
+    tell_damaged(LEFT_OUT, shown(&damaged), output)
 }
 
+fn shown(damaged: &[MemoryId]) -> Vec<String> {
+    damaged.iter().map(MemoryId::to_string).collect()
+}
+
+/// Writes a line for each memory, and says how many there are and which can't be read.
 fn export(
     namespace: &Namespace<Snapshot>,
     at: At<'_>,
     out: &mut dyn Write,
     path: &Path,
-) -> Result<u64, Failure> {
+) -> Result<(u64, Vec<MemoryId>), Failure> {
     let io = |source| Error::Io { action: "write", path: path.to_owned(), source };
     let mut request = PageRequest { scope: Scope::Any, limit: 1_000, ..PageRequest::default() };
-    let mut memories = 0;
+    let (mut memories, mut damaged) = (0, Vec::new());
     loop {
         let page = namespace.list(&request)?;
         for memory in &page.items {
             writeln!(out, "{}", line(memory, at)).map_err(io)?;
             memories += 1;
         }
+        damaged.extend(page.damaged);
         request.cursor = page.next;
         if request.cursor.is_none() {
             out.flush().map_err(io)?;
-            return Ok(memories);
+            return Ok((memories, damaged));
         }
     }
 }

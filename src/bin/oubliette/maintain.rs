@@ -26,7 +26,7 @@ use crate::{read, told, upkeep, write};
 /// How often a long read begins before its file is taken to be replaced for ever.
 const READS_MAX: u32 = 16;
 /// What is said of a damaged row that a copy does not have.
-const LEFT_OUT: &str = "damaged, left out";
+pub(crate) const LEFT_OUT: &str = "damaged, left out";
 
 /// Rows that are named to people of what is damaged.
 const DAMAGED_SHOWN: usize = 20;
@@ -396,7 +396,7 @@ pub(crate) fn tell_lost(report: &CompactReport, output: Output<'_>) -> Done {
 }
 
 /// What is damaged, on standard error; with `--json` the document names it. Whoever calls from a script learns it by the exit code.
-fn tell_damaged(how: &str, rows: Vec<String>, output: Output<'_>) -> Done {
+pub(crate) fn tell_damaged(how: &str, rows: Vec<String>, output: Output<'_>) -> Done {
     if rows.is_empty() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
+use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got, PointInTime};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation};
 use oubliette::tools::explanation_json;
 use oubliette::{
@@ -396,6 +396,16 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output<'_
 }
 
 fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done {
+    let of_memories = [
+        ("--filter", options.filter.is_some()),
+        ("--agent", options.scope.agent.is_some()),
+        ("--newest", options.newest),
+        ("an instant of the past", options.past.point()? != PointInTime::default()),
+    ];
+    if let Some((option, _)) = of_memories.into_iter().find(|(_, is_given)| *is_given) {
+        let why = "of what is gone only the id, the reason and the time are kept, for all parts by id";
+        return Err(Failure::Usage(format!("--state tombstoned goes without {option}: {why}")));
+    }
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
@@ -408,8 +418,13 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
             items.push(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
         let next = json!(page.next);
-        return output.line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
+        let damaged = match page.damaged.as_slice() {
+            [] => String::new(),
+            damaged => format!(",\"damaged\":{}", json!(damaged)),
+        };
+        return output.line(&format!("{{\"items\":[{}],\"next\":{next}{damaged}}}", items.join(",")));
     }
+    tell_damaged(&page.damaged, output);
     let rows = page.items.iter().map(|tombstone| {
         vec![
             tombstone.id.to_string(),

@@ -28,6 +28,15 @@ const WORD_CHARS: usize = 3;
 /// Such words of one query.
 const WORDS_MAX: usize = 32;
 
+/// The number of hits that fit into so many tokens.
+fn fitting(hits: &[Hit], most: usize) -> usize {
+    let ends = hits.iter().scan(0_usize, |tokens, hit| {
+        *tokens += hit.text.len().div_ceil(TOKEN_BYTES);
+        Some(*tokens)
+    });
+    ends.take_while(|tokens| *tokens <= most).count()
+}
+
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) -> Done {
     if let Some(queries) = &options.queries {
@@ -61,27 +70,20 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
         return why(&team, &query, name, output);
     }
     let begun = Instant::now();
-    let found = team.search(&query)?;
+    let (found, left_out) =
+        team.search_given(&query, |hits| options.max_tokens.map_or(hits.len(), |most| fitting(hits, most)))?;
     let took_us = micros(begun);
     if options.track {
         database.flush_access()?;
     }
-    let (mut hits, mut tokens, mut cut) = (Vec::new(), 0_usize, false);
-    for hit in found.hits {
-        tokens += hit.text.len().div_ceil(TOKEN_BYTES);
-        cut = options.max_tokens.is_some_and(|max| tokens > max);
-        if cut {
-            break;
-        }
-        hits.push(hit);
-    }
+    let hits = found.hits;
     let plan = json!(found.plan);
     if output.json {
         let hits =
             hits.iter().map(|hit| hit_told(&team, hit, options.around)).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let most = options.max_tokens.filter(|_| cut);
+    let most = options.max_tokens.filter(|_| left_out > 0);
     let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
     tell(&team, (&query, &hits, &found.plan), options.around, &none, output)?;
     if options.explain {

@@ -56,16 +56,14 @@ impl Check<'_> {
     /// Whether a row of the journal is found by a memory; none if the row is damaged. The row of a merge is found by each of
     /// its members, so it is read once and not for each of them.
     fn is_about(&mut self, ns: NsId, seq: u64, about: (MemoryId, Option<u32>)) -> Result<Option<bool>> {
-        if let Some(members) = self.merges.members_of(ns, seq) {
+        if let Some(members) = self.merges.of(ns, seq) {
             return Ok(Some(members.contains(&about)));
         }
         let Some(row) = seen(self.snapshot.journal_row(ns, seq))? else { return Ok(None) };
         let Some(row) = row else { return Ok(Some(false)) };
         let found_by: BTreeSet<_> = row.found_by().map(|(id, holder)| (*id, holder)).collect();
         let is_about = found_by.contains(&about);
-        if found_by.len() > 1 {
-            self.merges.keep(ns, seq, found_by);
-        }
+        self.merges.keep(ns, seq, found_by);
         Ok(Some(is_about))
     }
 
@@ -158,13 +156,25 @@ impl Check<'_> {
 
     pub(super) fn tombstone_hash(&mut self, key: &[u8]) -> Result<()> {
         let keys::TombstoneHash { ns, hash, id } = keys::TombstoneHash::read(Table::TombstoneHash, key)?;
-        if let Some(found) = seen(self.snapshot.tombstone(ns, id))?
-            && found.is_none_or(|found| found.content_hash != *hash && !found.key_hashes.contains(hash))
-        {
+        if self.is_of_tombstone(ns, id, hash)? == Some(false) {
             let what = format!("no tombstone of {id} has it");
             self.find(Code::TombstoneHash, Table::TombstoneHash, key, what);
         }
         Ok(())
+    }
+
+    /// Whether a tombstone has a hash; none if the tombstone is damaged. That of a memory of many keys is found by each of
+    /// them, so it is read once and not for each of them.
+    fn is_of_tombstone(&mut self, ns: NsId, id: MemoryId, hash: &[u8; 32]) -> Result<Option<bool>> {
+        if let Some(hashes) = self.stones.of(ns, id) {
+            return Ok(Some(hashes.contains(hash)));
+        }
+        let Some(found) = seen(self.snapshot.tombstone(ns, id))? else { return Ok(None) };
+        let Some(found) = found else { return Ok(Some(false)) };
+        let hashes: BTreeSet<_> = found.key_hashes.into_iter().chain([found.content_hash]).collect();
+        let is_of_tombstone = hashes.contains(hash);
+        self.stones.keep(ns, id, hashes);
+        Ok(Some(is_of_tombstone))
     }
 }
 

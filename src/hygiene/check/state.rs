@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
 use crate::hygiene::check::circles::Settled;
-use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Merges, Mesh, Tally, TextTally};
+use crate::hygiene::check::tallies::{Center, Counts, LastInThread, Mesh, Sets, Tally, TextTally};
 use crate::hygiene::report::{CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, GraphHead, SlotHead};
@@ -55,8 +55,11 @@ pub(super) struct Check<'s> {
     /// Rows of `settled_ns` whose chain of superseders was walked.
     pub(super) settled: Settled<MemoryId>,
     pub(super) settled_ns: Option<NsId>,
-    /// The merges of the journal that were read.
-    pub(super) merges: Merges,
+    /// By which memories the rows of the journal are found that tell of many, each with the number of its holder if the row is
+    /// about one.
+    pub(super) merges: Sets<u64, (MemoryId, Option<u32>)>,
+    /// By which hashes the tombstones of many keys are found.
+    pub(super) stones: Sets<MemoryId, [u8; 32]>,
     /// The ring of past queries that is being walked, and the number of its first query.
     pub(super) ring_at: Option<(NsId, PartId, u64)>,
     /// The key that is being walked, and the current row that holds it.
@@ -103,7 +106,8 @@ impl<'s> Check<'s> {
             walked: true,
             settled: Settled::default(),
             settled_ns: None,
-            merges: Merges::default(),
+            merges: Sets::default(),
+            stones: Sets::default(),
             ring_at: None,
             key_at: None,
         })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::bit_rows::Coder;
 use crate::ledger::derived::counted_in;
-use crate::model::{Content, MemoryId, Tier, Vitals};
+use crate::model::{Content, Tier, Vitals};
 use crate::record::NODES_PER_BLOCK;
 use crate::store::control::{CounterRow, CounterSort, TOTAL, TextHead};
 use crate::store::{NsId, PartId};
@@ -154,31 +154,40 @@ pub(super) struct TextTally {
     pub(super) blind: bool,
 }
 
-/// The number of members of merges that are kept at once: a few tens of megabytes.
+/// The number of members that are kept at once of all sets: a few tens of megabytes.
 const MEMBERS_KEPT: usize = 1_000_000;
 
-/// Memories by which a row of the journal is found, each with the number of its holder if the row is about one.
-type Members = BTreeSet<(MemoryId, Option<u32>)>;
+/// The number of members from which on a set is kept.
+const MEMBERS_LEAST: usize = 16;
 
-/// Rows of the journal that tell of merges, and by which memories each is found.
-#[derive(Default)]
-pub(super) struct Merges {
-    found_by: BTreeMap<(NsId, u64), Members>,
+/// What rows of a table say that stand for many: each is read once, and not for each of its members.
+pub(super) struct Sets<K, T> {
+    sets: BTreeMap<(NsId, K), BTreeSet<T>>,
     /// Members of all of them.
     members: usize,
 }
 
-impl Merges {
+impl<K, T> Default for Sets<K, T> {
+    fn default() -> Self {
+        Sets { sets: BTreeMap::new(), members: 0 }
+    }
+}
+
+impl<K: Ord, T: Ord> Sets<K, T> {
     /// The members of a row; none if the row was not kept.
-    pub(super) fn members_of(&self, ns: NsId, seq: u64) -> Option<&Members> {
-        self.found_by.get(&(ns, seq))
+    pub(super) fn of(&self, ns: NsId, row: K) -> Option<&BTreeSet<T>> {
+        self.sets.get(&(ns, row))
     }
 
-    pub(super) fn keep(&mut self, ns: NsId, seq: u64, found_by: Members) {
-        if self.members + found_by.len() > MEMBERS_KEPT {
-            *self = Merges::default();
+    /// Keeps the members of a row. Few are not worth it: the row is read as seldom.
+    pub(super) fn keep(&mut self, ns: NsId, row: K, members: BTreeSet<T>) {
+        if members.len() < MEMBERS_LEAST {
+            return;
         }
-        self.members += found_by.len();
-        self.found_by.insert((ns, seq), found_by);
+        if self.members + members.len() > MEMBERS_KEPT {
+            *self = Sets::default();
+        }
+        self.members += members.len();
+        self.sets.insert((ns, row), members);
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
+use crate::hygiene::gc::candidates::may_be_told;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Ledger};
 use crate::model::{
@@ -79,6 +80,11 @@ pub(crate) fn carry_out(
         return Ok(Verdict::Refused(refusal, why));
     }
     let (kept, skipped) = as_planned(writer, &group, wanted.sources)?;
+    if let Some((id, refusal)) = told_wrongly(writer, &skipped, wanted.named)? {
+        let why =
+            format!("the summary names memory {id}, whose words it must not keep; summarize without it");
+        return Ok(Verdict::Refused(refusal, why));
+    }
     let gc = &writer.policy.gc;
     if let Some((id, refusal)) = skipped.last()
         && (gc.on_conflict == OnConflict::Refuse || kept.len() < gc.min_group as usize)
@@ -181,6 +187,23 @@ fn as_planned(
     Ok((kept, skipped))
 }
 
+/// A source that the summary was made from, and whose words no summary may keep by now. Which of its sentences come from
+/// that source nobody knows, so no policy lets it stand for the others.
+fn told_wrongly(
+    writer: &NamespaceWriter<'_, '_, '_>,
+    skipped: &Skipped,
+    named: &[String],
+) -> Result<Option<(MemoryId, Refusal)>> {
+    let (ns, now) = (writer.context.ns, writer.context.now);
+    let named: BTreeSet<&String> = named.iter().collect();
+    for (id, refusal) in skipped.iter().filter(|(id, _)| named.contains(&id.to_string())) {
+        if !writer.ledger.whole_vitals(ns, *id)?.is_some_and(|row| may_be_told(&row, now)) {
+            return Ok(Some((*id, *refusal)));
+        }
+    }
+    Ok(None)
+}
+
 /// What has changed in a source since the plan.
 fn changed(
     ledger: &Ledger<'_, '_>,
@@ -195,7 +218,7 @@ fn changed(
     if row.is_protected() || access.protected_until.is_some_and(|until| until > now) {
         return Ok(Some(Refusal::SourceProtected));
     }
-    if row.version != stamp.version {
+    if row.version != stamp.version || !may_be_told(&row, now) {
         return Ok(Some(Refusal::SourceChanged));
     }
     let is_used = access.access_seq != stamp.access_seq;

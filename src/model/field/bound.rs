@@ -78,7 +78,7 @@ pub(super) fn array(field: &str, value: &Value) -> Result<()> {
 }
 
 /// A JSON object of bounded depth and size.
-pub(super) fn metadata(field: &str, value: &Value) -> Result<()> {
+pub(crate) fn metadata(field: &str, value: &Value) -> Result<()> {
     match value.is_object() {
         true => check_json(field, value),
         false => Err(Error::invalid(field, "must be a JSON object", value)),

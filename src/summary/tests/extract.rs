@@ -38,6 +38,29 @@ fn what_is_said_twice_is_kept_once() {
     assert!(found.entities.contains(&"Ann".to_owned()));
 }
 
+#[test]
+fn a_summary_fits_into_the_fields_of_a_memory() {
+    let said = |at: usize| {
+        let words: Vec<String> = (0..300).map(|word| format!("w{}", at * 300 + word)).collect();
+        format!("Ann: {}.", words.join(" "))
+    };
+    let texts: Vec<String> = (0..150).map(said).collect();
+    let mut pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let aggregate = |text: String| PackAggregate {
+        aggregate_id: "a".into(),
+        dup_count: 3,
+        time_span: TimeSpan { start: 0, end: 1 },
+        examples: vec![text],
+        signals: vec![],
+    };
+    pack.aggregates = vec![aggregate("spam ".repeat(20_000)), aggregate("You have won".into())];
+    let answer = Extractive::new(0.5).unwrap().summarize(&pack).unwrap();
+    let found = accept(&answer, &Expected::of(&pack)).unwrap().document;
+    let bytes = serde_json::to_string(&found.summary).unwrap().len();
+    assert!((50_000..=65_536).contains(&bytes), "{bytes} bytes");
+    assert_eq!(found.spam_patterns.iter().map(|item| &*item.pattern).collect::<Vec<_>>(), ["You have won"]);
+}
+
 /// Sources that differ in a name and a figure alone each say something, and the budget has room for them.
 #[test]
 fn alike_sources_are_each_told_while_the_budget_lasts() {

@@ -112,6 +112,20 @@ fn v_235_a_count_that_nobody_observed_is_an_estimate() {
 }
 
 #[test]
+fn a_list_that_no_field_can_hold_is_refused() {
+    let long = "word ".repeat(14_000);
+    let mut document = with("/decisions", json!([long]));
+    document["open_loops"] = json!([long]);
+    document["spam_patterns"][0]["signals"] = json!([long]);
+    let found = accept(&document.to_string(), &expected()).unwrap_err();
+    assert!(found.iter().all(|fault| fault.what.contains("65536 bytes of JSON")), "{found:?}");
+    assert_eq!(pointers(found), ["/spam_patterns", "/decisions", "/open_loops"]);
+    let document = with("/summary", json!(["word ".repeat(14_000)]));
+    let roomy = Expected { tokens: 1_000_000, ..expected() };
+    assert_eq!(pointers(accept(&document.to_string(), &roomy).unwrap_err()), ["/summary"]);
+}
+
+#[test]
 fn v_289_absent_sources_are_those_to_be_committed() {
     let mut document = example();
     document.as_object_mut().unwrap().remove("source_ids");

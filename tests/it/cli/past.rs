@@ -94,3 +94,45 @@ fn history_tells_what_is_true_later_and_what_has_ended() {
     assert!(dog.contains("live"), "{dog}");
     assert_eq!(sandbox.document(&["history", "rome"])["versions"][0]["state"], "live");
 }
+
+/// The state of a memory in a search of the past is the one that it had then.
+#[test]
+fn why_tells_the_state_of_then() {
+    let sandbox = Sandbox::new();
+    let now = |at: &'static str| ["--db", "m.oub", "--json", "--now", at];
+    let run = |at, rest: &[&str]| sandbox.plain(&[&now(at)[..], rest].concat(), b"").document();
+    let first = run("2026-02-01T00:00:00Z", &["add", "Ann lives in Ghent", "--key", "home"])["id"].clone();
+    run("2026-02-20T00:00:00Z", &["add", "Ann lives in Bruges", "--key", "home"]);
+    let first = first.as_str().unwrap();
+    let then = run(NOW, &["search", "Ann", "--as-of", "2026-02-10T00:00:00Z", "--why", first]);
+    assert_eq!((&then["state"], &then["reason"]), (&json!("live"), &json!("hit")));
+    let today = run(NOW, &["search", "Ann", "--why", first]);
+    assert_eq!((&today["state"], &today["reason"]), (&json!("superseded"), &json!("not_visible")));
+}
+
+/// Of what is gone nothing is kept that these options could ask for.
+#[test]
+fn a_list_of_what_is_gone_refuses_what_it_can_not_do() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"]);
+    sandbox.document(&["forget", "home", "--yes"]);
+    let list = ["list", "--state", "tombstoned"];
+    assert_eq!(sandbox.document(&list)["items"].as_array().unwrap().len(), 1);
+    for more in [&["--filter", r#"{"key":"x"}"#][..], &["--agent", "a"], &["--newest"], &["--as-of", NOW]] {
+        let refused = sandbox.run(&[&list[..], more].concat());
+        assert_eq!(refused.code, 2, "{more:?}: {}", refused.out);
+        assert!(refused.err.contains("--state tombstoned goes without"), "{more:?}: {}", refused.err);
+    }
+}
+
+#[test]
+fn hits_that_are_not_shown_are_not_counted() {
+    let sandbox = Sandbox::new();
+    for at in 0..4 {
+        sandbox.document(&["add", &format!("apple number {at} is in the yard"), "--key", &format!("k{at}")]);
+    }
+    let found = sandbox.document(&["search", "apple", "--track", "--max-tokens", "12"]);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1);
+    let count = |at| sandbox.document(&["get", &format!("k{at}")])["retrieval_count"].as_u64().unwrap();
+    assert_eq!((0..4).map(count).sum::<u64>(), 1);
+}

@@ -1,0 +1,111 @@
+//! What an export and an import cost: as much for each line, however many there are.
+
+use crate::growth::{constant, cost, exported, fill, linear, world};
+use crate::world::text;
+use oubliette::WriteOptions;
+use oubliette::exchange::{Import, ImportReport, LineReader};
+use oubliette::faults::Tally;
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Tier;
+use serde_json::json;
+
+/// The cost of an import that leaves out what is bad, in one batch but for that.
+fn skipping(lines: &str) -> (Tally, ImportReport) {
+    let world = world();
+    let import = Import { skip_bad: true, ..Import::default() };
+    let mut report = ImportReport::default();
+    let cost = cost(|| {
+        report = import.run(&world.db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap();
+    });
+    world.check();
+    (cost, report)
+}
+
+/// A bad line makes no more begin anew than was written since the one before.
+#[test]
+fn every_second_line_is_bad() {
+    let of = |n: usize| {
+        let line = |at: usize| match at % 2 {
+            0 => json!({ "key": format!("k{at}"), "text": format!("line {at}") }),
+            _ => json!({ "text": "of nobody", "supersedes": [format!("nobody{at}")] }),
+        };
+        let lines: String = (0..n).map(|at| format!("{}\n", line(at))).collect();
+        let (cost, report) = skipping(&lines);
+        assert_eq!((report.stored, report.bad), (n as u64 / 2, n as u64 / 2));
+        cost
+    };
+    linear(of(100), of(400), 4);
+}
+
+/// A few bad lines between many good ones: these are written together.
+#[test]
+fn a_bad_line_among_many_costs_little() {
+    let of = |bad: [usize; 2]| {
+        let line = |at: usize| match bad.contains(&at) {
+            false => json!({ "key": format!("k{at}"), "text": format!("line {at}") }),
+            true => json!({ "text": "of nobody", "supersedes": ["nobody"] }),
+        };
+        let lines: String = (0..400).map(|at| format!("{}\n", line(at))).collect();
+        let (cost, report) = skipping(&lines);
+        let left = bad.into_iter().filter(|at| *at < 400).count() as u64;
+        assert_eq!((report.stored, report.bad), (400 - left, left));
+        cost
+    };
+    linear(of([400, 400]), of([150, 300]), 4);
+}
+
+/// Of a backup that was cut in the steps of a run neither the run nor its steps come in, each of them looked at twice.
+#[test]
+fn a_run_without_all_of_its_steps() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| text(&format!("note {at}")).tier(Tier::Working).key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &Default::default()).unwrap();
+        world.advance("30d");
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+        let lines = String::from_utf8(exported(&world)).unwrap();
+        let of_runs = lines.lines().filter(|line| line.contains("\"run\":{") || line.contains("\"step\":{"));
+        let cut: String = of_runs.take(n / 2 + 1).map(|line| format!("{line}\n")).collect();
+        let (cost, report) = skipping(&cut);
+        assert_eq!((report.read, report.bad), (n as u64 / 2 + 1, n as u64 / 2 + 1));
+        cost
+    };
+    linear(of(100), of(400), 4);
+}
+
+/// Rows whose superseders take turns ask for each superseder once.
+#[test]
+fn an_export_of_unions_that_take_turns() {
+    let of = |n: usize| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| {
+            let said =
+                if at.is_multiple_of(2) { "a walk along the river" } else { "tea with milk and sugar" };
+            text(said).key(format!("k{at}"))
+        };
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        assert_eq!(world.live().len(), 2);
+        cost(|| drop(exported(&world)))
+    };
+    linear(of(60), of(240), 4);
+}
+
+/// The steps of a run are read from where the last page of them ended.
+#[test]
+fn an_export_of_a_run_of_many_steps() {
+    let world = world();
+    let say = |at: usize| text(&format!("note {at}")).tier(Tier::Working);
+    fill(&world, 0, 1_000, say);
+    world.advance("30d");
+    let report = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    let run = report.run.unwrap();
+    let page = |after| world.ns.steps_left(run, after, 10).unwrap();
+    let all = world.ns.steps_left(run, None, usize::MAX).unwrap();
+    assert_eq!(all.len(), 1_000);
+    let (first, last) = (cost(|| drop(page(None))), cost(|| drop(page(Some(all[900].seq)))));
+    constant(first, last);
+    assert!(first.read < 50, "{first:?}");
+    assert_eq!(page(Some(all[9].seq)), all[10..20]);
+}
