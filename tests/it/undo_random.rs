@@ -100,6 +100,8 @@ struct Story {
     wrote: Vec<Wrote>,
     /// Who took whose place by the word of a caller.
     chain: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
+    /// Who took whose place by a write that an undo or a forget takes back: what others have said stays, and so may both.
+    written: Vec<(Option<RunId>, bool, MemoryId, MemoryId)>,
     runs: Vec<RunId>,
 }
 
@@ -107,7 +109,7 @@ impl Story {
     fn new() -> Self {
         let world = World::new();
         world.db.set_policy("cluster.prune = true", Syntax::Toml).unwrap();
-        Story { world, wrote: Vec::new(), chain: BTreeMap::new(), runs: Vec::new() }
+        Story { world, wrote: Vec::new(), chain: BTreeMap::new(), written: Vec::new(), runs: Vec::new() }
     }
 
     fn note(&mut self, say: &Say, outcome: &oubliette::Outcome, run: Option<RunId>) {
@@ -122,7 +124,7 @@ impl Story {
                     return;
                 }
             }
-            Decision::Revised { old } => drop(self.chain.entry(old).or_default().insert(outcome.id)),
+            Decision::Revised { old } => self.written.push((run, say.tagged, old, outcome.id)),
             _ => {}
         }
         self.wrote.push(Wrote { key: say.key, text: say.text, row: outcome.id, run, tagged: say.tagged });
@@ -181,6 +183,7 @@ impl Story {
                     undone => drop(undone.unwrap()),
                 }
                 self.wrote.retain(|wrote| wrote.run != Some(run));
+                self.written.retain(|(of, ..)| *of != Some(run));
                 self.compare(op, &before);
             }
             Op::Restore(at) => {
@@ -191,6 +194,7 @@ impl Story {
             Op::ForgetTag => {
                 world.forget_tag(TAG);
                 self.wrote.retain(|wrote| !wrote.tagged);
+                self.written.retain(|(_, tagged, ..)| !tagged);
                 self.compare(op, &before);
             }
             Op::Wait => world.advance(&span("1h").to_string()),
@@ -205,10 +209,14 @@ impl Story {
         for key in rows.iter().flat_map(|row| &row.keys) {
             assert!(keys.insert(key), "{op:?}: the key {key} has two current rows");
         }
-        for old in self.chain.keys().filter(|old| live.contains(old)) {
+        let mut chain = self.chain.clone();
+        for (.., old, new) in &self.written {
+            chain.entry(*old).or_default().insert(*new);
+        }
+        for old in chain.keys().filter(|old| live.contains(old)) {
             let (mut open, mut met) = (vec![*old], BTreeSet::new());
             while let Some(at) = open.pop().filter(|at| met.insert(*at)) {
-                open.extend(self.chain.get(&at).into_iter().flatten());
+                open.extend(chain.get(&at).into_iter().flatten());
             }
             let later = met.iter().find(|id| *id != old && live.contains(id));
             assert_eq!(later, None, "{op:?}: {old} is live beside what took its place");

@@ -11,7 +11,7 @@ use crate::model::{
     Actor, Evidence, GroupState, MemoryId, PlanState, RecallGuard, Refusal, RuleId, RunId, RunSort,
     TombstoneReason,
 };
-use crate::policy::{OnConflict, Policy};
+use crate::policy::{OnConflict, OnSourceForget, Policy};
 use crate::store::control::RunState;
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Stamp};
 
@@ -80,12 +80,12 @@ pub(crate) fn carry_out(
         return Ok(Verdict::Refused(refusal, why));
     }
     let (kept, skipped) = as_planned(writer, &group, wanted.sources)?;
-    if let Some((id, refusal)) = told_wrongly(writer, &skipped, wanted.named)? {
-        let why =
-            format!("the summary names memory {id}, whose words it must not keep; summarize without it");
-        return Ok(Verdict::Refused(refusal, why));
-    }
+    let forgotten = told_and_forgotten(writer, &skipped, wanted.named)?;
     let gc = &writer.policy.gc;
+    if let Some(id) = forgotten.first().filter(|_| gc.on_source_forget == OnSourceForget::Retire) {
+        let why = format!("the summary names memory {id}, which was forgotten; summarize without it");
+        return Ok(Verdict::Refused(Refusal::SourceGone, why));
+    }
     if let Some((id, refusal)) = skipped.last()
         && (gc.on_conflict == OnConflict::Refuse || kept.len() < gc.min_group as usize)
     {
@@ -107,16 +107,10 @@ pub(crate) fn carry_out(
     writer.context = context.clone();
     let by = (RuleId::SUMMARIZE, writer.policy.gc.delete_sources);
     let summary = writer.store_made(wanted.draft, group.part, &kept, wanted.tags, by)?;
-    for id in &kept {
-        if writer.policy.gc.delete_sources {
-            let (reason, replaced_by) = (TombstoneReason::Summarized, Some(summary));
-            let change = Change::Retire { id: *id, reason, replaced_by };
-            writer.ledger.apply(&context, Entry::new(RuleId::SUMMARIZE, change))?;
-        } else {
-            writer.ledger.note_summarized(&context, *id)?;
-        }
+    if !forgotten.is_empty() {
+        writer.ledger.note_forgotten(&context, summary, forgotten.len() as u64)?;
     }
-    let removed = if writer.policy.gc.delete_sources { kept.len() as u64 } else { 0 };
+    let removed = give_way(writer, &context, &kept, summary)?;
     writer.ledger.note_part(&asked, wanted.run, RunSort::Maintain, [("summarized", kept.len() as u64)])?;
     writer.ledger.end_run(ns, wanted.run, context.now)?;
     group = GroupRow {
@@ -133,6 +127,26 @@ pub(crate) fn carry_out(
     writer.ledger.tx.put_gc_group(ns, wanted.plan, wanted.group, &group)?;
     close_plan(writer.ledger, ns, wanted.plan, plan)?;
     Ok(Verdict::Done(Box::new(group)))
+}
+
+/// Lets sources give way to their summary, or notes on them that one covers them, as the policy says. Returns how many went.
+fn give_way(
+    writer: &mut NamespaceWriter<'_, '_, '_>,
+    context: &Context,
+    sources: &[MemoryId],
+    summary: MemoryId,
+) -> Result<u64> {
+    let deletes = writer.policy.gc.delete_sources;
+    for id in sources {
+        if deletes {
+            let (reason, replaced_by) = (TombstoneReason::Summarized, Some(summary));
+            let change = Change::Retire { id: *id, reason, replaced_by };
+            writer.ledger.apply(context, Entry::new(RuleId::SUMMARIZE, change))?;
+        } else {
+            writer.ledger.note_summarized(context, *id)?;
+        }
+    }
+    Ok(if deletes { sources.len() as u64 } else { 0 })
 }
 
 fn repeated(group: GroupRow, digest: [u8; 32]) -> Verdict {
@@ -187,21 +201,21 @@ fn as_planned(
     Ok((kept, skipped))
 }
 
-/// A source that the summary was made from, and whose words no summary may keep by now. Which of its sentences come from
-/// that source nobody knows, so no policy lets it stand for the others.
-fn told_wrongly(
+/// The sources that the summary was made from and that were forgotten since the plan: it may still tell of them, as a summary
+/// does whose sources are forgotten after it.
+fn told_and_forgotten(
     writer: &NamespaceWriter<'_, '_, '_>,
     skipped: &Skipped,
     named: &[String],
-) -> Result<Option<(MemoryId, Refusal)>> {
-    let (ns, now) = (writer.context.ns, writer.context.now);
+) -> Result<Vec<MemoryId>> {
     let named: BTreeSet<&String> = named.iter().collect();
-    for (id, refusal) in skipped.iter().filter(|(id, _)| named.contains(&id.to_string())) {
-        if !writer.ledger.whole_vitals(ns, *id)?.is_some_and(|row| may_be_told(&row, now)) {
-            return Ok(Some((*id, *refusal)));
+    let mut forgotten = Vec::new();
+    for (id, _) in skipped.iter().filter(|(id, _)| named.contains(&id.to_string())) {
+        if !writer.ledger.tx.has_row(writer.context.ns, *id)? {
+            forgotten.push(*id);
         }
     }
-    Ok(None)
+    Ok(forgotten)
 }
 
 /// What has changed in a source since the plan.
