@@ -468,6 +468,10 @@ impl Model {
         {
             return Err(Told::Conflict);
         }
+        // It would go at once (LIFE-7).
+        if to == To::Live && self.rows[&id].expires.is_some_and(|end| end <= now) {
+            return Err(Told::Conflict);
+        }
         let mut chain = vec![by];
         while let Some(row) = self.rows.get(&chain[chain.len() - 1]) {
             let Some((next, _)) = row.superseded else { break };
