@@ -132,6 +132,15 @@ impl Visible {
     }
 }
 
+/// The bits that are set, ascending.
+pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+        bits &= bits - 1;
+        Some(bit)
+    })
+}
+
 /// A run of slots side by side. It is replaced as a whole when one of them changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::index::chunk::ones;
 use crate::limits::BITS_SLOTS_MIN;
 
 /// An extract is made if at most one in so many slots is seen. Its bytes are counted with those of the image.
@@ -83,7 +84,6 @@ impl<V> OnDemand<V> {
 
 /// The slots whose bit is set.
 fn slots_of(words: &[u64]) -> impl Iterator<Item = u32> {
-    (0..).step_by(u64::BITS as usize).zip(words).flat_map(|(first, word)| {
-        (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
-    })
+    let words = (0..).step_by(u64::BITS as usize).zip(words);
+    words.flat_map(|(first, word)| ones(*word).map(move |bit| first + bit))
 }

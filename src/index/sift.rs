@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::index::bits::Bits;
-use crate::index::chunk::{Chunk, read_block};
+use crate::index::chunk::{Chunk, ones, read_block};
 use crate::index::cost::FEW_FOR_BITS;
 use crate::index::search::{Scope, Search};
 use crate::index::sketch::Sketch;
@@ -320,13 +320,4 @@ fn push_from_memory(source: &Source, view: &View, slots: &[Likely], candidates: 
         prefetch(coming, floor);
         candidates.push_likely(come.iter().filter(|slot| slot.upper >= floor).filter_map(row));
     }
-}
-
-/// The bits that are set, ascending.
-fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = (bits != 0).then(|| bits.trailing_zeros())?;
-        bits &= bits - 1;
-        Some(bit)
-    })
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::{Linked, read_graph};
 use crate::index::bits::Bits;
-use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window};
+use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window, ones};
 use crate::index::extract::{Extract, most_of};
 use crate::index::sight::{Sight, Sights};
 use crate::limits::BITS_SLOTS_MIN;
@@ -395,7 +395,7 @@ impl View {
     pub(super) fn tail_slots(&self) -> impl Iterator<Item = u32> {
         self.tail.iter().flat_map(|(number, mask)| {
             let first = number * CHUNK_SLOTS as u32;
-            (0..u64::BITS).filter(move |bit| mask >> bit & 1 == 1).map(move |bit| first + bit)
+            ones(*mask).map(move |bit| first + bit)
         })
     }
 }

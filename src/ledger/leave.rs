@@ -107,6 +107,7 @@ impl Ledger<'_, '_> {
         Ok((leaving, fate))
     }
 
+    /// The same of a row that is not read yet. The row is read as a whole, so that damage of its text shows as well.
     fn fate_of(&mut self, ns: NsId, id: MemoryId, leaving: &[Holder]) -> Result<Option<Fate>> {
         let (vitals, _) = self.load(ns, id)?;
         self.fate(ns, id, &vitals, leaving)

@@ -145,12 +145,14 @@ impl Ledger<'_, '_> {
                 holder.links.extend(next);
                 // Links stay sorted, because other changes look for a link by binary search.
                 holder.links.sort_unstable();
-                let mut linking = self.links.remove(&(ns, from)).unwrap_or_default();
+                let known = self.links.remove(&(ns, from));
                 self.put_holder(ns, from, &holder)?;
-                if let Some(on) = on {
-                    linking.entry(on).or_default().insert(holder.number);
+                if let Some(mut linking) = known {
+                    if let Some(on) = on {
+                        linking.entry(on).or_default().insert(holder.number);
+                    }
+                    self.links.insert((ns, from), linking);
                 }
-                self.links.insert((ns, from), linking);
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
             truth(self.tx).delete_junction(ns, from, &row)?;
