@@ -125,8 +125,8 @@ impl Bits {
     }
 
     /// Many queries in the frame of these codes.
-    pub(super) fn signs<'q>(&self, queries: impl IntoIterator<Item = &'q [f32]>, recall: f32) -> SignBatch {
-        SignBatch::new(&self.frame, queries, recall)
+    pub(super) fn signs<'q>(&self, queries: impl IntoIterator<Item = &'q [f32]>) -> SignBatch<'_> {
+        SignBatch::new(&self.frame, queries)
     }
 
     /// The codes of a chunk.
@@ -137,7 +137,7 @@ impl Bits {
 
 /// The numbers of a row, as the scan takes them.
 pub(super) fn numbers_of(row: &BitRow) -> BitNumbers {
-    BitNumbers::new(&row.ones, &row.factors, &row.errors, &row.offsets)
+    BitNumbers::new(8 * row.signs.len(), &row.ones, &row.factors, &row.errors, &row.offsets)
 }
 
 fn put(run: &mut BitBlocks, at: usize, row: &BitRow) {

@@ -17,14 +17,11 @@ use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
-use crate::vector::{Candidate, Candidates, UnitVector};
+use crate::vector::{Candidate, Candidates, SURE, UnitVector};
 
-/// The number of vectors whose candidates are collected together. Their codes stay in the second cache.
-const QUERIES_PER_BLOCK: usize = 256;
-
-/// The share of the slots above the least score that one-bit codes may not miss: what an f32 can say below 1. A neighbour
-/// is then missed with a chance of one in ten million.
-const SURE: f32 = 1.0 - f32::EPSILON;
+/// The number of vectors whose candidates are collected together. Their signs stay in the second cache, and the codes of all
+/// slots come from memory once for them.
+const QUERIES_PER_BLOCK: usize = 1_024;
 
 /// The number of slots from which on an index gets a view. The blocks of a smaller index are read about as
 /// fast.
@@ -87,7 +84,7 @@ pub(crate) fn near_many(
         // The searches of a block share sources, window and effort, so one of them scans for all.
         let Some(scan) = searches.first() else { continue };
         let bits = sources.first().and_then(|source| source.view.as_ref()?.bits());
-        let mut signs = bits.map(|bits| bits.signs(block.iter().map(|query| query.as_slice()), SURE));
+        let mut signs = bits.map(|bits| bits.signs(block.iter().map(|query| query.as_slice())));
         if let Some(signs) = &mut signs {
             (0..block.len()).for_each(|at| signs.set_floor(at, least));
         }

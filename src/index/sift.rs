@@ -268,8 +268,8 @@ impl Search<'_> {
 }
 
 impl Sifted<'_> {
-    /// Writes for each wanted slot of a chunk a score that the slot exceeds only by chance, and returns the wanted slots that
-    /// score enough, a bit for each; none for a chunk without one-bit codes.
+    /// The wanted slots of a chunk that may score enough, a bit for each, and for each of them a score that the slot exceeds only
+    /// by chance if it scores enough; none for a chunk without one-bit codes.
     fn uppers(&self, chunk: usize, wanted: Wanted, room: &mut [f32; BIT_SLOTS]) -> Option<u64> {
         match self.held {
             Held::View(_, bits) => {

@@ -79,8 +79,8 @@ impl Sketch {
         })
     }
 
-    /// Writes for each wanted slot of a row a score that the slot exceeds only by chance, and returns the wanted slots that
-    /// score enough, a bit for each; none past the last row.
+    /// The wanted slots of a row that may score enough, a bit for each, and for each of them a score that the slot exceeds only
+    /// by chance if it scores enough; none past the last row.
     pub(super) fn likely_uppers(
         &self,
         query: &BitQuery,

@@ -5,7 +5,9 @@ use super::unit::{LENGTH_MAX, UnitVector};
 use crate::limits::DIM_MAX;
 
 /// Largest magnitude of one dimension of a code. −128 is not used: the range is symmetric.
-const CODE_MAX: f32 = 127.0;
+const CODE_MAX: i8 = 127;
+/// Sums of squares that are made side by side.
+const LANES: usize = 8;
 /// The largest scale: the largest component of a unit vector, divided into [`CODE_MAX`] steps.
 const SCALE_MAX: f32 = 0.007_875;
 /// The largest residual: half a step of the largest scale in each of [`DIM_MAX`] dimensions, rounding included.
@@ -40,17 +42,32 @@ impl CodeParams {
 pub fn encode(vector: &UnitVector, out: &mut [i8]) -> CodeParams {
     assert_eq!(out.len(), vector.dim(), "a code has one byte for each dimension");
     let largest = vector.as_slice().iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-    let scale = largest / CODE_MAX;
-    let mut square = 0.0_f64;
-    for (&value, code) in vector.as_slice().iter().zip(out) {
-        *code = (value / scale).round().clamp(-CODE_MAX, CODE_MAX) as i8;
-        let lost = f64::from(value) - f64::from(scale) * f64::from(*code);
-        square += lost * lost;
-    }
+    let scale = largest / f32::from(CODE_MAX);
+    let (values, values_left) = vector.as_slice().as_chunks::<LANES>();
+    let (codes, codes_left) = out.as_chunks_mut::<LANES>();
+    let most = i32::from(CODE_MAX);
+    let mut squares = [0.0_f64; LANES];
+    let mut rounded = |values: &[f32], codes: &mut [i8]| {
+        for ((square, &value), code) in squares.iter_mut().zip(values).zip(codes) {
+            *code = nearest(value / scale).clamp(-most, most) as i8;
+            let lost = f64::from(value) - f64::from(scale) * f64::from(*code);
+            *square += lost * lost;
+        }
+    };
+    values.iter().zip(codes).for_each(|(values, codes)| rounded(values, codes));
+    rounded(values_left, codes_left);
+    let square: f64 = squares.iter().sum();
     // Each of up to 4,096 terms and the sum are rounded by 2⁻⁵³ at each step: below 1e-12 together.
     let params = CodeParams { scale, residual: round_up(square.sqrt() * (1.0 + 1e-12)) };
     debug_assert!(CodeParams::from_stored(params.scale, params.residual).is_some());
     params
+}
+
+/// The nearest whole number, a half away from zero: `f32::round` without a call for each value, for values that an `i32` holds.
+fn nearest(value: f32) -> i32 {
+    let whole = value as i32;
+    let rest = value - whole as f32;
+    whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)
 }
 
 /// A vector with its code.

@@ -22,6 +22,7 @@ mod code;
 mod kernel;
 mod one_bit;
 mod scan;
+mod sign_limits;
 mod signs;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use kernel::dot_i8;
 pub use kernel::{BIT_SLOTS, Wanted, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
 pub use one_bit::{BitBlock, BitBlocks, BitFrame, BitNumbers, BitQuery, SlotCode};
 pub use scan::{Codes, QueryCode};
+pub use sign_limits::SURE;
 pub use signs::SignBatch;
 pub use top::TopK;
 pub use unit::UnitVector;

@@ -9,7 +9,9 @@
 //! ```
 //!
 //! Over the choice of the rotation the estimate has no bias. With D rotated dimensions and a = ⟨s, y⟩ / √D, its standard
-//! deviation is |q − c| · |x − c| · √((1 − a²) / a²) / √(D − 1). The query is rounded to four bits a dimension, so that
+//! deviation is |q − c| · |x − c| · √((1 − a²) / a²) / √(D − 1) · √(1 − ρ²), where ρ is the cosine between both differences: what
+//! q − c has along x − c does not err. A slot that scores a floor has at least the ρ of that floor, so the error of those that
+//! count is known to be smaller than that of the others. The query is rounded to four bits a dimension, so that
 //! ⟨s, v⟩ follows from a sum of small integers. The rounding error d of the query adds a deviation of factor · |d|,
 //! because the signs do not depend on it.
 //!
@@ -17,9 +19,13 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
+use std::sync::OnceLock;
+
 use super::kernel::{
-    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SlotNumbers, Wanted, prefetch, sign_scores,
+    BIT_SLOTS, Levels, QUERY_BITS, ScanBlock, SignBytes, SignLimits, SlotNumbers, Wanted, prefetch,
+    sign_scores,
 };
+use super::sign_limits::limits_of;
 
 /// The highest level of a query.
 const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
@@ -39,6 +45,8 @@ pub struct BitFrame {
     square: f32,
     /// For each round and dimension, the sign bit to flip.
     flips: [Box<[u32]>; ROUNDS],
+    /// For each group of signs, how many may differ.
+    limits: OnceLock<Box<[SignLimits]>>,
 }
 
 impl BitFrame {
@@ -49,7 +57,7 @@ impl BitFrame {
         let mut state = SEED;
         let flips = [(); ROUNDS].map(|()| (0..padded(dim)).map(|_| next_flip(&mut state)).collect());
         let square = center.iter().map(|value| value * value).sum();
-        BitFrame { dim, center, square, flips }
+        BitFrame { dim, center, square, flips, limits: OnceLock::new() }
     }
 
     /// Dimensions of the vectors.
@@ -65,6 +73,12 @@ impl BitFrame {
     /// Bytes of the signs of a slot.
     pub fn sign_bytes(&self) -> usize {
         padded(self.dim) / 8
+    }
+
+    /// For each group of signs, how many may differ from those of a query. Only batches ask for them, so they are computed
+    /// when first asked for.
+    pub(super) fn limits(&self) -> &[SignLimits] {
+        self.limits.get_or_init(|| limits_of(padded(self.dim)))
     }
 
     /// Subtracts the center and rotates. The result has a multiple of 64 values and the length of the difference.
@@ -166,15 +180,18 @@ pub struct SlotCode {
 pub struct BitNumbers(SlotNumbers);
 
 impl BitNumbers {
-    /// The numbers of [`SlotCode`] of all slots, each sort in a list of its own.
+    /// The numbers of [`SlotCode`] of all slots, each sort in a list of its own, with the number of their rotated dimensions.
     pub fn new(
+        dims: usize,
         ones: &[u16; BIT_SLOTS],
         factors: &[f32; BIT_SLOTS],
         errors: &[f32; BIT_SLOTS],
         offsets: &[f32; BIT_SLOTS],
     ) -> Self {
         let (factors, errors, offsets) = (*factors, *errors, *offsets);
-        BitNumbers(SlotNumbers { ones: ones.map(f32::from), factors, errors, offsets })
+        let each = factors.iter().zip(&errors).map(|(factor, error)| squared_error(dims, *factor, *error));
+        let least_error = each.fold(f32::INFINITY, f32::min);
+        BitNumbers(SlotNumbers { ones: ones.map(f32::from), factors, errors, offsets, least_error })
     }
 }
 
@@ -184,9 +201,23 @@ impl<'b> BitBlock<'b> {
         BitBlock { signs, numbers: &numbers.0 }
     }
 
+    /// The inner products of the slots with the center.
+    pub(super) fn offsets(self) -> &'b [f32; BIT_SLOTS] {
+        &self.numbers.offsets
+    }
+
+    /// The distances of the slots to the center.
+    pub(super) fn lengths(self) -> [f32; BIT_SLOTS] {
+        let mut lengths = self.numbers.factors;
+        for (length, error) in lengths.iter_mut().zip(&self.numbers.errors) {
+            *length = squared_length(8 * self.signs.len(), *length, *error).sqrt();
+        }
+        lengths
+    }
+
     /// Asks the processor to load the numbers into its cache soon.
     fn prefetch_numbers(self) {
-        let SlotNumbers { ones, factors, errors, offsets } = self.numbers;
+        let SlotNumbers { ones, factors, errors, offsets, .. } = self.numbers;
         [ones, factors, errors, offsets].into_iter().for_each(|list| prefetch(list));
     }
 }
@@ -195,7 +226,8 @@ impl BitBlocks {
     /// So many blocks of vacant slots.
     pub fn vacant(frame: &BitFrame, blocks: usize) -> Self {
         let zeros = [0.0; BIT_SLOTS];
-        let numbers = SlotNumbers { ones: zeros, factors: zeros, errors: zeros, offsets: zeros };
+        let least_error = f32::INFINITY;
+        let numbers = SlotNumbers { ones: zeros, factors: zeros, errors: zeros, offsets: zeros, least_error };
         let signs = vec![[0; BIT_SLOTS]; blocks * frame.sign_bytes()].into();
         BitBlocks { signs, numbers: vec![numbers; blocks].into() }
     }
@@ -228,7 +260,9 @@ impl BitBlocks {
         for (row, byte) in rows.zip(signs) {
             row.get_mut(at).into_iter().for_each(|place| *place = byte);
         }
-        if let Some(SlotNumbers { ones, factors, errors, offsets }) = self.numbers.get_mut(block) {
+        if let Some(SlotNumbers { ones, factors, errors, offsets, least_error }) = self.numbers.get_mut(block)
+        {
+            *least_error = least_error.min(squared_error(8 * frame.sign_bytes(), factor, error));
             let lists = [ones, factors, errors, offsets];
             for (list, value) in lists.into_iter().zip([positive as f32, factor, error, offset]) {
                 list.get_mut(at).into_iter().for_each(|place| *place = value);
@@ -247,7 +281,9 @@ impl BitBlocks {
         let copy = |to: &mut [f32], list: &[f32]| {
             to.get_mut(at).into_iter().zip(list.get(of)).for_each(|(to, value)| *to = *value);
         };
-        if let Some(SlotNumbers { ones, factors, errors, offsets }) = self.numbers.get_mut(block) {
+        if let Some(SlotNumbers { ones, factors, errors, offsets, least_error }) = self.numbers.get_mut(block)
+        {
+            *least_error = least_error.min(from.numbers.least_error);
             copy(ones, &from.numbers.ones);
             copy(factors, &from.numbers.factors);
             copy(errors, &from.numbers.errors);
@@ -317,9 +353,10 @@ impl BitQuery {
         assert_eq!(query.len(), frame.dim, "query and codes are of one embedding space");
         let mut values = Vec::new();
         frame.place(query.iter().copied(), &mut values);
-        let low = values.iter().copied().fold(f32::INFINITY, f32::min);
-        let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let step = if high > low { (high - low) / LEVEL_MAX } else { 1.0 };
+        // The levels lie on both sides of 0 alike and none is 0, so that a value and its level have one sign. Otherwise the error
+        // of the levels would depend on the signs of slots near the query, whose scores would be taken for too low.
+        let high = values.iter().fold(0.0_f32, |high, value| high.max(value.abs()));
+        let (low, step) = if high > 0.0 { (-high, 2.0 * high / LEVEL_MAX) } else { (0.0, 1.0) };
         let (mut total, mut lost, mut reach) = (0.0, 0.0, 0.0);
         let mut level_of = |value: &f32| {
             let level = ((value - low) / step).round().clamp(0.0, LEVEL_MAX);
@@ -340,13 +377,14 @@ impl BitQuery {
             twice_step: 2.0 * step,
             total,
             base: frame.base_of(query),
+            allowed: squared_deviations,
             reach: reach * squared_deviations,
             lost: lost * squared_deviations,
         })
     }
 
-    /// Writes for each wanted slot of `block` a score that the slot exceeds only by chance, and returns the wanted slots that
-    /// score enough, a bit for each. Meanwhile the processor is asked to load the block that is read `next`.
+    /// Returns the wanted slots of `block` that may score enough, a bit for each, and writes for each of them a score that the
+    /// slot exceeds only by chance if it scores enough. Meanwhile the processor is asked to load the block that is read `next`.
     pub fn likely_uppers(
         &self,
         block: BitBlock<'_>,
@@ -358,6 +396,21 @@ impl BitQuery {
         ahead.prefetch_numbers();
         let block = ScanBlock { signs: block.signs, ahead: ahead.signs, numbers: block.numbers };
         sign_scores(&self.0, &block, wanted, out)
+    }
+}
+
+/// The square of the distance to the center that a code has. With a as above, D rotated dimensions and a distance L, the
+/// factor is L / (a·√D) and the error is L · √((1 − a²) / (D − 1)) / a.
+fn squared_length(dims: usize, factor: f32, error: f32) -> f32 {
+    let dims = dims as f32;
+    (dims * factor * factor - (dims - 1.0) * error * error).max(0.0)
+}
+
+/// The square of an error in parts of the squared distance to the center. A slot in the center, like a vacant one, does not err.
+fn squared_error(dims: usize, factor: f32, error: f32) -> f32 {
+    match squared_length(dims, factor, error) {
+        0.0 => f32::INFINITY,
+        square => error * error / square,
     }
 }
 

@@ -1,79 +1,78 @@
 //! Many queries against one-bit codes: which slots may be near to which query?
 //!
-//! A block of codes is read once for all queries of a batch, and of a query only the signs are compared. Let v = R(q − c) be a query in the frame of the codes ([`BitFrame`]), D its
-//! dimensions, t its signs and b = |v|² / Σ|v|. Then b·t has the inner product |v|² with v, so that the error
-//! d = v − b·t has no part along v, and
+//! A block of codes is read once for all queries of a batch, and of a query only the signs are compared. Let v = R(q − c)
+//! be a query in the frame of the codes ([`BitFrame`]), and y = R(x − c) a slot. A slot that scores a floor has
 //!
 //! ```text
-//! ⟨q − c, x − c⟩ ≈ factor · b · ⟨s, t⟩ = factor · b · (D − 2 · differing signs)
+//! ⟨q − c, x − c⟩ ≥ floor − base − ⟨c, x⟩
 //! ```
 //!
-//! The error d adds a deviation of factor · |d|, with |d|² = D·b² − |v|², which is about 0.57·|v|² for any query after
-//! the rotation. So the deviation is about one and a half times that of four bits, for a quarter of the work.
+//! Divided by both lengths, this is the least cosine of the slot. `sign_limits.rs` says how many signs may differ for it. The
+//! numbers are compared after each 128 dimensions. Near vectors differ in few signs and others in about half of them: where
+//! the cosine is 0.9, at most 43 of 128 signs may differ, and of another slot 64 ± 6 do. So most blocks are out after the first
+//! comparison.
 //!
-//! Two vectors at an angle whose cosine is ρ agree in more signs than a linear law says where ρ > 0 (the arc sine), so
-//! the estimate is too high there, and a neighbour is not missed for it. Where ρ < 0 the estimate is too low. A slot is
-//! therefore never said to have an inner product below 0.
+//! The rounding of a slot's code adds a thousandth to the variance, which the limits do not count.
 
-use super::kernel::{BIT_SLOTS, QuerySigns, SignNumbers, SignSlots, sign_marks};
-use super::one_bit::{BitBlock, BitFrame, sign_bytes, squared_deviations};
+use super::kernel::{QuerySigns, SignLimits, SignQueries, sign_marks};
+use super::one_bit::{BitBlock, BitFrame, sign_bytes};
+use super::sign_limits::LEVEL_MAX;
+
+/// The length of a slot that is taken for 0.
+const LENGTH_MIN: f32 = 1e-6;
+/// Parts of the range of what queries need in which the least cosine of a block is interpolated.
+const PARTS: usize = 8;
 
 /// The signs of many queries in one frame.
 #[derive(Clone, Debug)]
-pub struct SignBatch {
+pub struct SignBatch<'f> {
+    /// For each group of signs, how many may differ.
+    limits: &'f [SignLimits],
     /// For each query, its signs.
     signs: Vec<QuerySigns>,
-    queries: Vec<SignNumbers>,
-    /// For each query, what every estimate has in common.
+    /// For each query, what every score has in common.
     bases: Vec<f32>,
-    /// The square of the deviations that are allowed for.
-    squared_deviations: f32,
-    /// The largest |d|² / |v|² of a query.
-    lost: f32,
+    /// For each query, what a slot must have beyond its base.
+    needed: Vec<f32>,
+    /// For each query, the reciprocal of its distance to the center.
+    nearness: Vec<f32>,
+    /// For each query, the level of the cosine that a slot needs: memory to use again.
+    levels: Vec<u8>,
 }
 
-impl SignBatch {
-    /// Queries each of which misses a slot with a chance of at most 1 − `recall`, 0 to below 1. Until a floor is given,
-    /// every slot is likely.
+impl<'f> SignBatch<'f> {
+    /// Queries each of which misses a slot with a chance of at most 1 − [`SURE`](super::SURE). Until a floor is given, every slot is likely.
     ///
     /// # Panics
     ///
     /// When a query does not have the dimensions of the frame.
-    pub fn new<'q>(frame: &BitFrame, queries: impl IntoIterator<Item = &'q [f32]>, recall: f32) -> Self {
+    pub fn new<'q>(frame: &'f BitFrame, queries: impl IntoIterator<Item = &'q [f32]>) -> Self {
         let mut batch = SignBatch {
+            limits: frame.limits(),
             signs: Vec::new(),
-            queries: Vec::new(),
             bases: Vec::new(),
-            squared_deviations: squared_deviations(recall),
-            lost: 0.0,
+            needed: Vec::new(),
+            nearness: Vec::new(),
+            levels: Vec::new(),
         };
         let mut values = Vec::new();
         for query in queries {
             assert_eq!(query.len(), frame.dim(), "query and codes are of one embedding space");
             frame.place(query.iter().copied(), &mut values);
+            batch.signs.extend(sign_bytes(&values).map(|signs| [signs; 4]));
             batch.bases.push(frame.base_of(query));
-            batch.push(&values);
+            let square: f32 = values.iter().map(|value| value * value).sum();
+            batch.nearness.push(1.0 / square.sqrt().max(LENGTH_MIN));
         }
+        batch.needed.resize(batch.bases.len(), f32::NEG_INFINITY);
+        batch.levels.resize(batch.bases.len(), 0);
         batch
-    }
-
-    /// Adds a query in the frame of the codes.
-    fn push(&mut self, values: &[f32]) {
-        self.signs.extend(sign_bytes(values).map(|signs| [signs; 4]));
-        let square: f32 = values.iter().map(|value| value * value).sum();
-        let sum: f32 = values.iter().map(|value| value.abs()).sum();
-        // A query in the center has an inner product of 0 with every slot.
-        let value = if sum > 0.0 { square / sum } else { 0.0 };
-        if square > 0.0 {
-            self.lost = self.lost.max(values.len() as f32 * value * value / square - 1.0);
-        }
-        self.queries.push(SignNumbers { value, reach: square.sqrt(), needed: f32::NEG_INFINITY });
     }
 
     /// From now on, slots that may score less than `floor` are not likely for this query.
     pub fn set_floor(&mut self, query: usize, floor: f32) {
-        if let (Some(query), Some(base)) = (self.queries.get_mut(query), self.bases.get(query)) {
-            query.needed = floor - base;
+        if let (Some(needed), Some(base)) = (self.needed.get_mut(query), self.bases.get(query)) {
+            *needed = floor - base;
         }
     }
 
@@ -82,11 +81,55 @@ impl SignBatch {
     /// # Panics
     ///
     /// When the block is of another frame, or there is not one result for each query.
-    pub fn likely(&self, BitBlock { signs, numbers }: BitBlock<'_>, out: &mut [u64]) {
-        let mut margins = [0.0; BIT_SLOTS];
-        for ((margin, factor), error) in margins.iter_mut().zip(&numbers.factors).zip(&numbers.errors) {
-            *margin = ((error * error + factor * factor * self.lost) * self.squared_deviations).sqrt();
+    pub fn likely(&mut self, block: BitBlock<'_>, out: &mut [u64]) {
+        let least = LeastCosine::new(block, &self.needed);
+        for ((level, needed), nearness) in self.levels.iter_mut().zip(&self.needed).zip(&self.nearness) {
+            // What is below 0, and what is not a number, is level 0.
+            *level = (least.of(*needed) * nearness * LEVEL_MAX as f32) as u8;
         }
-        sign_marks(&self.signs, &self.queries, &SignSlots::new(signs, numbers, margins), out);
+        let queries = SignQueries { signs: &self.signs, levels: &self.levels, limits: self.limits };
+        sign_marks(queries, block.signs, out);
+    }
+}
+
+/// The least cosine of a slot in a block for a query at distance 1 from the center, as a function of what the query needs:
+/// the least of (needed − ⟨c, x⟩) / |x − c|. The least of straight lines lies above each of its chords, so it is
+/// interpolated.
+#[derive(Debug)]
+struct LeastCosine {
+    /// The least of what queries need.
+    start: f32,
+    /// The reciprocal of a part of their range.
+    per_part: f32,
+    /// The function at the ends of the parts.
+    nodes: [f32; PARTS + 1],
+}
+
+impl LeastCosine {
+    fn new(block: BitBlock<'_>, needed: &[f32]) -> Self {
+        let finite = needed.iter().copied().filter(|needed| needed.is_finite());
+        let (start, end) = finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), needed| {
+            (low.min(needed), high.max(needed))
+        });
+        let part = (end - start) / PARTS as f32;
+        let per_part = if part > 0.0 { 1.0 / part } else { 0.0 };
+        let lengths = block.lengths();
+        let mut nodes = [f32::INFINITY; PARTS + 1];
+        for (at, node) in nodes.iter_mut().enumerate() {
+            let needed = start + part * at as f32;
+            let cosines = lengths.iter().zip(block.offsets());
+            let cosines = cosines.map(|(length, offset)| (needed - offset) / length.max(LENGTH_MIN));
+            *node = cosines.fold(f32::INFINITY, f32::min);
+        }
+        LeastCosine { start, per_part, nodes }
+    }
+
+    fn of(&self, needed: f32) -> f32 {
+        let place = (needed - self.start) * self.per_part;
+        let part = (place as usize).min(PARTS - 1);
+        let &[.., last] = &self.nodes;
+        let at = |number: usize| self.nodes.get(number).copied().unwrap_or(last);
+        let (low, high) = (at(part), at(part + 1));
+        low + (place - part as f32) * (high - low)
     }
 }

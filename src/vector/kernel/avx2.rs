@@ -5,8 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
-    Wanted, in_turns, padded,
+    BIT_SLOTS, GROUP_BYTES, Kernel, LANES, Levels, ScanBlock, SignBytes, SignQueries, Tables, Wanted,
+    in_turns, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -79,8 +79,6 @@ pub(super) fn prefetch<T>(list: &[T]) {
 
 /// Slots of a register.
 const SLOTS: usize = 32;
-/// Bytes of signs whose counts of ones fit in a byte: each adds at most 8.
-pub(super) const BYTES_PER_COUNT: usize = 31;
 
 /// Looks up what each half of a byte adds to the sum of its slot: 32 slots, whose bytes lie side by side, at a step. Both
 /// halves of a block are summed side by side, so that a table is loaded once.
@@ -137,21 +135,6 @@ impl Sums {
     fn write(&self, out: &mut [i32; SLOTS]) {
         in_turns(&words(self.even()), &words(self.odd), out);
     }
-
-    /// The lesser sums of two slots each.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn least(&self) -> __m256i {
-        _mm256_min_epu16(self.even(), self.odd)
-    }
-}
-
-/// The least of sixteen words.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn least_of_words(words: __m256i) -> i32 {
-    let least = _mm_min_epu16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
-    _mm_extract_epi16::<0>(_mm_minpos_epu16(least))
 }
 
 #[inline]
@@ -200,7 +183,9 @@ pub(super) fn sign_scores(
 ) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
-    levels.scores(block.numbers, &sums, out);
+    if !levels.scores(block.numbers, &sums, wanted.least, out) {
+        return 0;
+    }
     let least = _mm256_set1_ps(wanted.least);
     let enough = |scores| {
         let enough = _mm256_cmp_ps::<_CMP_GE_OQ>(scores, least);
@@ -211,39 +196,31 @@ pub(super) fn sign_scores(
     wanted.slots & lanes.fold(0, |bits, [low, high]| (bits << half | enough(high)) << half | enough(low))
 }
 
-/// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018).
+/// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018). A block is out when both its halves are.
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_marks(
-    signs: &[QuerySigns],
-    queries: &[SignNumbers],
-    slots: &SignSlots<'_>,
-    out: &mut [u64],
-) {
-    let signs = signs.chunks_exact(slots.signs.len());
-    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let mut sums = [Sums::zero(), Sums::zero()];
-        for (half, sums) in sums.iter_mut().enumerate() {
-            for (rows, signs) in slots.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
-                let mut counts = _mm256_setzero_si256();
+pub(super) fn sign_marks(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]) {
+    for (out, (signs, level)) in out.iter_mut().zip(queries.each(rows.len())) {
+        let (mut counts, mut alive) = ([_mm256_setzero_si256(); 2], u64::MAX);
+        let groups = rows.chunks(GROUP_BYTES).zip(signs.chunks(GROUP_BYTES));
+        for ((rows, signs), limits) in groups.zip(queries.limits) {
+            let limit = _mm256_set1_epi8(limits.get(level).map_or(-1, |limit| limit.cast_signed()));
+            let mut within = [0; 2];
+            for (half, (counts, within)) in counts.iter_mut().zip(&mut within).enumerate() {
                 for (row, sign) in rows.iter().zip(signs) {
-                    let differing =
-                        _mm256_xor_si256(half_of(row, half), _mm256_set1_epi32(i32::from_le_bytes(*sign)));
-                    counts = _mm256_add_epi8(counts, ones_of_bytes(differing));
+                    let sign = _mm256_set1_epi32(i32::from_le_bytes(*sign));
+                    let differing = _mm256_xor_si256(half_of(row, half), sign);
+                    *counts = _mm256_adds_epu8(*counts, ones_of_bytes(differing));
                 }
-                sums.add(counts);
+                let least = _mm256_min_epu8(*counts, limit);
+                *within = _mm256_movemask_epi8(_mm256_cmpeq_epi8(least, *counts)).cast_unsigned();
+            }
+            let [low, high] = within.map(u64::from);
+            alive &= low | high << SLOTS;
+            if alive == 0 {
+                break;
             }
         }
-        let [first, second] = &sums;
-        let least = least_of_words(_mm256_min_epu16(first.least(), second.least()));
-        *out = if slots.may_have(*query, least) {
-            let mut differences = [0; BIT_SLOTS];
-            for (sums, out) in sums.iter().zip(differences.as_chunks_mut::<SLOTS>().0) {
-                sums.write(out);
-            }
-            slots.likely(*query, &differences)
-        } else {
-            0
-        };
+        *out = alive;
     }
 }
 

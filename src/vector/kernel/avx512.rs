@@ -7,9 +7,9 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::{self, BYTES_PER_COUNT, least_of_words, prefetch, sum_f32};
+use super::avx2::{self, prefetch, sum_f32};
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
+    BIT_SLOTS, GROUP_BYTES, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignQueries, Tables,
     Wanted, in_turns, padded,
 };
 
@@ -221,15 +221,6 @@ impl Sums {
     fn write(&self, out: &mut [i32; BIT_SLOTS]) {
         in_turns(&words(self.even()), &words(self.odd), out);
     }
-
-    /// The least sum of a slot.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn least(&self) -> i32 {
-        let least = _mm512_min_epu16(self.even(), self.odd);
-        let (low, high) = (_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64::<1>(least));
-        least_of_words(_mm256_min_epu16(low, high))
-    }
 }
 
 #[inline]
@@ -264,34 +255,60 @@ fn four_times(table: &[u8; 16]) -> __m512i {
 fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, block.ahead, &mut sums);
-    levels.scores(block.numbers, &sums, out);
+    if !levels.scores(block.numbers, &sums, wanted.least, out) {
+        return 0;
+    }
     let least = _mm512_set1_ps(wanted.least);
     let enough = |scores| u64::from(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(floats(scores), least));
     let lanes = out.as_chunks::<LANES>().0.iter().rev();
     wanted.slots & lanes.fold(0, |bits, scores| bits << LANES | enough(scores))
 }
 
+/// The first group of a block stays in registers for all queries, because most of them are done with it.
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
-fn sign_marks(signs: &[QuerySigns], queries: &[SignNumbers], block: &SignSlots<'_>, out: &mut [u64]) {
-    let signs = signs.chunks_exact(block.signs.len());
-    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let mut sums = Sums::zero();
-        for (rows, signs) in block.signs.chunks(BYTES_PER_COUNT).zip(signs.chunks(BYTES_PER_COUNT)) {
-            let mut counts = _mm512_setzero_si512();
-            for (row, sign) in rows.iter().zip(signs) {
-                let differing = _mm512_xor_si512(slots(row), _mm512_set1_epi32(i32::from_le_bytes(*sign)));
-                counts = _mm512_add_epi8(counts, _mm512_popcnt_epi8(differing));
-            }
-            sums.add(counts);
-        }
-        *out = if block.may_have(*query, sums.least()) {
-            let mut differences = [0; BIT_SLOTS];
-            sums.write(&mut differences);
-            block.likely(*query, &differences)
-        } else {
-            0
+fn sign_marks(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]) {
+    let (groups, tail) = rows.as_chunks::<GROUP_BYTES>();
+    let first = groups.first().map(|rows| rows.each_ref().map(|row| slots(row)));
+    for (out, (signs, level)) in out.iter_mut().zip(queries.each(rows.len())) {
+        let (signs, signs_of_tail) = signs.as_chunks::<GROUP_BYTES>();
+        let mut limits = queries.limits.iter().map(|limits| limits.get(level).copied().unwrap_or(u8::MAX));
+        let (mut counts, mut alive) = (_mm512_setzero_si512(), u64::MAX);
+        let mut within = |counts| {
+            let limit = _mm512_set1_epi8(limits.next().unwrap_or(u8::MAX).cast_signed());
+            alive &= _mm512_cmple_epu8_mask(counts, limit);
+            alive
         };
+        if let (Some(rows), Some(signs)) = (&first, signs.first()) {
+            for (row, sign) in rows.iter().zip(signs) {
+                counts = counted(counts, *row, *sign);
+            }
+            if within(counts) == 0 {
+                *out = 0;
+                continue;
+            }
+        }
+        for (rows, signs) in groups.iter().zip(signs).skip(1) {
+            for (row, sign) in rows.iter().zip(signs) {
+                counts = counted(counts, slots(row), *sign);
+            }
+            if within(counts) == 0 {
+                break;
+            }
+        }
+        for (row, sign) in tail.iter().zip(signs_of_tail) {
+            counts = counted(counts, slots(row), *sign);
+        }
+        // Without a tail nothing has been added since the last comparison.
+        *out = within(counts);
     }
+}
+
+/// Adds to the count of each slot the signs in which it differs; a count stays at 255.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
+fn counted(counts: __m512i, row: __m512i, sign: QuerySigns) -> __m512i {
+    let differing = _mm512_xor_si512(row, _mm512_set1_epi32(i32::from_le_bytes(sign)));
+    _mm512_adds_epu8(counts, _mm512_popcnt_epi8(differing))
 }
 
 #[inline]

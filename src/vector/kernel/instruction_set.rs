@@ -24,6 +24,8 @@ pub(in crate::vector) const QUERY_BITS: u32 = 4;
 /// comes first.
 pub(in crate::vector) type Tables = [[u8; 16]; 2];
 
+/// More than what the rounding of a score can add to it.
+const ROUNDED: f32 = 1e-6;
 /// Scores that are compared at once with the least that is wanted.
 const AT_ONCE: usize = 8;
 
@@ -38,6 +40,9 @@ pub(in crate::vector) struct SlotNumbers {
     pub(in crate::vector) errors: [f32; BIT_SLOTS],
     /// The inner products with the center.
     pub(in crate::vector) offsets: [f32; BIT_SLOTS],
+    /// The least square of an error in parts of the squared distance to the center: a slot whose angle to a query is small
+    /// errs less, by this part of the square of what lies along the query.
+    pub(in crate::vector) least_error: f32,
 }
 
 /// A block of one-bit codes as a scan reads it.
@@ -71,25 +76,50 @@ pub(in crate::vector) struct Levels {
     pub(in crate::vector) total: f32,
     /// What every estimate has in common.
     pub(in crate::vector) base: f32,
-    /// The squares of the distance to the center and of the rounding error, times the square of the deviations.
+    /// The square of the deviations that are allowed for.
+    pub(in crate::vector) allowed: f32,
+    /// The squares of the distance to the center and of the rounding error, times `allowed`.
     pub(in crate::vector) reach: f32,
     pub(in crate::vector) lost: f32,
 }
 
 impl Levels {
-    /// Writes the scores of a block from the sums of its signs. No product is fused with a sum, so every instruction set
-    /// gives the same bits.
+    /// Writes the scores of a block from the sums of its signs, and returns whether any of them may be `least`; if none is, it
+    /// writes nothing. No product is fused with a sum, so every instruction set gives the same bits.
+    ///
+    /// Roots take as long as all the rest, and most blocks are out without them.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-    pub(super) fn scores(&self, numbers: &SlotNumbers, sums: &[i32; BIT_SLOTS], out: &mut [f32; BIT_SLOTS]) {
-        let SlotNumbers { ones, factors, errors, offsets } = numbers;
-        for (((((out, sum), ones), factor), error), offset) in
-            out.iter_mut().zip(sums).zip(ones).zip(factors).zip(errors).zip(offsets)
+    pub(super) fn scores(
+        &self,
+        numbers: &SlotNumbers,
+        sums: &[i32; BIT_SLOTS],
+        least: f32,
+        out: &mut [f32; BIT_SLOTS],
+    ) -> bool {
+        let SlotNumbers { ones, factors, errors, offsets, least_error } = numbers;
+        let along = self.allowed * least_error;
+        let (mut spreads, mut scores, mut any) = ([0.0; BIT_SLOTS], [0.0; BIT_SLOTS], false);
+        for ((((((score, spread), sum), ones), factor), error), offset) in
+            scores.iter_mut().zip(&mut spreads).zip(sums).zip(ones).zip(factors).zip(errors).zip(offsets)
         {
             let product = self.twice_low * ones + self.twice_step * *sum as f32 - self.total;
-            let spread = error * error * self.reach + factor * factor * self.lost;
-            *out = factor * product + offset + self.base + spread.sqrt();
+            let known = offset + self.base;
+            *score = factor * product + known;
+            // What a slot that scores `least` has along the query. It does not err.
+            let needed = least - known;
+            let needed = if needed > 0.0 { needed } else { 0.0 };
+            let square = error * error * self.reach + factor * factor * self.lost - along * (needed * needed);
+            *spread = if square > 0.0 { square } else { 0.0 };
+            let missing = least - *score - ROUNDED;
+            any |= missing <= 0.0 || missing * missing <= *spread;
         }
+        if any {
+            for ((out, score), spread) in out.iter_mut().zip(&scores).zip(&spreads) {
+                *out = score + spread.sqrt();
+            }
+        }
+        any
     }
 }
 
@@ -109,93 +139,50 @@ pub(super) fn at_least(scores: &[f32; BIT_SLOTS], least: f32) -> u64 {
     all
 }
 
-/// What kernels know of a query of which only the signs are compared.
+/// Bytes of signs after which the signs that differ are compared with what may differ.
+pub(in crate::vector) const GROUP_BYTES: usize = 16;
+/// For each level of a cosine, how many signs of a slot may differ from those of a query; 255 stands for any number.
+pub(in crate::vector) type SignLimits = [u8; 1 << u8::BITS];
+
+/// The queries of a batch as kernels compare them with a block of one-bit codes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vector) struct SignNumbers {
-    /// What a sign of the query stands for.
-    pub(in crate::vector) value: f32,
-    /// The distance to the center.
-    pub(in crate::vector) reach: f32,
-    /// The least of what a slot must promise beyond what every estimate of the query has in common.
-    pub(in crate::vector) needed: f32,
+pub(in crate::vector) struct SignQueries<'q> {
+    /// The signs of one query after the other.
+    pub(in crate::vector) signs: &'q [QuerySigns],
+    /// For each query, the level of the cosine that a slot of the block needs at least.
+    pub(in crate::vector) levels: &'q [u8],
+    /// For each group of [`GROUP_BYTES`] bytes of signs, how many signs may differ until its end.
+    pub(in crate::vector) limits: &'q [SignLimits],
 }
 
-/// A block of one-bit codes as a batch of queries reads it.
-#[derive(Clone, Debug)]
-pub(in crate::vector) struct SignSlots<'b> {
-    /// For each eight dimensions, the signs of all slots.
-    pub(in crate::vector) signs: &'b [SignBytes],
-    pub(in crate::vector) numbers: &'b SlotNumbers,
-    /// What is allowed for the error of an estimate, for a query at distance 1 from the center.
-    margins: [f32; BIT_SLOTS],
-    /// The highest factor, margin and offset of a slot.
-    most: (f32, f32, f32),
-}
-
-impl<'b> SignSlots<'b> {
-    /// A block whose slots have no factor and no margin below 0.
-    pub(in crate::vector) fn new(
-        signs: &'b [SignBytes],
-        numbers: &'b SlotNumbers,
-        margins: [f32; BIT_SLOTS],
-    ) -> Self {
-        let highest = |values: &[f32; BIT_SLOTS]| values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let most = (highest(&numbers.factors), highest(&margins), highest(&numbers.offsets));
-        SignSlots { signs, numbers, margins, most }
-    }
-
-    /// Whether any slot can promise what the query needs, if none differs from it in fewer signs than `fewest`. Most
-    /// blocks are out by this. The bound has the steps of [`SignSlots::likely`] with numbers that are at least as high,
-    /// and rounding keeps an order, so no slot is left out that the function finds.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-    pub(super) fn may_have(&self, query: SignNumbers, fewest: i32) -> bool {
-        let (factor, margin, offset) = self.most;
-        let product = query.value * (self.sign_count() - 2 * fewest).max(0) as f32;
-        factor * product + query.reach * margin + offset >= query.needed
-    }
-
-    fn sign_count(&self) -> i32 {
-        (self.signs.len() * 8) as i32
-    }
-
-    /// The slots that promise what the query needs, a bit for each, from the numbers of signs in which slot and query
-    /// differ. No product is fused with a sum, so every instruction set gives the same bits.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-    pub(super) fn likely(&self, query: SignNumbers, differences: &[i32; BIT_SLOTS]) -> u64 {
-        let SlotNumbers { factors, offsets, .. } = self.numbers;
-        let signs = self.sign_count();
-        let mut uppers = [0.0; BIT_SLOTS];
-        let mut any = false;
-        for ((((upper, difference), factor), margin), offset) in
-            uppers.iter_mut().zip(differences).zip(factors).zip(&self.margins).zip(offsets)
-        {
-            let product = query.value * (signs - 2 * difference) as f32;
-            let beyond = factor * product + query.reach * margin;
-            *upper = if beyond > 0.0 { beyond } else { 0.0 } + offset;
-            any |= *upper >= query.needed;
-        }
-        // Most blocks have no such slot, and a bit for each slot costs more than the question whether there is one.
-        if !any {
-            return 0;
-        }
-        let bits = uppers.iter().enumerate();
-        bits.fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= query.needed) << bit))
+impl SignQueries<'_> {
+    /// The signs of each query with its level.
+    pub(super) fn each(&self, bytes: usize) -> impl Iterator<Item = (&[QuerySigns], usize)> {
+        self.signs.chunks_exact(bytes).zip(self.levels.iter().map(|level| usize::from(*level)))
     }
 }
 
-/// Counts for each slot the signs in which it differs from a query.
+/// The slots of a block that differ from a query in no more signs than the limits allow, a bit for each: in plain Rust, which
+/// a kernel compiles for its own instructions. A count that passes 255 stays there.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
-pub(super) fn count_differences(rows: &[SignBytes], signs: &[QuerySigns]) -> [i32; BIT_SLOTS] {
-    let mut differences = [0; BIT_SLOTS];
-    for (row, [sign, ..]) in rows.iter().zip(signs) {
-        for (difference, byte) in differences.iter_mut().zip(row) {
-            *difference += (byte ^ sign).count_ones().cast_signed();
+pub(super) fn marks(rows: &[SignBytes], signs: &[QuerySigns], limits: &[SignLimits], level: usize) -> u64 {
+    let (mut counts, mut alive) = ([0_u8; BIT_SLOTS], u64::MAX);
+    let groups = rows.chunks(GROUP_BYTES).zip(signs.chunks(GROUP_BYTES));
+    for ((rows, signs), limits) in groups.zip(limits) {
+        for (row, [sign, ..]) in rows.iter().zip(signs) {
+            for (count, byte) in counts.iter_mut().zip(row) {
+                *count = count.saturating_add((byte ^ sign).count_ones() as u8);
+            }
+        }
+        let limit = limits.get(level).copied().unwrap_or(u8::MAX);
+        let within = counts.iter().rev().fold(0, |bits, count| bits << 1 | u64::from(*count <= limit));
+        alive &= within;
+        if alive == 0 {
+            break;
         }
     }
-    differences
+    alive
 }
 
 /// Two lists of 16 bits as one of 32 in turns: those of the even slots, and those of the odd ones.
@@ -223,15 +210,14 @@ pub(in crate::vector) struct Kernel {
     pub(super) gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
-    /// Writes for each wanted slot of a block of one-bit codes a score that the slot exceeds only by chance, and returns
-    /// the wanted slots that score enough, a bit for each. The scores come from sums of the query's levels where a slot
+    /// Returns the wanted slots of a block of one-bit codes that may score enough, a bit for each, and writes for each of them a
+    /// score that the slot exceeds only by chance if it scores enough. The scores come from sums of the query's levels where a slot
     /// has a one, looked up half a byte at a time. It is safe to call if `supported` returns true.
     pub(super) sign_scores:
         unsafe fn(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64,
-    /// Writes for each query the slots of a block that promise what it needs, a bit for each. `signs` has the signs of
-    /// one query after the other. It is safe to call if `supported` returns true.
-    pub(super) sign_marks:
-        unsafe fn(signs: &[QuerySigns], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]),
+    /// Writes for each query the slots of a block that differ from it in no more signs than its limits allow, a bit for each.
+    /// It is safe to call if `supported` returns true.
+    pub(super) sign_marks: unsafe fn(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]),
 }
 
 impl Kernel {
@@ -278,16 +264,16 @@ impl Kernel {
 
     pub(in crate::vector) fn sign_marks(
         &self,
-        signs: &[QuerySigns],
-        queries: &[SignNumbers],
-        slots: &SignSlots<'_>,
+        queries: SignQueries<'_>,
+        rows: &[SignBytes],
         out: &mut [u64],
     ) {
-        assert!(!slots.signs.is_empty(), "a slot has signs");
-        assert_eq!(signs.len(), queries.len() * slots.signs.len(), "queries have the signs of slots");
-        assert_eq!(out.len(), queries.len(), "each query has a result");
+        assert!(!rows.is_empty(), "a slot has signs");
+        assert_eq!(queries.signs.len(), out.len() * rows.len(), "queries have the signs of slots");
+        assert_eq!(queries.levels.len(), out.len(), "each query has a level and a result");
+        assert_eq!(queries.limits.len(), rows.len().div_ceil(GROUP_BYTES), "each group has limits");
         // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.sign_marks)(signs, queries, slots, out) }
+        unsafe { (self.sign_marks)(queries, rows, out) }
     }
 }
 

@@ -18,7 +18,8 @@ mod scalar;
 
 pub use instruction_set::{BIT_SLOTS, Wanted};
 pub(super) use instruction_set::{
-    Kernel, Levels, QUERY_BITS, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, SlotNumbers,
+    GROUP_BYTES, Kernel, Levels, QUERY_BITS, QuerySigns, ScanBlock, SignBytes, SignLimits, SignQueries,
+    SlotNumbers,
 };
 
 /// Every kernel of this architecture, fastest first.
@@ -83,8 +84,8 @@ pub fn prefetch<T>(list: &[T]) {
     let _ = list;
 }
 
-/// Writes for each wanted slot of a block of one-bit codes a score that the slot exceeds only by chance, and returns the
-/// wanted slots that score enough, a bit for each.
+/// Returns the wanted slots of a block of one-bit codes that may score enough, a bit for each, and writes for each of them a
+/// score that the slot exceeds only by chance if it scores enough.
 ///
 /// # Panics
 ///
@@ -98,18 +99,14 @@ pub(super) fn sign_scores(
     fastest().sign_scores(levels, block, wanted, out)
 }
 
-/// Writes for each query the slots of a block that promise what the query needs, a bit for each.
+/// Writes for each query the slots of a block that differ from it in no more signs than its limits allow, a bit for each.
 ///
 /// # Panics
 ///
-/// When the queries do not have as many signs as the slots, or there is not one result for each query.
-pub(super) fn sign_marks(
-    signs: &[QuerySigns],
-    queries: &[SignNumbers],
-    slots: &SignSlots<'_>,
-    out: &mut [u64],
-) {
-    fastest().sign_marks(signs, queries, slots, out);
+/// When the queries do not have as many signs as the slots, or not as many limits as these have groups, or when there is
+/// not one level and one result for each query.
+pub(super) fn sign_marks(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]) {
+    fastest().sign_marks(queries, rows, out);
 }
 
 /// The dot product of two vectors, with the same bits on every machine.

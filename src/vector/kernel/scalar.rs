@@ -3,8 +3,8 @@
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, QuerySigns, ScanBlock, SignBytes, SignNumbers, SignSlots, Tables,
-    Wanted, at_least, count_differences, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, ScanBlock, SignBytes, SignQueries, Tables, Wanted, at_least, marks,
+    padded,
 };
 
 pub(super) static KERNEL: Kernel =
@@ -58,15 +58,14 @@ fn sign_sums(tables: &[Tables], signs: &[SignBytes], out: &mut [i32; BIT_SLOTS])
 fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut [f32; BIT_SLOTS]) -> u64 {
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.tables, block.signs, &mut sums);
-    levels.scores(block.numbers, &sums, out);
-    wanted.slots & at_least(out, wanted.least)
+    match levels.scores(block.numbers, &sums, wanted.least, out) {
+        true => wanted.slots & at_least(out, wanted.least),
+        false => 0,
+    }
 }
 
-fn sign_marks(signs: &[QuerySigns], queries: &[SignNumbers], slots: &SignSlots<'_>, out: &mut [u64]) {
-    let signs = signs.chunks_exact(slots.signs.len());
-    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
-        let differences = count_differences(slots.signs, signs);
-        let fewest = differences.iter().copied().min().unwrap_or_default();
-        *out = if slots.may_have(*query, fewest) { slots.likely(*query, &differences) } else { 0 };
+fn sign_marks(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]) {
+    for (out, (signs, level)) in out.iter_mut().zip(queries.each(rows.len())) {
+        *out = marks(rows, signs, queries.limits, level);
     }
 }
