@@ -24,6 +24,8 @@ pub(crate) struct Returned {
     pub(crate) summaries: Vec<MemoryId>,
     /// Whether nothing of the run is left.
     pub(crate) finished: bool,
+    /// Rows that this slice has read as a whole. A row of many writers is not read again for each step that changes it.
+    pub(crate) readable: BTreeSet<MemoryId>,
 }
 
 impl Returned {
@@ -73,7 +75,7 @@ fn take_back(
         }
         name_damaged(ledger, context, subject, all);
         if all.lost.len() == lost {
-            lower(ledger, context, (subject, row.seq), &row.deltas)?;
+            lower(ledger, context, (subject, row.seq), &row.deltas, all)?;
         }
     } else if row.op == Op::Retire {
         bring_back(ledger, context, run, subject, all)?;
@@ -87,7 +89,7 @@ fn take_back(
                 Some(Delta { field: delta.field.strip_prefix(OF_THE_OTHER)?.to_owned(), ..delta.clone() })
             };
             let deltas: Vec<Delta> = row.deltas.iter().filter_map(of_other).collect();
-            lower(ledger, context, (by, row.seq), &deltas)?;
+            lower(ledger, context, (by, row.seq), &deltas, all)?;
         }
     } else if row.op == Op::Adjust {
         readjust(ledger, context, subject, &row.deltas, all)?;
@@ -96,8 +98,16 @@ fn take_back(
 }
 
 /// The parts of a row that a pass may have changed; none where it was erased, or is damaged.
-fn adjustable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> Result<Option<Adjustable>> {
-    let vitals = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
+fn adjustable(
+    ledger: &Ledger<'_, '_>,
+    context: &Context,
+    id: MemoryId,
+    all: &mut Returned,
+) -> Result<Option<Adjustable>> {
+    if !is_readable(ledger, context, id, all) {
+        return Ok(None);
+    }
+    let vitals = sound(ledger.tx.vitals(context.ns, id))?.flatten();
     let access = sound(ledger.tx.access(context.ns, id))?;
     Ok(vitals.zip(access).map(|(vitals, access)| Adjustable { vitals, access }))
 }
@@ -125,7 +135,7 @@ fn readjust(
     deltas: &[Delta],
     all: &mut Returned,
 ) -> Result<()> {
-    let Some(before) = adjustable(ledger, context, id)? else {
+    let Some(before) = adjustable(ledger, context, id, all)? else {
         all.lost.push(format!("{id}: it was erased, or is damaged"));
         return Ok(());
     };
@@ -148,8 +158,9 @@ fn lower(
     context: &Context,
     (id, seq): (MemoryId, u64),
     deltas: &[Delta],
+    all: &mut Returned,
 ) -> Result<()> {
-    let Some(before) = adjustable(ledger, context, id)? else { return Ok(()) };
+    let Some(before) = adjustable(ledger, context, id, all)? else { return Ok(()) };
     let is_of_life = |delta: &&Delta| ["tier", "expires_at", "expires_by"].contains(&&*delta.field);
     let heir = match deltas.iter().any(|delta| is_of_life(&delta)) {
         true => ledger.joined_since(context.ns, id, seq)?,
@@ -184,14 +195,18 @@ fn inheriting<'d>(mut heir: JournalRow, deltas: impl Iterator<Item = &'d Delta>)
 }
 
 /// Whether a row, if it is there, can be read as a whole.
-fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> bool {
-    ledger.whole(context.ns, id).is_ok()
+fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) -> bool {
+    let is_readable = all.readable.contains(&id) || ledger.whole(context.ns, id).is_ok();
+    if is_readable {
+        all.readable.insert(id);
+    }
+    is_readable
 }
 
 /// Names the row that took in others, if it can't be read: what it has of them stays with it.
 fn name_damaged(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) {
     let what = format!("{id}: it is damaged");
-    if !is_readable(ledger, context, id) && !all.lost.contains(&what) {
+    if !is_readable(ledger, context, id, all) && !all.lost.contains(&what) {
         all.lost.push(what);
     }
 }
@@ -235,7 +250,8 @@ fn bring_back(
     id: MemoryId,
     all: &mut Returned,
 ) -> Result<()> {
-    let Some(limbo) = sound(ledger.tx.limbo(context.ns, id))?.filter(|_| is_readable(ledger, context, id))
+    let Some(limbo) =
+        sound(ledger.tx.limbo(context.ns, id))?.filter(|_| is_readable(ledger, context, id, all))
     else {
         all.lost.push(format!("{id}: it is damaged"));
         return Ok(());
@@ -265,7 +281,7 @@ fn restore(
     by: Option<MemoryId>,
     all: &mut Returned,
 ) -> Result<()> {
-    if !is_readable(ledger, context, id) {
+    if !is_readable(ledger, context, id, all) {
         all.lost.push(format!("{id}: it is damaged"));
         return Ok(());
     }

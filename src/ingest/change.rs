@@ -459,7 +459,11 @@ impl NamespaceWriter<'_, '_, '_> {
             None => BTreeMap::new(),
         };
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
+        let leaver = edit.patch.text.is_none().then(|| holder.clone());
         let copied = self.copy(old, parts, holder, edit)?;
+        if let Some(leaver) = leaver {
+            self.lead_versions(old, &leaver, copied.0)?;
+        }
         if let Some(said) = said {
             let (vitals, _) = self.ledger.load(self.ns(), copied.0)?;
             self.change_before_united(before_united, &said, &vitals.times)?;

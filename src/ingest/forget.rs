@@ -236,15 +236,17 @@ impl NamespaceWriter<'_, '_, '_> {
         self.take_holders(&doomed, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
     }
 
-    /// Removes holders, row by row. A memory that a removed row had superseded becomes live again.
+    /// Removes holders, row by row. A memory that a removed row had superseded becomes live again, unless a caller asked for just
+    /// these holders to be forgotten: then the end of the memory was intended.
     pub(super) fn take_holders(
         &mut self,
         doomed: &[(MemoryId, u32)],
         rule: RuleId,
         reason: TombstoneReason,
     ) -> Result<Forgotten> {
+        let brings_back = reason != TombstoneReason::Forget;
         let mut answer = Forgotten::default();
-        let (mut kept, mut restored) = (BTreeSet::new(), BTreeSet::new());
+        let (mut kept, mut restored, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
@@ -275,10 +277,14 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
-            restored.append(&mut self.restore_predecessors(&applied)?);
-            if applied.left.is_some() {
-                restored.append(&mut self.restore_of_leavers(*id, &leavers)?);
+            if brings_back {
+                restored.append(&mut self.restore_predecessors(&applied)?);
+                left.extend(applied.left.map(|_| (*id, leavers)));
             }
+        }
+        // A row that was led on to another one comes back when its writers have left that row as well.
+        for (id, leavers) in left {
+            restored.append(&mut self.restore_of_leavers(id, &leavers)?);
         }
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;

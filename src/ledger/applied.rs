@@ -62,6 +62,20 @@ impl Onward {
     }
 }
 
+impl Onward {
+    /// The row that the erased one had been merged into, if it had.
+    pub(crate) fn merged_into(&self) -> Option<MemoryId> {
+        self.merged.then_some(self.superseded.by)
+    }
+
+    /// To where what a row had superseded goes on, if the writer who had replaced that has left for a row of its own with the same
+    /// text.
+    pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {
+        let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at };
+        Onward { gone: from, superseded, valid_to: None, merged: true, holders: Vec::new() }
+    }
+}
+
 /// What is left of a row after holders have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {

@@ -235,7 +235,7 @@ impl Ledger<'_, '_> {
         if self.any_holder(ns, id, &mut |holder| stays(holder) && wrote_here(holder))? {
             return Ok(Some(Fate::Stays(None)));
         }
-        let writers = match self.known_writers(ns, id) {
+        let writers = match self.known_writers(ns, id)? {
             Some(known) => known,
             None => self.read_writers(ns, id)?,
         };

@@ -64,7 +64,7 @@ use crate::store::control::Clock;
 
 pub(crate) use afresh::Afresh;
 pub(crate) use aged::is_named;
-pub(crate) use applied::{Applied, Left, Restored};
+pub(crate) use applied::{Applied, Left, Onward, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
 pub(crate) use damage::{Loss, losses, lost_keys};
 pub(crate) use fold::Folded;

@@ -1,7 +1,7 @@
 //! The world to which a row returns: what its writers have said since, and what has taken the place of the
 //! row that had superseded it.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::holder_of_key;
 use crate::ledger::applied::{Applied, Onward};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
@@ -31,7 +31,9 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let ns = context.ns;
         let by = onward.superseded.by;
-        let stands = self.tx.vitals(ns, by)?.is_some() || self.tx.tombstone(ns, by)?.is_some();
+        // What is damaged stands: nobody knows that it is gone.
+        let stands =
+            sound(self.tx.vitals(ns, by))? != Some(None) || sound(self.tx.tombstone(ns, by))? != Some(None);
         if by == id || !stands {
             return self.restore(context, id, RestoreTo::Undo, why);
         }
@@ -53,6 +55,9 @@ impl Ledger<'_, '_> {
                 limbo.transferred = 0;
                 truth(self.tx).put_limbo(ns, id, at, &limbo)?;
             }
+        } else if onward.superseded.mode == SupersedeMode::Duplicate {
+            // The superseder and the row into which it went said the same, so that row has taken the place of this one.
+            times.superseded = Some(Supersession { by, ..superseded });
         } else {
             if superseded.mode == SupersedeMode::Replaced {
                 times.valid_to = times.valid_to_before.take();
@@ -90,7 +95,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The writers of a returning row that have said something else since. For each of them another row has the key, after
+    /// The writers of a returning row that have said something else since. What can't be read says nothing. For each of them another row has the key, after
     /// everything that had come there from the returning row itself was given back: a current row, or a row that was
     /// written since and has ended. What has ended is no reason to say again what was said before.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
@@ -104,11 +109,12 @@ impl Ledger<'_, '_> {
         };
         for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
             let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
-            let later =
-                found.transpose()?.flatten().filter(|found| found.id != id && is_later(&found.vitals.times));
-            match later {
-                Some(later) => rewritten.push((holder, later.id)),
-                None => all = false,
+            let found = found.map_or(Ok(None), |found| sound(found).map(Option::flatten))?;
+            match found.filter(|found| found.id != id && is_later(&found.vitals.times)) {
+                Some(later) if sound(self.load(ns, later.id))?.is_some() => {
+                    rewritten.push((holder, later.id));
+                }
+                _ => all = false,
             }
         }
         all &= !rewritten.is_empty();

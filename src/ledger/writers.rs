@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::{Result, sound};
 use crate::ledger::ranked::{KeptWriters, Ranked, Writers};
 use crate::ledger::writer::{Ledger, truth};
+use crate::model::order::Rank;
 use crate::model::{Holder, MemoryId};
 use crate::store::{NsId, Rows};
 
@@ -16,19 +17,30 @@ impl Ledger<'_, '_> {
     pub(super) fn ranked(&self, ns: NsId, id: MemoryId, holders: Vec<Holder>) -> Result<Writers> {
         let mut all = Vec::with_capacity(holders.len());
         for holder in holders {
-            let rank = match holder.from {
-                Some(from) => sound(self.tx.vitals(ns, from))?.flatten().map(|vitals| vitals.rank(from)),
-                None => None,
-            };
+            let rank = self.rank_of(ns, &holder)?;
             all.push(Ranked { holder, rank });
         }
         Ok(Writers { id, all })
     }
 
-    /// The writers of a row, if they were kept and nothing has changed since.
-    pub(super) fn known_writers(&mut self, ns: NsId, id: MemoryId) -> Option<Writers> {
+    fn rank_of(&self, ns: NsId, holder: &Holder) -> Result<Option<Rank>> {
+        let Some(from) = holder.from else { return Ok(None) };
+        Ok(sound(self.tx.vitals(ns, from))?.flatten().map(|vitals| vitals.rank(from)))
+    }
+
+    /// The writers of a row, if they were kept and no holder of the row has changed since. Those whose own rows have changed are
+    /// ranked anew: each that leaves takes its row along, or brings it back.
+    pub(super) fn known_writers(&mut self, ns: NsId, id: MemoryId) -> Result<Option<Writers>> {
         let changes = self.tx.watch.changes(ns, id);
-        self.writers.take_if(|kept| kept.are_of(ns, id, changes)).map(|kept| kept.writers)
+        let known = self.writers.take_if(|kept| kept.are_of(ns, id, changes));
+        let Some(KeptWriters { mut writers, .. }) = known else { return Ok(None) };
+        let stale = self.tx.watch.stale();
+        for one in &mut writers.all {
+            if one.holder.from.is_some_and(|from| stale.contains(&from)) {
+                one.rank = self.rank_of(ns, &one.holder)?;
+            }
+        }
+        Ok(Some(writers))
     }
 
     /// Whether a holder of a row is one of these. It looks at no more than it must.
@@ -64,7 +76,7 @@ impl Ledger<'_, '_> {
 
     /// Takes the holders that leave away, from the row and from the writers that are kept of it.
     pub(super) fn take_holders(&mut self, ns: NsId, id: MemoryId, leaving: &[Holder]) -> Result<()> {
-        let known = self.known_writers(ns, id);
+        let known = self.known_writers(ns, id)?;
         for holder in leaving {
             self.take_holder(ns, id, holder)?;
         }
@@ -83,7 +95,7 @@ impl Ledger<'_, '_> {
         id: MemoryId,
         change: impl Fn(&mut Holder) -> bool,
     ) -> Result<()> {
-        let Some(mut known) = self.known_writers(ns, id) else {
+        let Some(mut known) = self.known_writers(ns, id)? else {
             for mut holder in self.readable_holders(ns, id)? {
                 if change(&mut holder) {
                     truth(self.tx).put_holder(ns, id, &holder)?;

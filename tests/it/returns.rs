@@ -7,13 +7,13 @@ use std::io::Cursor;
 
 use crate::world::{World, holders, text};
 #[cfg(all(unix, feature = "faults"))]
+use oubliette::Durability;
+#[cfg(all(unix, feature = "faults"))]
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::Undone;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{Link, Significance, SupersedeMode};
-use oubliette::{Draft, Kind, MemoryId, Mode, Query, State};
-#[cfg(all(unix, feature = "faults"))]
-use oubliette::{Durability, WriteOptions};
+use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Mode, Query, Scope, State, WriteOptions};
 
 /// A line of a status report: those with other numbers collapse into one.
 fn status(apps: u32) -> Draft {
@@ -413,4 +413,103 @@ fn what_a_run_replaced_comes_back_where_others_have_joined_it() {
     assert_eq!(world.row("k0").text, "Ann likes pie");
     assert!(!world.is_live(first));
     world.check();
+}
+
+fn unite(world: &World) -> RunId {
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap().run.unwrap()
+}
+
+/// What a run replaced comes back too where a pass has merged what the run wrote into the memory of another key since (MODEL-33,
+/// LIFE-26), and forgetting that memory takes nothing along which its key never said.
+#[test]
+fn what_a_run_replaced_comes_back_where_a_pass_has_merged_the_run_away() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let office = world.add(text("the office is in Oslo").key("office")).id;
+        let lab = world.add(text("the lab is in Bergen").key("lab")).id;
+        let run = world.start_import();
+        world.import(run, vec![text("the office is in Oslo").key("lab").tag("imported")]);
+        unite(&world);
+        match by_tag {
+            true => assert_eq!(world.forget_tag("imported").restored, 1),
+            false => assert_eq!(world.ns.undo(run).unwrap().restored, 1),
+        }
+        assert_eq!((world.row("lab").id, world.row("lab").state), (lab, State::Live), "{by_tag}");
+        assert!(world.is_live(office));
+        world.check();
+        world.forget_id(office);
+        assert!(world.is_live(lab), "{by_tag}");
+        world.check();
+    }
+}
+
+/// Of several memories that a key's write had replaced, the one that the key said last is live again.
+#[test]
+fn the_latest_of_what_a_run_replaced_comes_back() {
+    let world = World::new();
+    world.add(text("Ann lives in Rome").key("other"));
+    let home = |town: &str| text(&format!("Ann lives in {town}")).key("ann");
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.ns.add_all(vec![home("Rome")], &apart).unwrap();
+    let merged = unite(&world);
+    world.advance("1h");
+    let oslo = world.add(home("Oslo")).id;
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![home("Bonn")]);
+    world.ns.undo(merged).unwrap();
+    world.ns.undo(run).unwrap();
+    assert_eq!((world.row("ann").id, world.row("ann").state), (oslo, State::Live));
+    world.check();
+}
+
+/// A caller who forgets by a filter meant the end of what was forgotten, whether a pass has merged it with others or not
+/// (LIFE-9).
+#[test]
+fn forgetting_by_a_filter_brings_nothing_back() {
+    for merged in [false, true] {
+        let world = World::new();
+        let rome = world.add(text("Ann lives in Rome").key("k")).id;
+        world.advance("1h");
+        world.add(text("Ann lives in Oslo").key("k").tag("x"));
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        world.ns.add_all(vec![text("Ann lives in Oslo").key("l")], &apart).unwrap();
+        if merged {
+            unite(&world);
+        }
+        let forget = Forget::filter(Filter::parse(r#"{"tags": "x"}"#).unwrap(), Scope::Shared);
+        let gone = world.ns.forget(forget).unwrap();
+        assert_eq!(gone.restored, 0, "{merged}: {gone:?}");
+        assert!(!world.is_live(rome), "{merged}");
+        assert_eq!(world.row("l").text, "Ann lives in Oslo");
+        world.check();
+    }
+}
+
+/// What a key had replaced follows the key out of a memory of several writers, when the key says something new there (MODEL-33).
+#[test]
+fn what_a_key_replaced_follows_the_key_out_of_a_merged_memory() {
+    for merged in [false, true] {
+        let world = World::new();
+        let first = world.add(text("the gateway rests").kind(Kind::Profile).key("office")).id;
+        world.add(status(2).key("other"));
+        world.advance("1h");
+        let earlier = world.start_import();
+        world.import(earlier, vec![status(1).key("office")]);
+        if merged {
+            collapse(&world);
+            assert_eq!(world.row("office").id, world.row("other").id);
+        }
+        world.advance("1h");
+        let later = world.start_import();
+        world.import(later, vec![text("the gateway is new").kind(Kind::Profile).key("office")]);
+        world.check();
+        world.ns.undo(later).unwrap();
+        assert_eq!(world.row("office").text, "Gateway status: 1 apps pending", "{merged}");
+        let undone = world.ns.undo(earlier).unwrap();
+        assert_eq!(undone.restored, 1, "{merged}: {undone:?}");
+        assert_eq!((world.row("office").id, world.row("office").state), (first, State::Live), "{merged}");
+        assert_eq!(world.row("other").text, "Gateway status: 2 apps pending");
+        world.check();
+    }
 }

@@ -1,5 +1,6 @@
 //! Memories that a pass has united: what their writers said before, say since, and say apart again (MODEL-8, MODEL-59).
 
+use crate::growth;
 use crate::world::{World, at, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
 use oubliette::memory::{Field, PointInTime, Significance, SupersedeMode, Tier};
@@ -597,4 +598,30 @@ fn what_one_row_has_no_room_for_is_in_no_plan() {
         assert_eq!(world.live().len(), 2);
         world.check();
     }
+}
+
+/// Writers of equal texts leave the memory that a pass has made of them at the same cost, in the order in which they came, and so
+/// do those that come back after the first of them has gone.
+#[test]
+fn writers_of_equal_texts_leave_one_by_one() {
+    let of = |n: usize| {
+        let world = growth::world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| text("equal text").key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        let unite = MaintainOptions::live().passes([Pass::NearDuplicates]);
+        let run = world.ns.maintain_with(&unite).unwrap().run.unwrap();
+        let first = growth::cost(|| drop(world.ns.forget(Forget::names(["k0"])).unwrap()));
+        let undo = growth::cost(|| drop(world.ns.undo(run).unwrap()));
+        assert_eq!(world.live().len(), n - 1);
+        world.ns.maintain_with(&unite).unwrap();
+        let keys = (1..n).map(|at| format!("k{at}"));
+        let forget = growth::cost(|| drop(world.ns.forget(Forget::names(keys)).unwrap()));
+        world.check();
+        (first, undo, forget)
+    };
+    let (small, large) = (of(50), of(200));
+    growth::linear(small.0, large.0, 4);
+    growth::linear(small.1, large.1, 4);
+    growth::linear(small.2, large.2, 4);
 }

@@ -481,11 +481,11 @@ pub(crate) struct ForgetOptions {
     /// In every part; needed with --filter only
     #[arg(long)]
     pub(crate) any_agent: bool,
-    /// Keep the superseded versions of a key
-    #[arg(long)]
+    /// With names, keep the superseded versions of a key
+    #[arg(long, conflicts_with_all = ["tag", "filter"])]
     pub(crate) keep_history: bool,
     /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to
-    #[arg(long, conflicts_with = "keep_history")]
+    #[arg(long, conflicts_with_all = ["keep_history", "tag", "filter"])]
     pub(crate) with_history: bool,
     /// With --tag, keep protected memories
     #[arg(long, requires = "tag")]

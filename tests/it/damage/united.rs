@@ -208,3 +208,48 @@ fn a_record_is_renamed_past_a_damaged_version() {
         world.check();
     }
 }
+
+/// A later version that can't be read stops neither a forget of what it replaced nor the undo of a pass over others (MODEL-33).
+#[test]
+fn a_damaged_later_version_stops_nothing_that_came_before() {
+    for (table, word) in [("vitals", ""), ("memory", "Bonn")] {
+        let mut world = World::new();
+        world.add(text("Ann lives in Rome").key("ann"));
+        world.add(text("Ann lives in Oslo").key("ann").tag("x"));
+        let mut newest = text("Ann lives in Bonn").key("ann");
+        newest.tags = Some(Vec::new());
+        let newest = world.add(newest).id;
+        let other = world.add(text("a secret").tag("x")).id;
+        damage(&mut world, table, newest, word);
+        assert_eq!(world.forget_tag("x").forgotten, 2, "{table}");
+        assert!(!world.is_live(other), "{table}");
+        world.forget_id(newest);
+        world.check();
+    }
+    for (table, word) in [("vitals", ""), ("memory", "new")] {
+        let (mut world, [first, second, third]) = collapsed();
+        let run = world.ns.runs(1, None).unwrap().items[0].id;
+        world.advance("1h");
+        let newer = world.add(text("gateway is new").key("p1").kind(Kind::Profile)).id;
+        damage(&mut world, table, newer, word);
+        let undone = world.ns.undo(run).unwrap();
+        assert!(world.is_live(first) && world.is_live(third), "{table}: {undone:?}");
+        assert_eq!(undone.restored, 2, "{table} {second}: {undone:?}");
+        world.forget_id(newer);
+        world.check();
+    }
+}
+
+/// The only writer of a memory is no copy of the writer of the version before, although it can't be read.
+#[test]
+fn a_version_whose_writer_is_damaged_stays_beside_one_that_is_restored() {
+    let mut world = World::new();
+    let first = world.add(text("Ann lives in Rome").key("ann")).id;
+    let second = world.add(text("Ann lives in Oslo").key("ann").tag("zebra")).id;
+    damage(&mut world, "holder", second, "zebra");
+    world.ns.restore(first.to_string()).unwrap();
+    assert!(world.is_live(first));
+    assert_eq!(found(&world, "Oslo"), ["Ann lives in Oslo"]);
+    world.forget_id(second);
+    world.check();
+}
