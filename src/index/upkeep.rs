@@ -231,6 +231,7 @@ pub(crate) fn repair(
             edit.touch(&graph.repair_batch(&*view, batch, alive, crew));
         }
     } else {
+        work.leave_later_twins(&graph);
         // No living node leads to the slots that go now. Only other dead nodes may lead to them.
         edit.freed = work.dead.iter().flatten().rev().take(most).copied().collect();
         let slots: BTreeSet<u32> = edit.freed.iter().map(|(_, slot)| *slot).collect();
@@ -282,10 +283,22 @@ impl Work {
         }
         let Some(dead) = self.dead.as_mut().filter(|dead| !dead.is_empty()) else { return Ok(None) };
         let upkeep = Upkeep::open(published, index)?;
-        // The slots that the last step freed stand at the end. If the step was not written, they are still nodes
-        // and stay.
-        while dead.pop_if(|(_, slot)| !upkeep.graph.contains(*slot)).is_some() {}
+        // The slots that the last step freed stand at the end. If the step was not written, they are still dead and stay. A
+        // dead slot that is no node, because the graph lost it with a host that nothing reached, is freed like the others.
+        let rows = published.snapshot();
+        while let Some((died, slot)) = dead.last()
+            && !rows.look(Table::SlotDead, &keys::slot_ended(index, *died, *slot), &mut |_| Ok(()))?
+        {
+            dead.pop();
+        }
         Ok((!dead.is_empty()).then_some(upkeep))
+    }
+
+    /// Leaves hosts of which a twin has died meanwhile to the next run: a host goes with its twins.
+    fn leave_later_twins(&mut self, graph: &Graph) {
+        let gone = &self.gone;
+        let goes = |slot: u32| graph.twins(slot).iter().all(|twin| gone.contains(twin));
+        self.dead.iter_mut().for_each(|dead| dead.retain(|(_, slot)| goes(*slot)));
     }
 
     /// At most `most` dead nodes whose place a twin must take.
