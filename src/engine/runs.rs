@@ -375,20 +375,28 @@ impl Database {
         Ok(rows)
     }
 
-    /// Goes on with drops that were cut off.
+    /// Goes on with drops that were cut off. Damage that a drop can't go past keeps nobody from opening the file: its rows stay.
     pub(super) fn resume_drops(&self) -> Result<()> {
         if self.inner.check_open().is_err() {
             return Ok(());
         }
         let namespaces = self.inner.state()?.snapshot().namespaces()?;
         for (_, row) in namespaces.into_iter().filter(|(_, row)| row.dropping) {
-            self.delete_rows(NsId(row.number))?;
+            match self.delete_rows(NsId(row.number)) {
+                Err(why @ Error::Corrupted { .. }) => {
+                    tracing::warn!(namespace = row.number, %why, "rows of a dropped namespace stay");
+                }
+                dropped => dropped?,
+            }
         }
         Ok(())
     }
 
     /// Deletes the rows of a hidden namespace. It is gone for every reader already, so a slice that the storage refuses
     /// is tried again here: the caller could not, for the name is free.
+    ///
+    /// # Errors
+    /// `Corrupted` where damage keeps rows from going.
     pub(super) fn delete_rows(&self, ns: NsId) -> Result<()> {
         let mut refused = 0;
         loop {
