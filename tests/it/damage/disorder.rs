@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Got;
 use oubliette::report::CheckOptions;
 use oubliette::{Database, Draft, NamespaceName};
 
-use super::store::{rot_key, tables};
+use super::store::{rot_key, tables, vector};
 
 /// The bytes of rows that one transaction of a copy takes.
 const SLICE_BYTES: usize = 4 << 20;
@@ -79,5 +80,33 @@ fn a_drop_goes_past_keys_that_are_out_of_order() {
             // Behind a key that says another namespace there may be no way to the rows.
             assert!(at == 0 || tables(&path)[table].len() == 8, "{what}");
         }
+    }
+}
+
+/// Passes that read page by page went on behind the key that they had read last, which led them back.
+#[test]
+fn passes_come_to_an_end_whatever_key_is_out_of_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, path) = (folder.path().join("whole.oub"), folder.path().join("memory.oub"));
+    let db = Database::open(&whole).unwrap();
+    let ns = db.namespace("team").unwrap();
+    for at in 0..8 {
+        ns.add(Draft::new(format!("note {at}")).key(format!("k{at}")).vector(vector(at))).unwrap();
+    }
+    db.close().unwrap();
+    let rows = tables(&whole).remove("vitals").unwrap();
+    for (nth, byte) in [(0, 0xff), (3, 0xff), (3, 0), (7, 0)] {
+        std::fs::copy(&whole, &path).unwrap();
+        rot_key(&path, "vitals", &rows[nth].0, 6, byte);
+        let db = Database::open(&path).unwrap();
+        let passes = [Pass::VectorDuplicates, Pass::Cluster, Pass::Collapse, Pass::Supersession];
+        for dry_run in [true, false] {
+            let options = MaintainOptions { dry_run, ..MaintainOptions::default() }.passes(passes);
+            let done = db.maintain_with(&options);
+            assert!(done.is_ok(), "{nth} {byte}: {done:?}");
+            let told = db.fsck(dry_run);
+            assert!(told.is_ok(), "{nth} {byte}: {told:?}");
+        }
+        db.close().unwrap();
     }
 }
