@@ -212,7 +212,7 @@ impl Namespace {
             }
             _ => {}
         }
-        let mut undone = Undone::default();
+        let (mut undone, mut astray) = (Undone::default(), 0);
         loop {
             let namespace = self.name.clone();
             let step =
@@ -220,10 +220,15 @@ impl Namespace {
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
+            astray += step.astray;
             undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
             if step.finished {
+                if astray > 0 {
+                    let what = "rows of the run that stood out of order, so that writes of it may be left";
+                    undone.lost.push(format!("{what}: {astray}"));
+                }
                 if step.parted > 0 {
                     let what = "earlier writes of keys whose texts others had written too, not brought back";
                     undone.lost.push(format!("{what}: {}", step.parted));

@@ -377,6 +377,45 @@ impl<'t> WriteTx<'t> {
         Ok(gone)
     }
 
+    /// Takes away the rows of a walk of whose keys `is_doomed` says so, also where a look by the key would not find them.
+    ///
+    /// # Errors
+    /// `Corrupted` where the walk has such rows and none of them goes.
+    pub(super) fn strike(
+        &mut self,
+        table: Table,
+        walk: &Walk,
+        is_doomed: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<()> {
+        self.put_gathered_of(table)?;
+        let (mut seen, mut met, mut last) = (0, 0, None);
+        self.walk(table, walk, &mut |key, _| {
+            seen += 1;
+            if is_doomed(key) {
+                (met, last) = (seen, Some(key.to_vec()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let Some(last) = last else { return Ok(()) };
+        let (mut gone, mut bytes) = (0, 0);
+        take_met(
+            self.table_mut(table)?,
+            table.name(),
+            walk.bounds().0,
+            met,
+            is_doomed,
+            &mut |key, value| {
+                gone += 1;
+                bytes += key.len() + value.len();
+            },
+        )?;
+        if gone == 0 {
+            return Err(Error::corrupted(table.name(), &last, OUT_OF_ORDER));
+        }
+        self.count_gone(gone, bytes);
+        Ok(())
+    }
+
     fn count_gone(&mut self, gone: usize, bytes: usize) {
         self.watch.note_all();
         self.moved += bytes as u64;
