@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{AuthorKind, Got};
+use oubliette::memory::{AuthorKind, Expiry, Got};
 use oubliette::report::CheckOptions;
 use oubliette::{Database, Draft, NamespaceName, WriteOptions};
 
@@ -138,4 +138,25 @@ fn an_undo_goes_past_damaged_keys_of_the_rows_of_a_run() {
             db.close().unwrap();
         }
     }
+}
+
+/// An instant that no memory has stayed on the list, and each call applied it ten thousand times.
+#[test]
+fn an_instant_that_no_memory_has_leaves_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    let db = Database::open(&path).unwrap();
+    let ns = db.namespace("team").unwrap();
+    for at in 0..3 {
+        let end = "2090-01-01T00:00:00Z".parse().unwrap();
+        ns.add(Draft::new(format!("note {at}")).expiry(Expiry::At(end))).unwrap();
+    }
+    db.close().unwrap();
+    let due = tables(&path).remove("due").unwrap();
+    // The instant stands behind the namespace.
+    rot_key(&path, "due", &due[1].0, 5, 0);
+    let db = Database::open(&path).unwrap();
+    db.stats().unwrap();
+    db.close().unwrap();
+    assert_eq!(tables(&path)["due"], due, "the memory has its own instant again");
 }
