@@ -25,7 +25,7 @@ pub(super) const SLICE_ROWS: usize = 50_000;
 pub(super) const SLICE_BYTES: usize = 4 << 20;
 
 /// What is told of a row whose key is damaged, and not its value.
-const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
+pub(super) const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
 
 /// The same of a damaged value.
 const MENDED: &str = "one byte of the value was damaged, and the row has its value again";
@@ -197,7 +197,7 @@ impl<'c> Copy<'c> {
 
     /// The key that a row had before one byte of the key was damaged: the checksum of a value covers the key, so the value
     /// tells which key fits. Another key of 40 bytes fits by chance once in half a million damaged values.
-    fn restored(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub(super) fn restored(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         if table.is_all_key() {
             return Ok(None);
         }

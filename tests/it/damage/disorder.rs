@@ -5,7 +5,7 @@ use std::path::Path;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Expiry, Got};
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, NamespaceName, WriteOptions};
+use oubliette::{Database, Draft, Effort, NamespaceName, Query, WriteOptions};
 
 use super::store::{message, rot_key, tables, vector};
 
@@ -159,4 +159,32 @@ fn an_instant_that_no_memory_has_leaves_the_list() {
     db.stats().unwrap();
     db.close().unwrap();
     assert_eq!(tables(&path)["due"], due, "the memory has its own instant again");
+}
+
+/// Compaction listed the indexes by their heads: without its head, all vectors of an index were left out of the copy.
+#[test]
+fn a_copy_has_the_vectors_of_an_index_whose_head_is_astray() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, path) = (folder.path().join("whole.oub"), folder.path().join("memory.oub"));
+    let db = Database::open(&whole).unwrap();
+    for (name, at) in (0..8).flat_map(|at| [("other", at), ("team", at)]) {
+        db.namespace(name).unwrap().add(Draft::new(format!("note {at}")).vector(vector(at))).unwrap();
+    }
+    db.close().unwrap();
+    let heads = tables(&whole).remove("slot_head").unwrap();
+    for (nth, at, byte) in [(0, 9, 0x7f), (1, 9, 0x7f), (1, 5, 0x7f), (0, 0, 0x7f), (1, 3, 0)] {
+        std::fs::copy(&whole, &path).unwrap();
+        rot_key(&path, "slot_head", &heads[nth].0, at, byte);
+        let db = Database::open(&path).unwrap();
+        let copied = db.compact();
+        assert!(matches!(&copied, Ok(report) if report.whole), "{nth} {at}: {copied:?}");
+        for (name, step) in (0..8).flat_map(|step| [("team", step), ("other", step)]) {
+            let query = Query::vector(vector(step)).k(1).effort(Effort::Exact);
+            let found = db.namespace(name).unwrap().search(query).unwrap();
+            assert_eq!(found.hits[0].text, format!("note {step}"), "{nth} {at}");
+        }
+        let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+        assert!(report.ok, "{nth} {at}: {report:?}");
+        db.close().unwrap();
+    }
 }
