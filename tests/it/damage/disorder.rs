@@ -5,7 +5,7 @@ use std::path::Path;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Expiry, Got};
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Effort, NamespaceName, Query, WriteOptions};
+use oubliette::{Database, Draft, Effort, NamespaceName, Patch, Query, Scope, WriteOptions};
 
 use super::store::{message, rot_key, tables, vector};
 
@@ -159,6 +159,59 @@ fn an_instant_that_no_memory_has_leaves_the_list() {
     db.stats().unwrap();
     db.close().unwrap();
     assert_eq!(tables(&path)["due"], due, "the memory has its own instant again");
+}
+
+/// An index that nobody has, because the key of its head is damaged, kept everybody from adding and from mending.
+#[test]
+fn stray_derived_rows_keep_nobody_from_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, path) = (folder.path().join("whole.oub"), folder.path().join("memory.oub"));
+    let db = Database::open(&whole).unwrap();
+    for name in ["team", "other"] {
+        let ns = db.namespace(name).unwrap();
+        for at in 0..8 {
+            let draft = Draft::new(format!("note {at}")).key(format!("k{at}")).vector(vector(at));
+            ns.add(draft.agent("scout").metadata(serde_json::json!({ "room": at }))).unwrap();
+        }
+        ns.declare_index("room").unwrap();
+    }
+    db.close().unwrap();
+    for (table, at, byte) in [
+        ("slot_head", 9, 0x7f),
+        ("slot_head", 5, 0x7f),
+        ("meta_key", 5, 0xff),
+        ("counter", 10, 0xff),
+        ("partition_name", 7, 0x7f),
+    ] {
+        std::fs::copy(&whole, &path).unwrap();
+        let key = tables(&path)[table][0].0.clone();
+        rot_key(&path, table, &key, at.min(key.len() - 1), byte);
+        let db = Database::open(&path).unwrap();
+        for (name, step) in [("team", 20), ("other", 30), ("team", 40)] {
+            let (ns, what) = (db.namespace(name).unwrap(), format!("{table} {key:x?} {name}"));
+            let got = ns.get("k3").map(|got| got.is_some());
+            assert!(matches!(got, Ok(true)), "{what}: {got:?}");
+            let draft = Draft::new(format!("note {step}")).agent("scout").vector(vector(step));
+            let added = ns.add(draft);
+            assert!(added.is_ok(), "{what}: {added:?}");
+            let done = ns.update("k4", Patch { tags: Some(vec![format!("t{step}")]), ..Patch::default() });
+            assert!(done.is_ok(), "{what}: {done:?}");
+            let done = db.stats();
+            assert!(done.is_ok(), "{what}: {done:?}");
+            let done = db.maintain();
+            assert!(done.is_ok(), "{what}: {done:?}");
+            let query = Query::vector(vector(2)).scope(Scope::Any).k(1).effort(Effort::Exact);
+            let found = ns.search(query).map(|found| found.hits.len());
+            assert!(matches!(found, Ok(1)), "{what}: {found:?}");
+        }
+        // A copy gives each row its key back: no vector is lost.
+        let copied = db.compact();
+        assert!(matches!(&copied, Ok(report) if report.whole), "{table}: {copied:?}");
+        let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+        assert!(report.ok, "{table}: {report:?}");
+        assert_eq!(db.stats().unwrap().pending, 0, "{table}");
+        db.close().unwrap();
+    }
 }
 
 /// Compaction listed the indexes by their heads: without its head, all vectors of an index were left out of the copy.
