@@ -390,3 +390,35 @@ pub(super) fn take_met(
     }
     Ok(())
 }
+
+/// Takes away the rows that stand last before a bound, one by one, for as long as `is_doomed` says so of their keys, at most
+/// `most`.
+pub(super) fn take_back(
+    table: &mut WriteTable<'_>,
+    name: &'static str,
+    to: Bound<&[u8]>,
+    most: usize,
+    is_doomed: &dyn Fn(&[u8]) -> bool,
+    taken: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    for _ in 0..most {
+        let took = fenced(name, &[], || {
+            let mut cursor = table.upper_bound_mut(to)?;
+            let Some((key, value)) = cursor.peek_prev()? else { return Ok::<_, StorageError>(false) };
+            let is_taken = is_doomed(key.value());
+            if is_taken {
+                taken(key.value(), value.value());
+            }
+            drop((key, value));
+            if is_taken {
+                cursor.remove_prev()?;
+            }
+            cursor.close()?;
+            Ok(is_taken)
+        })?;
+        if !took {
+            break;
+        }
+    }
+    Ok(())
+}

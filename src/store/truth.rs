@@ -295,7 +295,11 @@ impl Truth<'_, '_> {
             if gone == most {
                 break;
             }
-            gone += self.delete_walk(*table, &Walk::prefix(&keys::ns(ns)), most - gone)?;
+            let walk = Walk::prefix(&keys::ns(ns));
+            gone += match self.delete_walk(*table, &walk, most - gone)? {
+                0 => self.delete_back(*table, &walk, most - gone)?,
+                some => some,
+            };
         }
         Ok(gone)
     }

@@ -13,7 +13,7 @@ use crate::record::{
     self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
-use crate::store::gather::{Gathered, change, change_sorted, take_met};
+use crate::store::gather::{Gathered, change, change_sorted, take_back, take_met};
 use crate::store::handle::FILE;
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
@@ -374,6 +374,21 @@ impl<'t> WriteTx<'t> {
             return Err(Error::corrupted(table.name(), &last, OUT_OF_ORDER));
         }
         self.count_gone(gone, bytes);
+        Ok(gone)
+    }
+
+    /// Takes away the rows that stand last in a walk, at most `most`, and says how many went. Where the first of them stands under
+    /// a key that says another place, the walk ends before it has begun.
+    pub(super) fn delete_back(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
+        let (mut gone, mut bytes) = (0, 0);
+        let (rows, to) = (self.table_mut(table)?, walk.bounds().1);
+        take_back(rows, table.name(), to, most, &|key| walk.has(key), &mut |key, value| {
+            gone += 1;
+            bytes += key.len() + value.len();
+        })?;
+        if gone > 0 {
+            self.count_gone(gone, bytes);
+        }
         Ok(gone)
     }
 

@@ -51,13 +51,9 @@ fn a_drop_goes_past_keys_that_are_out_of_order() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole.oub"), folder.path().join("memory.oub"));
     let open = |path: &Path| Database::builder().cache_bytes(4 << 20).open(path).unwrap();
-    let named = |name: &str| name.parse::<NamespaceName>().unwrap();
     let db = open(&whole);
     for (name, at) in (0..8).flat_map(|at| [("went", at), ("stays", at)]) {
-        db.namespace(&named(name))
-            .unwrap()
-            .add(Draft::new(format!("note {at}")).key(format!("k{at}")))
-            .unwrap();
+        db.namespace(name).unwrap().add(Draft::new(format!("note {at}")).key(format!("k{at}"))).unwrap();
     }
     db.close().unwrap();
     for table in ["vitals", "holder_key"] {
@@ -67,18 +63,18 @@ fn a_drop_goes_past_keys_that_are_out_of_order() {
             std::fs::copy(&whole, &path).unwrap();
             rot_key(&path, table, key, at, byte);
             let db = open(&path);
-            let dropped = db.drop_namespace(&named("went"));
+            let dropped = db.drop_namespace("went");
             let what = format!("{table} {key:x?} {at} {byte}: {dropped:?}");
             assert!(dropped.is_ok(), "{what}");
             for at in 0..8 {
-                let got = db.namespace(&named("stays")).unwrap().look_up(format!("k{at}"), false);
+                let got = db.namespace("stays").unwrap().look_up(format!("k{at}"), false);
                 assert!(matches!(got, Ok(Got::Memory(_))), "{what}");
             }
             db.close().unwrap();
             open(&path).close().unwrap();
             // A row whose key says another namespace may stay.
-            // Behind a key that says another namespace there may be no way to the rows.
-            assert!(at == 0 || tables(&path)[table].len() == 8, "{what}");
+            // The one whose key says another namespace may stay.
+            assert!(tables(&path)[table].len() <= if at == 0 { 9 } else { 8 }, "{what}");
         }
     }
 }
