@@ -6,6 +6,9 @@ use crate::model::{Actor, MemoryId, Run, RunId, RunSort, RunState, Time};
 use crate::store::control::RunRow;
 use crate::store::{Id, MessageRows, NsId, Rows, Table, Walk, keys, last_id, last_id_and_number};
 
+/// The holders and the messages to which the rows of a run lead.
+type Led = (Vec<(MemoryId, u32)>, Vec<Id>);
+
 impl Ledger<'_, '_> {
     /// Begins a run whose parts come from a caller.
     pub(crate) fn begin_run(&mut self, context: &Context, run: RunId, sort: RunSort) -> Result<()> {
@@ -73,7 +76,7 @@ impl Ledger<'_, '_> {
         events: &[Id],
     ) -> Result<usize> {
         let of_run = Walk::prefix(&keys::run(ns, run));
-        let left = |ledger: &Self| -> Result<(Vec<(MemoryId, u32)>, Vec<Id>)> {
+        let left = |ledger: &Self| -> Result<Led> {
             let mut there = ledger.tx.holders_of_run(ns, run, holders.len())?;
             there.retain(|holder| holders.contains(holder));
             let mut led_to = ledger.tx.events_of(ns, run.as_bytes(), events.len())?;
