@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -39,6 +39,22 @@ impl Deref for Inner {
 
     fn deref(&self) -> &Core {
         &self.core
+    }
+}
+
+/// A handle that does not keep the file open. There is one as long as any handle of the file is open, whichever it was made
+/// from.
+pub(super) struct FaintInner {
+    core: Weak<Core>,
+    actor: Actor,
+    track: bool,
+    read_only: bool,
+}
+
+impl FaintInner {
+    pub(super) fn upgrade(&self) -> Option<Arc<Inner>> {
+        let core = self.core.upgrade()?;
+        Some(Arc::new(Inner { core, actor: self.actor, track: self.track, read_only: self.read_only }))
     }
 }
 
@@ -162,6 +178,11 @@ impl Inner {
             looks: Looks::default(),
         };
         Ok(Arc::new(Inner { core: Arc::new(core), actor, track, read_only }))
+    }
+
+    pub(super) fn downgrade(&self) -> FaintInner {
+        let core = Arc::downgrade(&self.core);
+        FaintInner { core, actor: self.actor, track: self.track, read_only: self.read_only }
     }
 
     pub(super) fn in_force(&self) -> Arc<InForce> {

@@ -187,7 +187,7 @@ impl Session<'_, '_, '_> {
             return Ok(None);
         }
         let ids = self.ledger.ids_of(ns)?;
-        let brought = self.writer(to, None, false)?.bring(ns, &ids, drop_keys, true)?;
+        let brought = self.writer(to, None, false)?.bring(&row, &ids, drop_keys, true)?;
         report.moved = ids.len() as u64;
         report.targets.insert(to.to_string(), report.moved);
         report.cross_namespace_edges = brought.edges;
@@ -207,13 +207,14 @@ impl Session<'_, '_, '_> {
         drop_keys: bool,
         report: &mut RenamespaceReport,
     ) -> Result<()> {
-        let ns = NsId(self.row_of(from)?.number);
+        let row = self.row_of(from)?;
+        let ns = NsId(row.number);
         let ids = self.ledger.ids_of(ns)?;
         let targets = self.targets_of(ns, &ids, keys, from)?;
         let mut places = BTreeMap::new();
         for (target, ids) in &targets {
             let mut writer = self.writer(target, None, false)?;
-            let brought = writer.bring(ns, ids, drop_keys, false)?;
+            let brought = writer.bring(&row, ids, drop_keys, false)?;
             places.extend(ids.iter().map(|id| (*id, writer.ns())));
             report.moved += ids.len() as u64;
             report.targets.insert(target.to_string(), ids.len() as u64);

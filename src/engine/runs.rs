@@ -212,7 +212,7 @@ impl Namespace {
             }
             _ => {}
         }
-        let mut undone = Undone::default();
+        let (mut undone, mut astray) = (Undone::default(), 0);
         loop {
             let namespace = self.name.clone();
             let step =
@@ -220,10 +220,15 @@ impl Namespace {
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
+            astray += step.astray;
             undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
             if step.finished {
+                if astray > 0 {
+                    let what = "rows of the run that stood out of order, so that writes of it may be left";
+                    undone.lost.push(format!("{what}: {astray}"));
+                }
                 if step.parted > 0 {
                     let what = "earlier writes of keys whose texts others had written too, not brought back";
                     undone.lost.push(format!("{what}: {}", step.parted));
@@ -375,20 +380,28 @@ impl Database {
         Ok(rows)
     }
 
-    /// Goes on with drops that were cut off.
+    /// Goes on with drops that were cut off. Damage that a drop can't go past keeps nobody from opening the file: its rows stay.
     pub(super) fn resume_drops(&self) -> Result<()> {
         if self.inner.check_open().is_err() {
             return Ok(());
         }
         let namespaces = self.inner.state()?.snapshot().namespaces()?;
         for (_, row) in namespaces.into_iter().filter(|(_, row)| row.dropping) {
-            self.delete_rows(NsId(row.number))?;
+            match self.delete_rows(NsId(row.number)) {
+                Err(why @ Error::Corrupted { .. }) => {
+                    tracing::warn!(namespace = row.number, %why, "rows of a dropped namespace stay");
+                }
+                dropped => dropped?,
+            }
         }
         Ok(())
     }
 
     /// Deletes the rows of a hidden namespace. It is gone for every reader already, so a slice that the storage refuses
     /// is tried again here: the caller could not, for the name is free.
+    ///
+    /// # Errors
+    /// `Corrupted` where damage keeps rows from going.
     pub(super) fn delete_rows(&self, ns: NsId) -> Result<()> {
         let mut refused = 0;
         loop {

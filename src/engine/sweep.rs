@@ -103,7 +103,8 @@ impl Namespace {
     }
 
     /// Carries out a plan of this namespace, within the bounds of the options. A row that has changed since, or is
-    /// protected now, is left alone and counted as skipped.
+    /// protected now, is left alone and counted as skipped. With `dry_run`, the default, it says what the plan would do and
+    /// changes nothing.
     ///
     /// ```
     /// use oubliette::maintain::{MaintainOptions, Pass};
@@ -117,6 +118,8 @@ impl Namespace {
     /// let options = MaintainOptions::live().passes([Pass::Collapse]);
     /// let plan = team.plan(&options)?;
     /// assert!(db.namespace("others")?.carry_out(&plan, &options).is_err());
+    /// assert_eq!(team.carry_out(&plan, &MaintainOptions::default())?.planned, 1);
+    /// assert_eq!(team.list(&Default::default())?.items.len(), 2);
     /// let report = team.carry_out(&plan, &options)?;
     /// assert_eq!((report.planned, report.changed, report.skipped), (1, 1, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -141,9 +144,13 @@ impl Namespace {
             return Err(plan.refused("plan_expired: it was made too long ago"));
         }
         let (begun, mut report) = (Instant::now(), PassReport::new(plan.pass));
-        let mut sweep = Sweep::new(plan.run, RunSort::Maintain, Some(self.name.clone()), options);
-        db.execute(plan, options, &mut sweep, &mut report)?;
-        db.end_runs(&sweep);
+        if options.dry_run {
+            plan.tell_dry(&mut report);
+        } else {
+            let mut sweep = Sweep::new(plan.run, RunSort::Maintain, Some(self.name.clone()), options);
+            db.execute(plan, options, &mut sweep, &mut report)?;
+            db.end_runs(&sweep);
+        }
         report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(report)
     }

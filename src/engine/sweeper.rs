@@ -1,8 +1,8 @@
 //! The sweeper: a thread that maintains a file at intervals, as long as a handle of the file is open.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
 use crate::engine::database::Database;
-use crate::engine::inner::Inner;
+use crate::engine::inner::{FaintInner, Inner};
 use crate::engine::maintain::Manner;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
@@ -247,15 +247,15 @@ impl Database {
 }
 
 /// The file that a sweeper sweeps, which has no second one as long as this lives.
-struct Swept(Weak<Inner>);
+struct Swept(FaintInner);
 
 impl Swept {
-    fn begin(inner: &Arc<Inner>) -> Result<Self> {
+    fn begin(inner: &Inner) -> Result<Self> {
         if inner.is_swept.swap(true, Ordering::SeqCst) {
             let why = "one is at work on this file: stop it first".to_owned();
             return Err(Error::Conflict { what: "sweeper".to_owned(), why });
         }
-        Ok(Swept(Arc::downgrade(inner)))
+        Ok(Swept(inner.downgrade()))
     }
 
     /// The database; none when every handle of it is gone or it was closed.

@@ -17,8 +17,8 @@ use crate::model::{Access, Evidence, MemoryId, Time, TombstoneReason, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_vitals};
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::keys::{self, Key};
-use crate::store::{NsId, PartId, Rows, Snapshot, Table, Walk};
+use crate::store::keys;
+use crate::store::{NsId, PagePlace, PartId, Rows, Snapshot, Table, Walk, walk_page};
 use crate::text::{Guard, OP_ID};
 
 /// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
@@ -388,15 +388,16 @@ pub(super) struct Pages<'f> {
     field: &'f Field,
     /// Rows of a page that are looked for.
     page: usize,
-    after: Option<Key>,
+    place: PagePlace,
 }
 
 impl<'f> Pages<'f> {
     pub(super) fn new(field: &'f Field, page: usize) -> Self {
-        Pages { field, page, after: None }
+        Pages { field, page, place: PagePlace::Start }
     }
 
-    /// The next rows of the partitions of the field that `wanted` takes.
+    /// The next rows of the partitions of the field that `wanted` takes: a page, and what stands before a place at which the next
+    /// one can begin.
     ///
     /// # Errors
     /// Damage.
@@ -406,26 +407,21 @@ impl<'f> Pages<'f> {
         stop: Stop<'_>,
         wanted: impl Fn(&Vitals) -> bool,
     ) -> Result<Page> {
-        let mut walk = Walk::prefix(&keys::ns(self.field.ns));
-        if let Some(after) = &self.after {
-            walk = walk.after(after);
-        }
-        let (mut page, mut stopped, mut last) = (Vec::new(), false, None);
-        rows.walk(Table::Vitals, &walk, &mut |key, bytes| {
-            if stop(1) {
-                stopped = true;
+        let (mut page, mut stopped) = (Vec::new(), false);
+        let walk = Walk::prefix(&keys::ns(self.field.ns));
+        walk_page(rows, Table::Vitals, &walk, &mut self.place, &mut |key, bytes| {
+            stopped |= stop(1);
+            if stopped {
                 return Ok(ControlFlow::Break(()));
             }
-            let keys::Vitals { id, .. } = keys::Vitals::read(Table::Vitals, key)?;
-            last = Some(id);
             let decoded = self.field.sound(decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
             let Some(vitals) = decoded else { return Ok(ControlFlow::Continue(())) };
+            let keys::Vitals { id, .. } = keys::Vitals::read(Table::Vitals, key)?;
             if self.field.takes(PartId(vitals.place.partition)) && wanted(&vitals) {
                 page.push((id, vitals));
             }
             Ok(if page.len() < self.page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        self.after = last.map(|id| keys::memory(self.field.ns, id));
         Ok(match (stopped, page.is_empty()) {
             (true, _) => Page::Stopped,
             (false, true) => Page::End,

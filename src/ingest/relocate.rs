@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Gaps, Relocation, Trail};
 use crate::model::{MemoryId, Partition, RuleId};
+use crate::store::control::NamespaceRow;
 use crate::store::{NsId, PartId, Rows};
 
 /// The largest number of keys that a refusal names.
@@ -21,7 +22,7 @@ pub(crate) struct Brought {
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// Brings memories of another namespace as they are there, in any state. They stay there too: the caller takes them
+    /// Brings memories of another namespace, which has the row `of`, as they are there, in any state. They stay there too: the caller takes them
     /// away when all have been brought. With `is_all` they are all memories of that namespace, and its tombstones, its
     /// journal and its messages come along.
     ///
@@ -30,11 +31,12 @@ impl NamespaceWriter<'_, '_, '_> {
     /// here; `Corrupted` for a memory that can't be read as a whole.
     pub(crate) fn bring(
         &mut self,
-        from: NsId,
+        of: &NamespaceRow,
         ids: &[MemoryId],
         may_lose_keys: bool,
         is_all: bool,
     ) -> Result<Brought> {
+        let from = NsId(of.number);
         let lost = self.keys_held_here(from, ids)?;
         if !lost.is_empty() && !may_lose_keys {
             return Err(self.keys_clash(&lost));
@@ -64,7 +66,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if is_all {
             self.ledger.bring_rest(from, &self.context, &parts)?;
         }
-        self.raise_horizons(from)?;
+        self.raise_horizons(of)?;
         Ok(brought)
     }
 
@@ -125,13 +127,9 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What was erased in the other namespace is missing here too, in a look at the past.
-    fn raise_horizons(&mut self, from: NsId) -> Result<()> {
-        let rows = self.ledger.tx.namespaces()?;
-        let horizons = rows.into_iter().find(|(_, row)| row.number == from.0).map(|(_, row)| row);
+    fn raise_horizons(&mut self, other: &NamespaceRow) -> Result<()> {
         let name = self.namespace.as_str();
-        let (Some(other), Some(mut row)) = (horizons, self.ledger.tx.namespace(name)?) else {
-            return Ok(());
-        };
+        let Some(mut row) = self.ledger.tx.namespace(name)? else { return Ok(()) };
         row.horizon_known_ms = row.horizon_known_ms.max(other.horizon_known_ms);
         row.horizon_valid_ms = row.horizon_valid_ms.max(other.horizon_valid_ms);
         self.ledger.tx.put_namespace(name, &row)

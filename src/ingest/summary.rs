@@ -28,7 +28,11 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals.deletes_source = deletes_source;
         parts.vitals.place.partition = part;
         parts.vitals.place.fingerprint = prepared.normal.prefix();
-        if let Some(vector) = &prepared.vector {
+        // The vectors of the file may have come to belong to another space while the text had its vector made. Then the memory
+        // waits for one of that space.
+        let is_strange = prepared.embedder.as_deref().map(|name| self.is_stranger(name)).transpose()?;
+        let vector = prepared.vector.as_ref().filter(|_| is_strange != Some(true));
+        if let Some(vector) = vector {
             parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
         }
         let share = parts.vitals.reinforcement_count;
@@ -42,7 +46,7 @@ impl NamespaceWriter<'_, '_, '_> {
             content: parts.content,
             access: parts.access,
             holder,
-            vector: prepared.vector.clone(),
+            vector: vector.cloned(),
             sources: sources.to_vec(),
             payload: None,
         };

@@ -16,6 +16,8 @@ const SLICE: usize = 1_000;
 pub(crate) struct UndoStep {
     /// The rows that went, stayed, or are live again.
     pub(crate) done: Forgotten,
+    /// Rows of the import whose keys are out of order, or lead to no write of it.
+    pub(crate) astray: u64,
     /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
     /// writers.
     pub(crate) parted: u64,
@@ -42,8 +44,9 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let (mut done, mut told_on) = (Forgotten::default(), Vec::new());
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
+        let mut doomed = Vec::new();
         if events.is_empty() {
-            let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+            doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
             for id in &done.derived {
                 let vitals = sound(self.ledger.tx.vitals(ns, *id))?.flatten();
@@ -52,10 +55,12 @@ impl NamespaceWriter<'_, '_, '_> {
         } else {
             // Messages come first. A message with a memory leaves its family, and is removed with its holder
             // afterwards.
-            let applied = self.apply(RuleId::UNDO, Change::Withdraw { events })?;
+            let applied = self.apply(RuleId::UNDO, Change::Withdraw { events: events.clone() })?;
             done.forgotten = applied.withdrawn;
             done.note(&applied);
         }
+        // What a step has left where it was, the next one would begin with, for ever.
+        let astray = self.ledger.strike_of_run(ns, run, &doomed, &events)? as u64;
         // The run says how far it is in the same transaction, so an undo that is cut off goes on with the next slice.
         let tx = &*self.ledger.tx;
         let finished =
@@ -65,6 +70,6 @@ impl NamespaceWriter<'_, '_, '_> {
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, parted, updated, told_on, finished })
+        Ok(UndoStep { done, astray, parted, updated, told_on, finished })
     }
 }

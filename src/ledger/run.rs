@@ -1,10 +1,13 @@
 //! The row of a run: each part of the run writes there what it did, in its own transaction.
 
 use crate::error::{Result, sound};
-use crate::ledger::writer::{Context, Ledger};
-use crate::model::{Actor, Run, RunId, RunSort, RunState, Time};
+use crate::ledger::writer::{Context, Ledger, truth};
+use crate::model::{Actor, MemoryId, Run, RunId, RunSort, RunState, Time};
 use crate::store::control::RunRow;
-use crate::store::{MessageRows, NsId, Rows};
+use crate::store::{Id, MessageRows, NsId, Rows, Table, Walk, keys, last_id, last_id_and_number};
+
+/// The holders and the messages to which the rows of a run lead.
+type Led = (Vec<(MemoryId, u32)>, Vec<Id>);
 
 impl Ledger<'_, '_> {
     /// Begins a run whose parts come from a caller.
@@ -58,6 +61,41 @@ impl Ledger<'_, '_> {
         let row = stored.unwrap_or_else(|| RunRow::new(run.sort, Actor::Caller, run.started_at));
         let started_ms = run.started_at.as_millis();
         self.tx.put_run(context.ns, run.id, &RunRow { sort: run.sort, started_ms, state: run.state, ..row })
+    }
+
+    /// Strikes off the lists of a run those of `holders` and `events` that still stand there, though a step of its undo was to take
+    /// them away: their keys are out of order, or lead to no holder and no message. Returns how many there were.
+    ///
+    /// # Errors
+    /// `Corrupted` where they can't be struck off.
+    pub(crate) fn strike_of_run(
+        &mut self,
+        ns: NsId,
+        run: RunId,
+        holders: &[(MemoryId, u32)],
+        events: &[Id],
+    ) -> Result<usize> {
+        let of_run = Walk::prefix(&keys::run(ns, run));
+        let left = |ledger: &Self| -> Result<Led> {
+            let mut there = ledger.tx.holders_of_run(ns, run, holders.len())?;
+            there.retain(|holder| holders.contains(holder));
+            let mut led_to = ledger.tx.events_of(ns, run.as_bytes(), events.len())?;
+            led_to.retain(|event| events.contains(event));
+            Ok((there, led_to))
+        };
+        if left(self)? == (Vec::new(), Vec::new()) {
+            return Ok(0);
+        }
+        // Among keys that are out of order, rows that wait to be taken away are met as if they stayed.
+        self.tx.put_gathered()?;
+        let (there, led_to) = left(self)?;
+        truth(self.tx).strike(Table::HolderRun, &of_run, &|key| {
+            last_id_and_number(Table::HolderRun, key).is_ok_and(|holder| there.contains(&holder))
+        })?;
+        truth(self.tx).strike(Table::EventOf, &of_run, &|key| {
+            last_id(Table::EventOf, key).is_ok_and(|id| led_to.contains(id.as_bytes()))
+        })?;
+        Ok(there.len() + led_to.len())
     }
 
     /// Mends the row of a run by what holders or the journal tell of the run.

@@ -1,9 +1,12 @@
 //! Instants that come without a write: counters and indexes catch up.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Result, sound};
-use crate::ledger::writer::{Context, Ledger};
+use crate::ledger::derived::{IndexRow, index_rows};
+use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{MemoryId, Time};
-use crate::store::{NsId, Rows, Table};
+use crate::store::{NsId, Rows, Table, Walk, keys};
 
 impl Ledger<'_, '_> {
     /// Applies the due instants of a namespace, at most `most`, and returns how many it looked at. Those of memories for which `leaves`
@@ -15,24 +18,60 @@ impl Ledger<'_, '_> {
         mut leaves: impl FnMut(&Self, MemoryId) -> Result<bool>,
     ) -> Result<usize> {
         let due = self.tx.due(context.ns, context.now, most)?;
+        let mut settled = BTreeSet::new();
         for (at, id) in &due {
             if !leaves(self, *id)? {
-                self.settle_one(context, *at, *id)?;
+                self.settle_one(context, *id)?;
+                settled.insert((*at, *id));
             }
         }
+        self.strike_settled(context, due.len(), &settled)?;
         Ok(due.len())
     }
 
     /// Applies a due instant of a memory.
-    fn settle_one(&mut self, context: &Context, at: Time, id: MemoryId) -> Result<()> {
+    fn settle_one(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         match sound(self.load(context.ns, id))? {
             Some((before, content)) => {
                 self.store_row(context, id, Some((&before, &content)), before.clone(), &content)?;
+                Ok(())
             }
             // A damaged row must leave the list of due instants too, or every call would begin with it.
-            None => self.settle_damaged(context, id)?,
+            None => self.settle_damaged(context, id),
         }
-        debug_assert!(!self.tx.due(context.ns, at, 1)?.contains(&(at, id)), "an instant that does not pass");
+    }
+
+    /// Strikes off the list of due instants what is settled and still stands there: a row of it is damaged, and no memory
+    /// has that instant. The memory gets the row again that it should have.
+    fn strike_settled(
+        &mut self,
+        context: &Context,
+        most: usize,
+        settled: &BTreeSet<(Time, MemoryId)>,
+    ) -> Result<()> {
+        let (ns, until) = (context.ns, context.now);
+        let left = |ledger: &Self| -> Result<BTreeSet<(Time, MemoryId)>> {
+            let due = ledger.tx.due(ns, until, most)?;
+            Ok(due.into_iter().filter(|place| settled.contains(place)).collect())
+        };
+        if left(self)?.is_empty() {
+            return Ok(());
+        }
+        // Among keys that are out of order, rows that wait to be taken away are met as if they stayed.
+        self.tx.put_gathered()?;
+        let stays = left(self)?;
+        let end = keys::from_instant(ns, Time::from_millis(until.as_millis().saturating_add(1)));
+        truth(self.tx).strike(Table::Due, &Walk::prefix(&keys::ns(ns)).before(&end), &|key| {
+            keys::Due::parse(key).is_some_and(|row| stays.contains(&(row.at, row.id)))
+        })?;
+        for (_, id) in stays {
+            let Some(vitals) = sound(self.tx.vitals(ns, id))?.flatten() else { continue };
+            for row in index_rows(&vitals, None, &[]) {
+                if matches!(row, IndexRow::Due(_)) {
+                    self.put_index_row(ns, id, &row)?;
+                }
+            }
+        }
         Ok(())
     }
 

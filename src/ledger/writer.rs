@@ -66,6 +66,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) analyzer: String,
     /// The vectors that the transaction has written so far.
     pub(crate) staged: Staged,
+    /// Whether the transaction has found that every row of a namespace can be read: who makes many namespaces asks once.
+    pub(crate) namespaces_are_sound: bool,
     /// The memories that wait for a vector since this transaction.
     pub(crate) waiting: Vec<(NsId, MemoryId)>,
     /// The paths of metadata with an index, for the namespaces to which the transaction has written.
@@ -232,6 +234,7 @@ impl<'a, 't> Ledger<'a, 't> {
             links: BTreeMap::new(),
             named: None,
             redacted: BTreeSet::new(),
+            namespaces_are_sound: false,
             recount: BTreeSet::new(),
         })
     }

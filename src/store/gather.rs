@@ -355,3 +355,70 @@ fn take(cursor: &mut Cursor<'_>, key: &[u8], changed: VisitChange<'_>) -> Result
     }
     Ok(false)
 }
+
+/// Takes away those of the first `met` rows behind a bound of whose keys `is_doomed` says so, one by one. Rows go so whose keys
+/// are out of order: no range has them, and no look finds them.
+pub(super) fn take_met(
+    table: &mut WriteTable<'_>,
+    name: &'static str,
+    from: Bound<&[u8]>,
+    met: usize,
+    is_doomed: &dyn Fn(&[u8]) -> bool,
+    taken: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    let mut passed = 0;
+    for _ in 0..met {
+        // A cursor does not find its place again behind a damaged key, so each begins anew.
+        let took = fenced(name, &[], || {
+            let mut cursor = table.lower_bound_mut(from)?;
+            for _ in 0..passed {
+                cursor.next()?;
+            }
+            let Some((key, value)) = cursor.peek_next()? else { return Ok::<_, StorageError>(false) };
+            let is_taken = is_doomed(key.value());
+            if is_taken {
+                taken(key.value(), value.value());
+            }
+            drop((key, value));
+            if is_taken {
+                cursor.remove_next()?;
+            }
+            cursor.close()?;
+            Ok(is_taken)
+        })?;
+        passed += usize::from(!took);
+    }
+    Ok(())
+}
+
+/// Takes away the rows that stand last before a bound, one by one, for as long as `is_doomed` says so of their keys, at most
+/// `most`.
+pub(super) fn take_back(
+    table: &mut WriteTable<'_>,
+    name: &'static str,
+    to: Bound<&[u8]>,
+    most: usize,
+    is_doomed: &dyn Fn(&[u8]) -> bool,
+    taken: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    for _ in 0..most {
+        let took = fenced(name, &[], || {
+            let mut cursor = table.upper_bound_mut(to)?;
+            let Some((key, value)) = cursor.peek_prev()? else { return Ok::<_, StorageError>(false) };
+            let is_taken = is_doomed(key.value());
+            if is_taken {
+                taken(key.value(), value.value());
+            }
+            drop((key, value));
+            if is_taken {
+                cursor.remove_prev()?;
+            }
+            cursor.close()?;
+            Ok(is_taken)
+        })?;
+        if !took {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -40,11 +40,13 @@ pub(crate) trait PlanRows: Rows {
         self.meta(Table::GcGroup, &keys::gc_group(ns, plan, group))
     }
 
-    /// The groups of a plan, in order.
+    /// The groups of a plan, in order. A damaged one is passed over, as a damaged plan is.
     fn gc_groups(&self, ns: NsId, plan: RunId, row: &PlanRow) -> Result<Vec<(u32, GroupRow)>> {
-        let groups = (1..=row.groups).map(|group| Ok((group, self.gc_group(ns, plan, group)?)));
-        let groups = groups.collect::<Result<Vec<_>>>()?;
-        Ok(groups.into_iter().filter_map(|(group, row)| Some((group, row?))).collect())
+        let mut all = Vec::new();
+        for group in 1..=row.groups {
+            all.extend(sound(self.gc_group(ns, plan, group))?.flatten().map(|row| (group, row)));
+        }
+        Ok(all)
     }
 
     /// The sources of the groups that plans of a namespace still work on.

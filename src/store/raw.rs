@@ -3,7 +3,7 @@
 //! redb ends in a panic where a page of the file is damaged; every call into it is fenced here, so that damage comes
 //! out as `Corrupted` and a broken disk as `Retry`.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{ReadableTable, StorageError, TableDefinition, TableError};
@@ -78,6 +78,11 @@ impl Walk {
         };
         from > to
             || (from == to && !matches!((&self.from, &self.to), (Bound::Included(_), Bound::Included(_))))
+    }
+
+    /// Whether a key lies in it.
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        RangeBounds::<[u8]>::contains(&self.bounds(), key)
     }
 
     pub(super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {

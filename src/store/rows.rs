@@ -135,8 +135,8 @@ pub(crate) trait Rows: Read {
     /// Name of an agent's partition; the shared one has none.
     fn partition_name(&self, ns: NsId, part: PartId) -> Result<Option<String>> {
         match sound(self.meta(Table::PartitionName, &keys::ns_part(ns, part)))? {
-            Some(found) => Ok(found),
-            None => counterparts::name_numbered(self, Table::Partition, &keys::ns(ns), part.0),
+            Some(found) if found.is_some() || part == PartId(0) => Ok(found),
+            _ => counterparts::name_numbered(self, Table::Partition, &keys::ns(ns), part.0),
         }
     }
 
@@ -175,7 +175,10 @@ pub(crate) trait Rows: Read {
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
             let keys::SlotHead { index } = keys::SlotHead::read(Table::SlotHead, key)?;
             let head = sound(meta_of(Table::SlotHead, key, bytes))?;
-            all.push((index, head.map_or_else(|| self.counted_slots(index), Ok)?));
+            // No index has a row that does not fit its key and whose space is not there: the key is damaged.
+            if head.is_some() || sound(self.space(index.space))? != Some(None) {
+                all.push((index, head.map_or_else(|| self.counted_slots(index), Ok)?));
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -287,12 +290,12 @@ pub(crate) trait Rows: Read {
         after: Option<MemoryId>,
         visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let walk = Walk::prefix(&keys::ns(ns));
-        let walk = after.map_or_else(|| walk.clone(), |after| walk.clone().after(&keys::memory(ns, after)));
+        let all = Walk::prefix(&keys::ns(ns));
+        let walk = after.into_iter().fold(all, |walk, after| walk.after(&keys::memory(ns, after)));
         self.walk(Table::Vitals, &walk, &mut |key, bytes| {
             let vitals = sound(record::decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
-            let Some(vitals) = vitals else { return Ok(ControlFlow::Continue(())) };
-            visit(last_id(Table::Vitals, key)?, &vitals)
+            let row = vitals.zip(Some(last_id(Table::Vitals, key)?)).filter(|(_, id)| after < Some(*id));
+            row.map_or(Ok(ControlFlow::Continue(())), |(vitals, id)| visit(id, &vitals))
         })
     }
 
@@ -607,10 +610,9 @@ pub(crate) trait Rows: Read {
     fn meta_keys(&self, ns: NsId) -> Result<Vec<(Arc<str>, bool)>> {
         let mut all = Vec::new();
         self.walk(Table::MetaKey, &Walk::prefix(&keys::ns(ns)), &mut |key, value| {
-            let path = keys::MetaKey::read(Table::MetaKey, key)?.path.0;
             // One that cannot say how far it is, is not whole.
             let row = meta_of::<Option<UnfinishedRow>>(Table::MetaKey, key, value);
-            all.push((path.into(), matches!(row, Ok(None))));
+            all.extend(keys::MetaKey::parse(key).map(|key| (key.path.0.into(), matches!(row, Ok(None)))));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -756,9 +758,9 @@ pub(crate) trait Rows: Read {
     fn counters(&self, ns: NsId) -> Result<Vec<(PartId, u8, String, CounterRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let keys::Counter { part, sort, name, .. } = keys::Counter::read(Table::Counter, key)?;
             let value = sound(meta_of(Table::Counter, key, bytes))?;
-            all.extend(value.map(|value| (part, sort, name.0.to_owned(), value)));
+            let row = keys::Counter::parse(key).zip(value);
+            all.extend(row.map(|(key, value)| (key.part, key.sort, key.name.0.to_owned(), value)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)

@@ -224,6 +224,20 @@ impl Truth<'_, '_> {
         self.put(Table::LimboTime, &keys::by_instant(ns, at, id), &[])
     }
 
+    /// Takes away those rows of a walk that lead nowhere: whoever goes by them would begin with them for ever. A key that is out
+    /// of order is not found by itself, so the rows are found by the walk.
+    ///
+    /// # Errors
+    /// `Corrupted` where there are such rows and none of them goes.
+    pub(crate) fn strike(
+        &mut self,
+        table: Table,
+        walk: &Walk,
+        leads_nowhere: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<()> {
+        self.0.strike(table, walk, leads_nowhere)
+    }
+
     pub(crate) fn delete_limbo(&mut self, ns: NsId, id: MemoryId, at: Time) -> Result<()> {
         self.delete(Table::Limbo, &keys::memory(ns, id))?;
         self.delete(Table::LimboTime, &keys::by_instant(ns, at, id))
@@ -281,7 +295,11 @@ impl Truth<'_, '_> {
             if gone == most {
                 break;
             }
-            gone += self.delete_walk(*table, &Walk::prefix(&keys::ns(ns)), most - gone)?;
+            let walk = Walk::prefix(&keys::ns(ns));
+            gone += match self.delete_walk(*table, &walk, most - gone)? {
+                0 => self.delete_back(*table, &walk, most - gone)?,
+                some => some,
+            };
         }
         Ok(gone)
     }

@@ -13,7 +13,7 @@ use crate::record::{
     self, At, BitRow, DocBlock, SlotBlock, SlotMeta, Thinned, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{BitsHead, Nonce, SlotHead, TextHead};
-use crate::store::gather::{Gathered, change, change_sorted};
+use crate::store::gather::{Gathered, change, change_sorted, take_back, take_met};
 use crate::store::handle::FILE;
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
@@ -21,6 +21,9 @@ use crate::store::raw::{Definition, ReadTable, Visit, Walk, WriteTable, fenced, 
 use crate::store::tables::Table;
 use crate::store::tally;
 use crate::store::watch::Watch;
+
+/// What is wrong with a row that can't be taken away.
+const OUT_OF_ORDER: &str = "its key is out of order, and it can't be removed";
 
 /// What a snapshot and a write transaction both can do: look up and walk. The typed reads of `rows` stand on it.
 pub(crate) trait Read {
@@ -325,32 +328,114 @@ impl<'t> WriteTx<'t> {
         }
     }
 
-    /// Takes away every row of a walk in key order, at most `most`, and says how many there were. They go page by page: to
-    /// look for each of them by its key takes several times as long.
+    /// Takes away every row of a walk in key order, at most `most`, and says how many went. They go page by page: to look for
+    /// each of them by its key takes several times as long.
+    ///
+    /// # Errors
+    /// `Corrupted` where the walk has rows and none of them goes: whoever deletes until nothing is left would not come to an end.
     pub(super) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
         self.put_gathered_of(table)?;
-        let (mut gone, mut bytes, mut last) = (0, 0, Vec::new());
-        self.walk(table, walk, &mut |key, value| {
-            if gone == most {
+        let (mut met, mut last, mut strays) = (0, Vec::new(), Vec::new());
+        self.walk(table, walk, &mut |key, _| {
+            if met == most {
                 return Ok(ControlFlow::Break(()));
             }
-            gone += 1;
-            bytes += key.len() + value.len();
+            // A damaged key stands where its row belongs, and not where it says.
+            if !walk.has(key) || (met > 0 && *key <= *last) {
+                strays.push(key.to_vec());
+            }
+            met += 1;
             last.clear();
             last.extend_from_slice(key);
             Ok(ControlFlow::Continue(()))
         })?;
-        if gone == 0 {
+        if met == 0 {
             return Ok(0);
         }
-        let doomed = (walk.bounds().0, Bound::Included(last.as_slice()));
+        let (mut gone, mut bytes) = (0, 0);
+        let mut count = |key: &[u8], value: &[u8]| {
+            gone += 1;
+            bytes += key.len() + value.len();
+        };
         let rows = self.table_mut(table)?;
-        fenced(table.name(), &[], || rows.retain_in::<&[u8], _>(doomed, |_, _| false))?;
+        if strays.is_empty() {
+            let doomed = (walk.bounds().0, Bound::Included(last.as_slice()));
+            fenced(table.name(), &[], || {
+                rows.retain_in::<&[u8], _>(doomed, |key, value| {
+                    count(key, value);
+                    false
+                })
+            })?;
+        } else {
+            let is_doomed = |key: &[u8]| walk.has(key) || strays.iter().any(|stray| *stray == key);
+            take_met(rows, table.name(), walk.bounds().0, met, &is_doomed, &mut count)?;
+        }
+        if gone == 0 {
+            return Err(Error::corrupted(table.name(), &last, OUT_OF_ORDER));
+        }
+        self.count_gone(gone, bytes);
+        Ok(gone)
+    }
+
+    /// Takes away the rows that stand last in a walk, at most `most`, and says how many went. Where the first of them stands under
+    /// a key that says another place, the walk ends before it has begun.
+    pub(super) fn delete_back(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
+        let (mut gone, mut bytes) = (0, 0);
+        let (rows, to) = (self.table_mut(table)?, walk.bounds().1);
+        take_back(rows, table.name(), to, most, &|key| walk.has(key), &mut |key, value| {
+            gone += 1;
+            bytes += key.len() + value.len();
+        })?;
+        if gone > 0 {
+            self.count_gone(gone, bytes);
+        }
+        Ok(gone)
+    }
+
+    /// Takes away the rows of a walk of whose keys `is_doomed` says so, also where a look by the key would not find them.
+    ///
+    /// # Errors
+    /// `Corrupted` where the walk has such rows and none of them goes.
+    pub(super) fn strike(
+        &mut self,
+        table: Table,
+        walk: &Walk,
+        is_doomed: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<()> {
+        self.put_gathered_of(table)?;
+        let (mut seen, mut met, mut last) = (0, 0, None);
+        self.walk(table, walk, &mut |key, _| {
+            seen += 1;
+            if is_doomed(key) {
+                (met, last) = (seen, Some(key.to_vec()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let Some(last) = last else { return Ok(()) };
+        let (mut gone, mut bytes) = (0, 0);
+        take_met(
+            self.table_mut(table)?,
+            table.name(),
+            walk.bounds().0,
+            met,
+            is_doomed,
+            &mut |key, value| {
+                gone += 1;
+                bytes += key.len() + value.len();
+            },
+        )?;
+        if gone == 0 {
+            return Err(Error::corrupted(table.name(), &last, OUT_OF_ORDER));
+        }
+        self.count_gone(gone, bytes);
+        Ok(())
+    }
+
+    fn count_gone(&mut self, gone: usize, bytes: usize) {
         self.watch.note_all();
         self.moved += bytes as u64;
         self.grown -= bytes as i64;
         (0..gone).for_each(|_| self.count_row());
-        Ok(gone)
     }
 
     /// A block of codes to change; a new one of `dim` dimensions where there is none.

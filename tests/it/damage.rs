@@ -6,6 +6,7 @@
 mod bits;
 mod copies;
 mod derived;
+mod disorder;
 mod passes;
 pub(crate) mod store;
 mod undone;

@@ -5,7 +5,7 @@ use crate::world::text;
 use oubliette::WriteOptions;
 use oubliette::exchange::{Import, ImportReport, LineReader};
 use oubliette::faults::Tally;
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::Tier;
 use serde_json::json;
 
@@ -108,4 +108,19 @@ fn an_export_of_a_run_of_many_steps() {
     constant(first, last);
     assert!(first.read < 50, "{first:?}");
     assert_eq!(page(Some(all[9].seq)), all[10..20]);
+}
+
+/// A split looks at the names of all namespaces once, however many it makes.
+#[test]
+fn a_split_into_many_namespaces() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| text(&format!("note {at}")).metadata(json!({ "project": format!("p{at}") }));
+        world.ns.add_all((0..n).map(say).collect(), &WriteOptions::default()).unwrap();
+        cost(|| {
+            let done = world.db.split_namespace("default", &[], &RenamespaceOptions::default()).unwrap();
+            assert_eq!(done.targets.len(), n);
+        })
+    };
+    linear(of(100), of(400), 4);
 }

@@ -428,6 +428,12 @@ fn a_plan_is_of_one_pass_and_one_namespace() {
     let other = world.db.namespace("other").unwrap();
     let why = other.carry_out(&plan, &options).unwrap_err();
     assert_eq!(why.to_string(), "plan: must be of the namespace other (got default)");
+    let dry = world.ns.carry_out(&plan, &MaintainOptions::default()).unwrap();
+    assert_eq!(
+        (dry.planned > 0, dry.changed, dry.run),
+        (true, 0, None),
+        "a dry run only says what there is to do"
+    );
     assert_eq!(world.ns.carry_out(&plan, &options).unwrap().tombstoned, 2);
 }
 

@@ -5,12 +5,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::world::{CountingIds, World, at, axis, text};
+use crate::world::{CountingIds, DIM, World, at, axis, text};
 use oubliette::clock::IdSource;
-use oubliette::embed::{Embedder, HashEmbedder};
+use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
+use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Effort, Filter, Forget, Kind, Namespace, Patch, Query, Result, Scope, Time};
+use oubliette::{
+    Database, Draft, Effort, Error, Filter, Forget, Kind, Namespace, Patch, Query, Result, Scope, Time,
+};
 use serde_json::json;
 
 /// Ids of which the next one waits, once it `is_armed`, in the transaction that asks for it.
@@ -162,5 +165,49 @@ fn who_leaves_a_merged_memory_takes_no_vector_of_another_text() {
     assert_eq!((left.row_text.as_str(), left.pending), ("Gateway status: 12 apps", true));
     world.forget(&["a"]);
     assert!(world.find([1.0, 0.0, 0.0, 0.0], 2).is_empty(), "the vector of what was forgotten");
+    world.check();
+}
+
+/// The model of a file changes while the one before works out the vector of a summary: the summary has that of the new one.
+#[test]
+fn a_summary_has_no_vector_of_a_model_that_was_left_meanwhile() {
+    let say =
+        |at: usize| move |texts: &[&str]| Ok(texts.iter().map(|_| axis(at).to_vec()).collect::<Vec<_>>());
+    // It answers the probe, and then is away for a while: no source has a vector of it yet.
+    let answers = Arc::new(AtomicBool::new(true));
+    let of_other = Arc::clone(&answers);
+    let other = move || {
+        let answers = Arc::clone(&of_other);
+        let away = || Error::Unavailable { why: "the model is away".to_owned() };
+        let of = move |texts: &[&str]| match answers.swap(false, Ordering::SeqCst) {
+            true => say(1)(texts),
+            false => Err(away()),
+        };
+        embedder_fn("other", DIM, of).unwrap()
+    };
+    let world = World::new();
+    let leaves: Arc<Mutex<Option<Database>>> = Arc::default();
+    let waits = Arc::clone(&leaves);
+    let first = embedder_fn("first", DIM, move |texts: &[&str]| {
+        if let Some(db) = waits.lock().unwrap().take() {
+            db.reembed(other()).unwrap_err();
+        }
+        say(0)(texts)
+    });
+    world.db.use_embedder(first.unwrap()).unwrap();
+    let old = world.now().minus("400d".parse().unwrap());
+    for who in ["Ann", "Bob"] {
+        let text = format!(
+            "{who}: The boiler broke again. There is no hot water for any of us here. Should we buy one?"
+        );
+        world.add(Draft::new(text).kind(Kind::Message).channel("home").created_at(old));
+    }
+    *leaves.lock().unwrap() = Some(world.db.clone());
+    let done = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!((done.committed, leaves.lock().unwrap().is_none()), (1, true), "{done:?}");
+    world.db.reembed(embedder_fn("other", DIM, say(1)).unwrap()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    let found = world.ns.search(Query::vector(axis(1).to_vec()).effort(Effort::Exact).k(10)).unwrap();
+    assert!(!found.hits.is_empty() && found.hits.iter().all(|hit| hit.score > 0.99), "{found:?}");
     world.check();
 }

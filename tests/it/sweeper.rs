@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use oubliette::embed::embedder_fn;
 use oubliette::gc::{Extractive, InputPack, Summarizer};
 use oubliette::maintain::{MaintainOptions, Pass, SweepReport, Sweeper, SweeperConfig};
+use oubliette::memory::Actor;
 use oubliette::policy::Syntax;
 use oubliette::{Database, Draft, Error, ErrorKind, Kind, Result, Span};
 
@@ -54,6 +55,22 @@ fn sweeps_come_back_at_the_interval_until_the_sweeper_is_dropped() {
     // The sender went with the thread, so that nothing can come after what has come already.
     while reports.try_recv().is_ok() {}
     assert_eq!(reports.recv().unwrap_err(), mpsc::RecvError);
+}
+
+/// The sweeper was made by one handle, which goes: the file is open by the other.
+#[test]
+fn a_sweeper_ends_with_the_last_handle_whichever_started_it() {
+    let world = World::new();
+    let maker = world.db.with_actor(Actor::Tool);
+    let (sweeper, reports) = reporting(&maker, every("1s"));
+    reports.recv_timeout(PATIENCE).unwrap();
+    drop(maker);
+    for _ in 0..2 {
+        reports.recv_timeout(PATIENCE).unwrap();
+    }
+    assert!(sweeper.is_running());
+    sweeper.stop();
+    world.db.sweeper(every("1h")).unwrap().stop();
 }
 
 #[test]

@@ -111,7 +111,9 @@ impl Check<'_> {
     pub(super) fn partition(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let part = PartId(meta_of(Table::Partition, key, value)?);
         let keys::Partition { ns, name } = keys::Partition::read(Table::Partition, key)?;
-        if let Some(found) = seen(self.snapshot.partition_name(ns, part))?
+        // The row itself: a reader takes the name from here where it is missing.
+        let stored = self.snapshot.meta::<String>(Table::PartitionName, &keys::ns_part(ns, part));
+        if let Some(found) = seen(stored)?
             && found.as_deref() != Some(name.0)
         {
             let what = format!("number {} has the name {found:?}", part.0);

@@ -25,7 +25,7 @@ pub(super) const SLICE_ROWS: usize = 50_000;
 pub(super) const SLICE_BYTES: usize = 4 << 20;
 
 /// What is told of a row whose key is damaged, and not its value.
-const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
+pub(super) const RESTORED: &str = "one byte of the key was damaged, and the row has its key again";
 
 /// The same of a damaged value.
 const MENDED: &str = "one byte of the value was damaged, and the row has its value again";
@@ -119,35 +119,40 @@ impl<'c> Copy<'c> {
 
     /// Copies the rows of a walk one by one, in slices. Where a page is damaged, those behind it are read from the end.
     pub(super) fn plain(&mut self, table: Table, walk: &Walk) -> Result<()> {
-        let (last, why) = self.rows(table, walk.clone(), false)?;
+        let (last, why) = self.rows(table, walk, None)?;
         let Some(why) = why else { return Ok(()) };
         self.note(table, last.as_deref().unwrap_or_default(), why);
-        let rest = last.map_or_else(|| walk.clone(), |last| walk.clone().after(&last));
-        self.rows(table, rest.reversed(), true).map(|_| ())
+        self.rows(table, &walk.clone().reversed(), last.as_deref()).map(drop)
     }
 
-    /// Copies the rows of a walk as far as they can be read: the last key, and why the walk ended before its end.
+    /// Copies the rows of a walk as far as they can be read, or up to the row under the key `end`: the last key, and why the
+    /// walk ended before its end.
+    ///
+    /// The walk stays open from slice to slice. Begun anew behind a damaged key, it would pass over all rows that this key seems
+    /// to stand behind.
     fn rows(
         &mut self,
         table: Table,
-        mut walk: Walk,
-        reversed: bool,
+        walk: &Walk,
+        end: Option<&[u8]>,
     ) -> Result<(Option<Vec<u8>>, Option<String>)> {
-        let mut last = None;
-        loop {
-            let mut slice = Slice::default();
-            let from = self.from;
-            let walked = torn(from.walk(table, &walk, &mut |key, value| Ok(slice.take(key, value))))?;
-            let full = slice.is_full();
-            last = slice.rows.last().map(|(key, _)| key.clone()).or(last);
-            // The rows before a damaged page are copied even if the walk ended there.
-            self.put(table, slice)?;
-            match (walked, &last) {
-                (Err(why), _) => return Ok((last, Some(why))),
-                (Ok(()), Some(at)) if full => walk = if reversed { walk.before(at) } else { walk.after(at) },
-                (Ok(()), _) => return Ok((last, None)),
+        let (from, mut slice, mut last, mut put) = (self.from, Slice::default(), None, Ok(()));
+        let walked = torn(from.walk(table, walk, &mut |key, value| {
+            if end == Some(key) {
+                return Ok(ControlFlow::Break(()));
             }
-        }
+            let is_full = slice.take(key, value).is_break();
+            if is_full {
+                last = Some(key.to_vec());
+                put = self.put(table, std::mem::take(&mut slice));
+            }
+            Ok(if put.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        }))?;
+        put?;
+        let last = slice.rows.last().map(|(key, _)| key.clone()).or(last);
+        // The rows before a damaged page are copied even if the walk ended there.
+        self.put(table, slice)?;
+        Ok((last, walked.err()))
     }
 
     fn put(&mut self, table: Table, slice: Slice) -> Result<()> {
@@ -192,7 +197,7 @@ impl<'c> Copy<'c> {
 
     /// The key that a row had before one byte of the key was damaged: the checksum of a value covers the key, so the value
     /// tells which key fits. Another key of 40 bytes fits by chance once in half a million damaged values.
-    fn restored(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub(super) fn restored(&self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         if table.is_all_key() {
             return Ok(None);
         }

@@ -95,35 +95,33 @@ impl Graph {
 }
 
 impl Copy<'_> {
-    /// Copies the links of an index and what stands above them, in slices.
+    /// Copies the links of an index and what stands above them, in slices. The walk stays open from slice to slice, as that
+    /// over other rows does.
     pub(super) fn graph(&mut self, index: IndexId, graph: &Graph, numbers: &Numbers) -> Result<()> {
-        let mut walk = Walk::prefix(&keys::index(index));
         // The nodes of the last block of a slice may go on in the next one.
         let mut open: Vec<(u32, CopiedNode)> = Vec::new();
-        loop {
-            let (mut last, mut rows) = (None, 0);
-            self.from.graph_blocks(&walk, &mut |_, block, at, bytes| {
-                numbers.of_block(block, at, bytes, &mut open)?;
-                last = Some(at.key.to_vec());
-                rows += 1;
-                let full = rows == SLICE_BLOCKS;
-                Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            })?;
-            let done = rows < SLICE_BLOCKS;
-            let whole = if done { open.len() } else { whole_blocks(&open) };
-            let nodes: Vec<_> = open.drain(..whole).collect();
-            let mut written = 0;
-            self.commit(|tx| {
-                written = put_nodes(tx, index, &nodes)?;
-                Ok(())
-            })?;
-            self.rows += written;
-            match last {
-                Some(last) if !done => walk = walk.after(&last),
-                _ => break,
+        let (from, mut rows) = (self.from, 0);
+        from.graph_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, at, bytes| {
+            numbers.of_block(block, at, bytes, &mut open)?;
+            rows += 1;
+            if rows % SLICE_BLOCKS == 0 {
+                let whole = whole_blocks(&open);
+                self.nodes(index, open.drain(..whole).collect())?;
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.nodes(index, open)?;
         self.graph_head(index, graph, numbers)
+    }
+
+    fn nodes(&mut self, index: IndexId, nodes: Vec<(u32, CopiedNode)>) -> Result<()> {
+        let mut written = 0;
+        self.commit(|tx| {
+            written = put_nodes(tx, index, &nodes)?;
+            Ok(())
+        })?;
+        self.rows += written;
+        Ok(())
     }
 
     fn graph_head(&mut self, index: IndexId, graph: &Graph, numbers: &Numbers) -> Result<()> {

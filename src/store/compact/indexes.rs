@@ -1,11 +1,12 @@
 //! The indexes of vectors in a copy: codes, vectors and graphs, without holes.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::record::{SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::compact::bits::CopiedBits;
-use crate::store::compact::copy::{Copy, SLICE_BYTES, torn};
+use crate::store::compact::copy::{Copy, RESTORED, SLICE_BYTES, torn};
 use crate::store::compact::graph::Graph;
 use crate::store::compact::numbers::Numbers;
 use crate::store::control::SlotHead;
@@ -13,7 +14,7 @@ use crate::store::keys;
 use crate::store::part::IndexId;
 use crate::store::raw::Walk;
 use crate::store::rows::Rows;
-use crate::store::tables::Table;
+use crate::store::tables::{Table, meta_of};
 use crate::store::tx::{Read, Snapshot, WriteTx};
 
 /// The tables of an index of vectors.
@@ -43,16 +44,8 @@ impl Copy<'_> {
     /// Copies codes, vectors and graphs, index by index, without the holes.
     pub(super) fn indexes(&mut self) -> Result<()> {
         self.commit(|tx| OF_INDEXES.into_iter().try_for_each(|table| tx.touch(table)))?;
-        let mut indexes = Vec::new();
-        let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, _| {
-            indexes.push(keys::SlotHead::read(Table::SlotHead, key)?.index);
-            Ok(ControlFlow::Continue(()))
-        });
-        if let Err(why) = torn(walked)? {
-            self.note(Table::SlotHead, &[], why);
-        }
-        for index in indexes {
-            if let Err(why) = torn(self.index(index))? {
+        for (index, head) in self.heads()? {
+            if let Err(why) = torn(self.index(index, head))? {
                 // Codes can be made again from the vectors, so these keep their places. A graph is left out.
                 self.note(Table::Slot, &keys::index(index), why);
                 let rows = Walk::prefix(&keys::index(index));
@@ -68,8 +61,80 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn index(&mut self, index: IndexId) -> Result<()> {
-        let head = self.from.slot_head(index)?;
+    /// The indexes with their heads. A head under a damaged key is that of the index whose key it fits, and one that is missing
+    /// is made up from the blocks: what lies in them is truth, and the head is not. A head that can't be read has none.
+    fn heads(&mut self) -> Result<BTreeMap<IndexId, Option<SlotHead>>> {
+        let (mut heads, mut unread) = (BTreeMap::new(), Vec::new());
+        let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, value| {
+            match keys::SlotHead::parse(key).zip(sound(meta_of(Table::SlotHead, key, value))?) {
+                Some((key, head)) => drop(heads.insert(key.index, Some(head))),
+                None => unread.push((key.to_vec(), value.to_vec())),
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        if let Err(why) = torn(walked)? {
+            self.note(Table::SlotHead, &[], why);
+        }
+        for (key, value) in unread {
+            if let Some(fits) = self.restored(Table::SlotHead, &key, &value)? {
+                self.note(Table::SlotHead, &key, RESTORED);
+                let head = meta_of(Table::SlotHead, &fits, &value)?;
+                heads.insert(keys::SlotHead::read(Table::SlotHead, &fits)?.index, Some(head));
+                continue;
+            }
+            match keys::SlotHead::parse(&key) {
+                Some(key) if self.has_blocks(key.index)? => drop(heads.entry(key.index).or_insert(None)),
+                _ => self.note(Table::SlotHead, &key, "the head of no index"),
+            }
+        }
+        for table in [Table::Slot, Table::Vector] {
+            for index in self.indexes_with_blocks(table)? {
+                // A block whose key is damaged may name any index.
+                let is_there = sound(self.from.space(index.space))? != Some(None);
+                if is_there && !heads.contains_key(&index) {
+                    self.note(Table::SlotHead, &keys::index(index), "an index has blocks and no head");
+                    heads.insert(index, Some(self.from.counted_slots(index)?));
+                }
+            }
+        }
+        Ok(heads)
+    }
+
+    fn has_blocks(&self, index: IndexId) -> Result<bool> {
+        let (walk, mut has) = (Walk::prefix(&keys::index(index)), false);
+        for table in [Table::Slot, Table::Vector] {
+            let walked = self.from.walk(table, &walk, &mut |_, _| {
+                has = true;
+                Ok(ControlFlow::Break(()))
+            });
+            // Behind a damaged page there may be some.
+            has |= torn(walked)?.is_err();
+        }
+        Ok(has)
+    }
+
+    /// The indexes that have blocks in a table: a look at the first block of each.
+    fn indexes_with_blocks(&self, table: Table) -> Result<Vec<IndexId>> {
+        let (mut all, mut walk) = (Vec::new(), Some(Walk::all()));
+        while let Some(from) = walk.take() {
+            let walked = torn(self.from.walk(table, &from, &mut |key, _| {
+                let index = keys::Slot::read(table, key)?.index;
+                // A damaged key leads forward too, so this comes to an end.
+                let end =
+                    keys::end_of(&keys::index(index)).filter(|_| all.last().is_none_or(|last| *last < index));
+                walk = end.map(|end| Walk::all().starting_at(&end));
+                all.push(index);
+                Ok(ControlFlow::Break(()))
+            }))?;
+            if walked.is_err() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn index(&mut self, index: IndexId, head: Option<SlotHead>) -> Result<()> {
+        let head = head.map_or_else(|| self.from.slot_head(index), Ok)?;
         let space = self.from.space(index.space)?;
         let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
             Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")

@@ -1,10 +1,11 @@
 //! A pass goes past what can't be read: to the other memories, and to the other namespaces.
 
-use super::store::{Rows, change, overwrite, tables};
+use super::store::{Rows, change, damaged, open, overwrite, store, tables};
 use crate::world::{World, near, text};
+use oubliette::gc::{Extractive, GcOptions, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field};
-use oubliette::{Database, ErrorKind, MemoryId, PageRequest, Patch, WriteOptions};
+use oubliette::{Database, ErrorKind, MemoryId, PageRequest, Patch, Span, WriteOptions};
 
 /// Turns a bit in the rows of a table whose key begins so. Gives them as they were.
 fn damage(world: &mut World, table: &str, prefix: &[u8]) -> Rows {
@@ -91,4 +92,25 @@ fn retention_goes_past_a_damaged_run() {
     world.db.clone().close().unwrap();
     whole.iter().for_each(|(key, value)| overwrite(&world.path(), "run", key, value));
     world.reopen();
+}
+
+/// One damaged group of a plan kept every plan of the namespace from being made and listed.
+#[test]
+fn plans_are_made_and_listed_past_a_damaged_group() {
+    let store = store();
+    overwrite_group(&store.file);
+    let (db, _) = open(&store.file, store.now);
+    let team = db.namespace("default").unwrap();
+    let listed = team.gc_plans().unwrap();
+    let there: Vec<u32> = listed.iter().map(|plan| plan.groups.len() as u32).collect();
+    assert_eq!((listed.len(), there[0]), (1, 0), "{listed:?}");
+    team.gc_plan(&GcOptions { age_min: Some(Span::ZERO), ..GcOptions::default() }).unwrap();
+    team.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    db.close().unwrap();
+}
+
+fn overwrite_group(file: &std::path::Path) {
+    let rows = &tables(file)["gc_group"];
+    assert_eq!(rows.len(), 1);
+    overwrite(file, "gc_group", &rows[0].0, &damaged("a bit", 0, rows));
 }

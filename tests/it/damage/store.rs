@@ -170,6 +170,34 @@ pub(crate) fn overwrite(path: &Path, table: &str, key: &[u8], value: &[u8]) {
     change(path, table, |rows| drop(rows.insert(key, value).unwrap()));
 }
 
+/// Damages one byte of the key of a row where it stands: the row keeps its place, which the key no longer fits.
+pub(crate) fn rot_key(path: &Path, table: &str, key: &[u8], at: usize, byte: u8) {
+    let rows = &tables(path)[table];
+    let nth = rows.iter().position(|(other, _)| other == key).expect("a row under the key");
+    let value = &rows[nth].1;
+    let mut file = std::fs::read(path).unwrap();
+    // Other tables have rows under the same key, and branches have the keys of leaves: the value tells the leaf.
+    let found = |file: &[u8], what: &[u8]| file.windows(what.len()).position(|bytes| bytes == what);
+    let mut from = 0;
+    let needle = if value.is_empty() { key.to_vec() } else { value.clone() };
+    while let Some(offset) = found(&file[from..], &needle) {
+        let start = from + offset;
+        let page = start / 4096 * 4096;
+        let place = match value.is_empty() {
+            true => Some(start),
+            false => found(&file[page..start], key).map(|offset| page + offset),
+        };
+        if let Some(place) = place {
+            file[place + at] = byte;
+        }
+        from = start + needle.len();
+    }
+    std::fs::write(path, file).unwrap();
+    let mut rotten = key.to_vec();
+    rotten[at] = byte;
+    assert_eq!(tables(path)[table].get(nth).map(|(key, _)| key), Some(&rotten), "the row keeps its place");
+}
+
 /// Opens a copy of the store, with a clock of its own.
 pub(crate) fn try_open(path: &Path, now: Time) -> oubliette::Result<(Database, ManualClock)> {
     let clock = ManualClock::at(now);
