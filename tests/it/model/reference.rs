@@ -638,12 +638,32 @@ impl Model {
         rows.filter(|(_, (by, _))| *by == id).map(|(old, (_, mode))| (old, mode)).collect()
     }
 
+    /// What a row wrote goes from the rows into which it was merged, as duplicates of one text; the rows that went with it.
+    fn forget_copies(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
+        let (mut came, mut seen, mut gone) = (id, BTreeSet::from([id]), BTreeSet::new());
+        let merged = |row: &Row| row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
+        while let Some((by, _)) = self.rows.get(&came).and_then(merged).filter(|(by, _)| seen.insert(*by)) {
+            let Some(row) = self.rows.get(&by) else { break };
+            let copies = row.holders.iter().filter(|hold| hold.from == Some(came) && !hold.follows);
+            let numbers: Vec<u32> = copies.map(|hold| hold.number).collect();
+            if numbers.is_empty() {
+                break;
+            }
+            came = by;
+            if self.detach(by, &numbers) {
+                gone.insert(by);
+            }
+        }
+        gone
+    }
+
     /// Rows that went.
     pub(crate) fn forget_id(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
         let (mut doomed, mut gone) = (vec![id], BTreeSet::new());
         while let Some(id) = doomed.pop().filter(|id| self.rows.contains_key(id)) {
             let merged = self.superseded_by(id).into_iter();
             doomed.extend(merged.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(old, _)| old));
+            gone.extend(self.forget_copies(id));
             self.erase(id);
             gone.insert(id);
         }
