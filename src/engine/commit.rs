@@ -2,19 +2,18 @@
 //! was mended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::engine::attached::AttachedEmbedder;
 use crate::engine::inner::Inner;
 use crate::engine::queue::{Committer, failed_together};
+use crate::engine::rebuild::Damaged;
 use crate::engine::session::{CommitEffects, Forgetting, Session, Work};
 use crate::error::{Error, Result};
 use crate::hygiene::{Taken, TakenQueries};
-use crate::ledger::{Context, Ledger};
-use crate::limits::SLICE_ROWS_MAX;
-use crate::store::{Durability, NsId, Rows, Table, TextId};
+use crate::ledger::Ledger;
+use crate::store::Durability;
 
 /// Memories whose accesses a commit of maintenance counts.
 pub(super) const FOLDED_MAX: usize = 256;
@@ -29,7 +28,7 @@ impl Inner {
     ///
     /// What the commit does beside the units must not stop them. If damage to one memory ends the counting, or the removal
     /// of a memory whose life is over, the units run again without that.
-    fn attempt(
+    pub(super) fn attempt(
         &self,
         durability: Durability,
         counted: usize,
@@ -123,7 +122,8 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::attempt`]. A unit that meets damage to rows that follow from others has these written anew, and runs again.
+    /// As [`Inner::attempt`]. A unit that meets damage to rows that follow from others has these written anew, and runs again:
+    /// first what the error names, then all that follows from others in the namespace.
     fn attempt_mended(
         &self,
         durability: Durability,
@@ -133,50 +133,20 @@ impl Inner {
         let mut mended = BTreeSet::new();
         loop {
             let done = self.attempt(durability, counted, &mut units);
-            let Err((at, why)) = done else { return Ok(()) };
-            let Some(ns) = rebuilt_of(&why).filter(|ns| mended.insert(*ns)) else { return Err((at, why)) };
-            tracing::warn!(%why, "a write has met damaged rows of an index: those of its namespace are written anew");
-            self.rebuild(durability, ns)?;
-        }
-    }
-
-    /// Writes everything of a namespace anew that follows from other rows, and mends what can be mended: an index in each
-    /// transaction. What is not done when it is cut off is met again.
-    fn rebuild(&self, durability: Durability, ns: NsId) -> Result<(), (Option<usize>, Error)> {
-        let step = |work: &mut dyn FnMut(&mut Session<'_, '_, '_>, &Context) -> Result<()>| {
-            self.attempt(durability, FOLDED_PER_WRITE, |session| {
-                let context = session.context(ns, None);
-                work(session, &context).map_err(|why| (0, why))
-            })
-        };
-        let (mut indexes, mut declared) = (BTreeSet::new(), Vec::new());
-        step(&mut |session, context| {
-            session.ledger.mend(context)?;
-            session.ledger.void_declared(context)?;
-            (indexes, declared) = (session.ledger.tx.indexes_of(ns)?, session.ledger.tx.meta_keys(ns)?);
-            Ok(())
-        })?;
-        for index in indexes {
-            step(&mut |session, context| {
-                session.reset.insert(index);
-                session.ledger.rebuild_index(context, index).map(drop)
-            })?;
-        }
-        step(&mut |session, context| {
-            let (texts, _) = session.ledger.rebuild_texts(context)?;
-            session.reset.extend(texts.into_iter().map(TextId::index));
-            Ok(())
-        })?;
-        for (path, _) in declared {
-            let mut at = ControlFlow::Continue(());
-            while at.is_continue() {
-                step(&mut |session, context| {
-                    at = session.ledger.go_on_declared(context, &path, SLICE_ROWS_MAX)?;
-                    Ok(())
-                })?;
+            let Err((at, mut why)) = done else { return Ok(()) };
+            // What is written anew may stand beside other damage.
+            let mut is_mended = false;
+            while !is_mended {
+                let Some(damaged) = Damaged::next(&why, &mended) else { return Err((at, why)) };
+                tracing::warn!(%why, ?damaged, "a write has met damaged rows that follow from others: they are written anew");
+                mended.insert(damaged);
+                match self.rebuild(durability, damaged) {
+                    Ok(()) => is_mended = true,
+                    Err((Some(_), met)) => why = met,
+                    Err(failed @ (None, _)) => return Err(failed),
+                }
             }
         }
-        Ok(())
     }
 
     /// Runs one unit that borrows from its caller, alone in a transaction.
@@ -213,13 +183,6 @@ impl Inner {
             }
         })
     }
-}
-
-/// The namespace of damaged rows that are written anew from others.
-fn rebuilt_of(why: &Error) -> Option<NsId> {
-    let Error::Corrupted { table, key, .. } = why else { return None };
-    Table::named(table).filter(|table| table.is_rebuilt() && why.is_damage())?;
-    key.get(..8).and_then(|ns| u32::from_str_radix(ns, 16).ok()).map(NsId)
 }
 
 impl Inner {

@@ -46,6 +46,7 @@ mod past;
 mod prune;
 mod queue;
 mod reads;
+mod rebuild;
 mod relocate;
 mod replace;
 mod runs;

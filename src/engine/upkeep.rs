@@ -7,6 +7,7 @@ use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
+use crate::engine::rebuild::batches;
 use crate::error::{Error, Result};
 use crate::hnsw::Crew;
 use crate::hygiene::{write, write_text};
@@ -87,19 +88,17 @@ impl Database {
                 true => session.ledger.recount_families(&session.context(ns, Some(run))),
                 false => Ok(()),
             })?;
-            let indexes = self.inner.state()?.snapshot().indexes_of(ns)?;
-            for index in indexes {
-                rows += u64::from(self.inner.run_alone(|session| {
+            for indexes in batches(self.inner.state()?.snapshot().indexes_of(ns)?) {
+                rows += self.inner.run_alone(|session| {
                     if !session.stands(&name, ns)? {
                         return Ok(0);
                     }
-                    session.reset.insert(index);
+                    session.reset.extend(&indexes);
                     let context = session.context(ns, Some(run));
-                    let rows = session.ledger.rebuild_index(&context, index)?;
-                    let counts = [("vectors", u64::from(rows))];
-                    session.ledger.note_part(&context, run, RunSort::Reindex, counts)?;
+                    let rows = session.ledger.rebuild_indexes(&context, &indexes)?;
+                    session.ledger.note_part(&context, run, RunSort::Reindex, [("vectors", rows)])?;
                     Ok(rows)
-                })?);
+                })?;
             }
         }
         if only.is_none() {
@@ -212,7 +211,7 @@ impl Database {
                     return Ok(0);
                 }
                 let context = session.context(ns, Some(run));
-                let (texts, rows) = session.ledger.rebuild_texts(&context)?;
+                let (texts, rows) = session.ledger.rebuild_texts(&context, None)?;
                 let counts = [("texts", u64::from(rows))];
                 session.ledger.note_part(&context, run, RunSort::Reindex, counts)?;
                 session.reset.extend(texts.into_iter().map(TextId::index));

@@ -55,7 +55,7 @@ pub(crate) use names::{
 };
 pub(crate) use near::near_many;
 pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};
-pub(crate) use rebuild::{rebuild, without_vector};
+pub(crate) use rebuild::{rebuild, rows_of, without_vector};
 pub(crate) use search::{Ask, Found, Slots, Target, nearest, rank_rows};
 pub(crate) use staged::Staged;
 pub(crate) use stop::Stop;

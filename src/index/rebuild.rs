@@ -1,7 +1,7 @@
 //! Writes an index again from the rows that it follows from: memories say which slot they have, and vectors give the
 //! codes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
@@ -10,22 +10,29 @@ use crate::index::slots::{place, vector_at};
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotBlock, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::SlotHead;
-use crate::store::{IndexId, Read, Rows, Table, Walk, WriteTx, keys};
+use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId, Table, Walk, WriteTx, keys};
 use crate::vector::encode;
 
 /// The memories that have their slots in an index, by slot.
-fn rows_of(tx: &WriteTx<'_>, index: IndexId) -> Result<BTreeMap<u32, (MemoryId, Times)>> {
-    let mut rows = BTreeMap::new();
-    tx.all_vitals(index.ns, &mut |id, vitals| {
+pub(crate) type SlotRows = BTreeMap<u32, (MemoryId, Times)>;
+
+/// The memories of each of these indexes of a namespace, by one walk over all memories of the namespace: only the truth tells
+/// whose slot it is. An index without memories has no entry.
+pub(crate) fn rows_of(
+    tx: &WriteTx<'_>,
+    ns: NsId,
+    indexes: &BTreeSet<IndexId>,
+) -> Result<BTreeMap<IndexId, SlotRows>> {
+    let mut all: BTreeMap<IndexId, SlotRows> = BTreeMap::new();
+    tx.all_vitals(ns, &mut |id, vitals| {
         let place = &vitals.place;
-        if let Some(slot) = place.slot
-            && (place.partition, place.space) == (index.part.0, index.space.0)
-        {
-            rows.insert(slot, (id, vitals.times));
+        let index = IndexId { ns, part: PartId(place.partition), space: SpaceId(place.space) };
+        if let Some(slot) = place.slot.filter(|_| indexes.contains(&index)) {
+            all.entry(index).or_default().insert(slot, (id, vitals.times));
         }
         Ok(())
     })?;
-    Ok(rows)
+    Ok(all)
 }
 
 /// The dimensions of the space of an index.
@@ -36,27 +43,27 @@ fn dim_of(tx: &WriteTx<'_>, index: IndexId) -> Result<usize> {
     Ok(space.dim as usize)
 }
 
-/// The memories of an index whose vectors can't be read. Nothing can replace these vectors.
-pub(crate) fn without_vector(tx: &WriteTx<'_>, index: IndexId) -> Result<Vec<MemoryId>> {
+/// The slots of memories of an index whose vectors can't be read. Nothing can replace these vectors.
+pub(crate) fn without_vector(tx: &WriteTx<'_>, index: IndexId, rows: &SlotRows) -> Result<Vec<u32>> {
     let dim = dim_of(tx, index)?;
     let mut lost = Vec::new();
-    for (slot, (id, _)) in rows_of(tx, index)? {
-        if vector_at(tx, index, dim, slot)?.is_none() {
-            lost.push(id);
+    for slot in rows.keys() {
+        if vector_at(tx, index, dim, *slot)?.is_none() {
+            lost.push(*slot);
         }
     }
     Ok(lost)
 }
 
 /// Drops the graph, the codes and the lists of slots of an index, and writes codes and lists again. Nothing of what is
-/// dropped is read, so it may be damaged. Vectors that belong to no memory are removed as well. Returns the number of
-/// rows with a vector. `commit` is the number of the present commit.
+/// dropped is read, so it may be damaged. Vectors that belong to no memory of `rows` are removed as well. Returns the number
+/// of rows with a vector. `commit` is the number of the present commit.
 ///
 /// # Errors
-/// `Corrupted` for a memory without its vector; [`without_vector`] lists such memories.
-pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Result<u32> {
-    let (dim, rows) = (dim_of(tx, index)?, rows_of(tx, index)?);
-    erase_strangers(tx, index, dim, &rows)?;
+/// `Corrupted` for a memory without its vector; [`without_vector`] lists the slots of such memories.
+pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, rows: &SlotRows, commit: u64) -> Result<u32> {
+    let dim = dim_of(tx, index)?;
+    erase_strangers(tx, index, dim, rows)?;
     tx.delete_index_rows(index)?;
     let len = rows.last_key_value().map_or(0, |(last, _)| last + 1);
     let per = slots_per_block(dim);
@@ -96,12 +103,7 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
 }
 
 /// Erases vectors at positions that belong to no memory.
-fn erase_strangers(
-    tx: &mut WriteTx<'_>,
-    index: IndexId,
-    dim: usize,
-    rows: &BTreeMap<u32, (MemoryId, Times)>,
-) -> Result<()> {
+fn erase_strangers(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, rows: &SlotRows) -> Result<()> {
     // The walk borrows the transaction, so blocks are noted first and changed afterwards.
     let mut blocks = Vec::new();
     tx.vector_blocks(&Walk::prefix(&keys::index(index)), &mut |block, _, _| {

@@ -1,7 +1,9 @@
 //! Writing what follows from a row: the row itself, its derived rows, and the steps in the upkeep of an index.
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
-use crate::index::{Edit, Written, rebuild, slots, without_vector};
+use crate::index::{Edit, Written, rebuild, rows_of, slots, without_vector};
 use crate::ledger::derived::{IndexRow, counted_in, index_rows, likeness_of, moves_rows};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Content, Counted, Evidence, MemoryId, Op, PINNED_TAG, RuleId, Vitals};
@@ -30,16 +32,27 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
     }
 
-    /// Writes the codes and slots of an index again from its memories and their vectors, and drops its graph (law 4).
-    /// The rows before may be damaged. Memories whose vectors can't be read wait for a vector again. Returns the
+    /// Writes the codes and slots of indexes of a namespace again from the memories and their vectors, and drops their graphs
+    /// (law 4). The rows before may be damaged. Memories whose vectors can't be read wait for a vector again. Returns the
     /// number of rows.
-    pub(crate) fn rebuild_index(&mut self, context: &Context, index: IndexId) -> Result<u32> {
-        for id in without_vector(self.tx, index)? {
-            self.lose_vector(context, id)?;
+    ///
+    /// It reads the namespace once, and holds the ids of all memories of these indexes.
+    pub(crate) fn rebuild_indexes(&mut self, context: &Context, indexes: &BTreeSet<IndexId>) -> Result<u64> {
+        let mut of_indexes = rows_of(self.tx, context.ns, indexes)?;
+        let mut all = 0;
+        for &index in indexes {
+            let mut of_index = of_indexes.remove(&index).unwrap_or_default();
+            for slot in without_vector(self.tx, index, &of_index)? {
+                if let Some((id, _)) = of_index.remove(&slot) {
+                    self.lose_vector(context, id)?;
+                }
+            }
+            let rows = rebuild(self.tx, index, &of_index, self.clock.commit)?;
+            let what = format!("{rows} rows of partition {}", index.part.0);
+            self.journal_derived(context, RuleId::REINDEX, what)?;
+            all += u64::from(rows);
         }
-        let rows = rebuild(self.tx, index, self.clock.commit)?;
-        self.journal_derived(context, RuleId::REINDEX, format!("{rows} rows of partition {}", index.part.0))?;
-        Ok(rows)
+        Ok(all)
     }
 
     /// Writes the difference between the index rows and counters of a row before and after a change.

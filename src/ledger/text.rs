@@ -1,5 +1,7 @@
 //! The document of a memory in the full-text index of its partition.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Result, sound};
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
@@ -71,13 +73,17 @@ impl Ledger<'_, '_> {
     }
 
     /// Gives every memory of a namespace a new document in the index of its partition, with the analyzer for new
-    /// indexes. The rows before may be damaged. The pass writes the postings later. Returns the indexes and the number
-    /// of rows.
-    pub(crate) fn rebuild_texts(&mut self, context: &Context) -> Result<(Vec<TextId>, u32)> {
+    /// indexes; with `only`, the memories of that index alone. The rows before may be damaged. The pass writes the postings
+    /// later. Returns the indexes and the number of rows.
+    pub(crate) fn rebuild_texts(
+        &mut self,
+        context: &Context,
+        only: Option<TextId>,
+    ) -> Result<(Vec<TextId>, u32)> {
         let ns = context.ns;
         // This includes empty indexes, because images of them must be dropped.
-        let mut texts = self.tx.text_ids(ns)?;
-        self.tx.delete_text_rows(ns)?;
+        let mut texts = only.map_or_else(|| self.tx.text_ids(ns), |only| Ok(BTreeSet::from([only])))?;
+        self.tx.delete_text_rows(ns, only)?;
         let (mut last, mut count) = (None, 0_u32);
         loop {
             // A page bounds the memory, and its walk is over before the rows that it read are written again.
@@ -86,6 +92,9 @@ impl Ledger<'_, '_> {
             last = Some(*end);
             for (id, mut vitals) in page.into_iter().filter(|(_, vitals)| vitals.times.removed_at.is_none()) {
                 let text = Self::text_of(ns, &vitals);
+                if only.is_some_and(|only| only != text) {
+                    continue;
+                }
                 texts.insert(text);
                 // A memory with a damaged text has a document without a thread, and will have no postings.
                 let content = sound(self.content_of(ns, id))?;

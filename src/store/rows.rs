@@ -1,6 +1,6 @@
 //! The typed reads of every table, for snapshots and write transactions alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -268,15 +268,15 @@ pub(crate) trait Rows: Read {
         self.vitals_after(ns, None, &mut |id, vitals| visit(id, vitals).map(ControlFlow::Continue))
     }
 
-    /// The indexes in which the memories of a namespace have their slots, whatever else is damaged.
-    fn indexes_of(&self, ns: NsId) -> Result<BTreeSet<IndexId>> {
+    /// The indexes of a namespace, each with the number of memories that have their slots there, whatever else is damaged.
+    fn indexes_of(&self, ns: NsId) -> Result<BTreeMap<IndexId, u64>> {
         // One in which no memory is left has rows of its own.
         let heads = self.slot_heads(Some(ns))?.into_iter();
-        let mut all: BTreeSet<IndexId> = heads.map(|(index, _)| index).collect();
+        let mut all: BTreeMap<IndexId, u64> = heads.map(|(index, _)| (index, 0)).collect();
         self.all_vitals(ns, &mut |_, vitals| {
             let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
             if vitals.place.slot.is_some() {
-                all.insert(IndexId { ns, part, space });
+                *all.entry(IndexId { ns, part, space }).or_default() += 1;
             }
             Ok(())
         })?;

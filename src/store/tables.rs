@@ -462,6 +462,26 @@ impl Table {
         self.sort() == Sort::Derived || matches!(self, Table::Event | Table::Family | Table::Aggregate)
     }
 
+    /// Whether its rows are those of an index of vectors, which is written anew as a whole.
+    pub(crate) const fn is_of_index(self) -> bool {
+        matches!(
+            self,
+            Table::Slot
+                | Table::SlotHead
+                | Table::SlotFree
+                | Table::SlotDead
+                | Table::Graph
+                | Table::GraphHead
+                | Table::Bits
+                | Table::BitsHead
+        )
+    }
+
+    /// Whether its rows are those of a full-text index, which is written anew as a whole.
+    pub(crate) const fn is_of_text(self) -> bool {
+        matches!(self, Table::TextHead | Table::TextDoc | Table::Thread | Table::TextPosting)
+    }
+
     /// Whether rows about dropped namespaces, which stand under no namespace, may lie in it.
     pub(crate) const fn tells_of_drops(self) -> bool {
         matches!(

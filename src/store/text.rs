@@ -315,12 +315,13 @@ impl WriteTx<'_> {
         self.delete(Table::TextPosting, &keys::posting(text.ns, text.part, term, first))
     }
 
-    /// Takes every row of the indexes of a namespace away, unread.
-    pub(crate) fn delete_text_rows(&mut self, ns: NsId) -> Result<()> {
+    /// Takes every row of the indexes of a namespace away, or of one of them, unread.
+    pub(crate) fn delete_text_rows(&mut self, ns: NsId, only: Option<TextId>) -> Result<()> {
+        let stays = |text: &TextId| text.ns != ns || only.is_some_and(|only| only != *text);
         // Staged blocks go first, or the end of the transaction would write them again.
-        self.docs.retain(|(text, _), _| text.ns != ns);
-        self.text_heads.retain(|text, _| text.ns != ns);
-        let prefix = keys::ns(ns);
+        self.docs.retain(|(text, _), _| stays(text));
+        self.text_heads.retain(|text, _| stays(text));
+        let prefix = only.map_or(keys::ns(ns), |only| keys::ns_part(only.ns, only.part));
         self.postings.retain(|key, _| !key.starts_with(&prefix));
         for table in [Table::TextHead, Table::TextDoc, Table::Thread, Table::TextPosting] {
             self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;

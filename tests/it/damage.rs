@@ -12,6 +12,7 @@ pub(crate) mod store;
 mod undone;
 mod united;
 mod whole;
+mod writes;
 
 use std::io::Cursor;
 

@@ -738,6 +738,18 @@ fn what_each_writer_of_a_row_has_brought() {
     linear(small.1, large.1, 4);
 }
 
+/// A namespace of many agents has as many indexes, and `reindex` does not read all of it for each.
+#[test]
+fn indexes_of_many_agents_anew() {
+    let world = world();
+    let say = |at: usize| text(&format!("memory {at}")).agent(format!("a{at}")).vector(vec![1.0, at as f32]);
+    fill(&world, 0, 100, say);
+    let small = cost(|| assert_eq!(world.db.reindex().unwrap(), 100));
+    fill(&world, 100, 400, say);
+    let large = cost(|| assert_eq!(world.db.reindex().unwrap(), 400));
+    linear(small, large, 4);
+}
+
 /// Many memories whose place one takes, in one call, and their end.
 #[test]
 fn many_memories_that_give_their_place_to_one() {

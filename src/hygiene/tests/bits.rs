@@ -4,7 +4,7 @@ use super::damage::{Fault, case};
 use super::fixture::{DIM, Fixture, SHARED};
 use crate::hygiene::check::{CheckOptions, check};
 use crate::hygiene::report::Code;
-use crate::index::rebuild;
+use crate::index::{rebuild, rows_of};
 use crate::record::BitRow;
 use crate::store::{BitRows, Table, keys};
 
@@ -92,7 +92,10 @@ fn a_shallow_check_compares_no_code_and_all_instants() {
 #[test]
 fn a_rebuild_of_few_slots_leaves_no_one_bit_code() {
     let fixture = Fixture::new();
-    fixture.write(|tx| rebuild(tx, SHARED, 9).map(drop));
+    fixture.write(|tx| {
+        let of_index = rows_of(tx, SHARED.ns, &[SHARED].into())?.remove(&SHARED).unwrap_or_default();
+        rebuild(tx, SHARED, &of_index, 9).map(drop)
+    });
     let rows = fixture.store.snapshot().unwrap();
     assert!(rows.bits_head(SHARED).unwrap().is_none() && rows.bit_row(SHARED, 0, DIM).unwrap().is_none());
 }
