@@ -37,7 +37,7 @@ pub struct RepairReport {
     /// Partitions with vectors.
     #[serde(skip_serializing_if = "is_zero")]
     pub partitions: u64,
-    /// Nodes that were given other links.
+    /// Nodes that were given other links, or whose place another memory with an equal vector took.
     #[serde(skip_serializing_if = "is_zero")]
     pub mended: u64,
 }

@@ -263,7 +263,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The number of nodes that got other links.
+    /// The number of nodes that got other links, or a twin in their place.
     pub(crate) fn mended(&self) -> u64 {
         self.mended
     }
@@ -302,13 +302,14 @@ impl Work {
     }
 
     /// At most `most` dead nodes whose place a twin must take.
-    fn orphans(&self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn orphans(&mut self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         if self.is_clean {
             return Vec::new();
         }
         let mut orphans = graph.orphans(alive);
         orphans.retain(|host| self.gone.contains(host));
         orphans.truncate(most);
+        self.mended += orphans.len() as u64;
         orphans
     }
 

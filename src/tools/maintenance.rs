@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{MaintainOptions, MaintainReport};
 use crate::error::Result;
+use crate::hygiene::RepairReport;
 use crate::model::{Pass, Span};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
@@ -62,7 +63,7 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
     Ok(json!({ "dry_run": dry_run, "passes": passes.collect::<Vec<_>>() }))
 }
 
-/// Adds a round; tells whether it has changed anything.
+/// Adds a round; tells whether it came any further.
 fn add(passes: &mut Vec<Told>, round: &MaintainReport) -> bool {
     let mut moved = false;
     for report in &round.passes {
@@ -76,7 +77,9 @@ fn add(passes: &mut Vec<Told>, round: &MaintainReport) -> bool {
         told.changed += report.changed;
         told.removed += report.tombstoned;
         told.left = report.left;
-        moved |= report.changed > 0;
+        // Before the first dead node can go, its neighbours are mended, which can take rounds by itself.
+        let mended = report.report.get::<RepairReport>().is_some_and(|told| told.mended > 0);
+        moved |= report.changed > 0 || mended;
         if !run.is_null() {
             told.run = run;
         }

@@ -77,6 +77,7 @@ fn a_twin_that_dies_during_a_repair_is_freed_by_the_next() {
     // One twin has taken the place of its host when the twins of the others die.
     let edit = upkeep::repair(&published, at, 1, &mut work, &mut crew).unwrap().unwrap();
     assert!(world.write(&edit));
+    assert_eq!((edit.rows(), work.mended()), (0, 1), "nothing is freed yet, and the work has moved on");
     published = world.next(&published);
     world.linked.clear();
     world.release(&slots(1)[5..50]);
