@@ -478,6 +478,7 @@ fn dropping_and_compacting_lose_their_views() {
 
 mod bits;
 mod cost;
+mod damage;
 mod extract;
 mod near;
 mod sight;

@@ -31,8 +31,8 @@ pub(crate) struct View {
     bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
     linked: Option<Linked>,
-    /// Why there is no graph although there are rows of one.
-    fault: Option<Arc<str>>,
+    /// Why there is no graph although there may be rows of one.
+    fault: Option<Fault>,
     /// The number of slots of blocks that can't be read. No search finds their memories until the index is rebuilt.
     lost: u32,
     /// The slots that hold a memory and are not nodes, by chunk, with a bit for each; empty without a graph.
@@ -40,6 +40,15 @@ pub(crate) struct View {
     bytes: usize,
     /// When the view was last used, in ticks of the budget.
     pub(super) used: AtomicU64,
+}
+
+/// What is wrong with the rows of an index.
+#[derive(Clone, Debug)]
+enum Fault {
+    /// Codes are lost, until the index is read again.
+    Codes(Arc<str>),
+    /// The graph can't be walked, until it is dropped.
+    Graph(Arc<str>),
 }
 
 impl View {
@@ -111,7 +120,7 @@ impl View {
         };
         if let Some(why) = fault {
             tracing::warn!(?index, %why, "codes are damaged: their memories are not found until the index is rebuilt");
-            view.fault = Some(why.into());
+            view.fault = Some(Fault::Codes(why.into()));
             view.weigh();
             return Ok(view);
         }
@@ -127,7 +136,7 @@ impl View {
             Ok(linked) => self.linked = linked,
             Err(Error::Corrupted { why, .. }) => {
                 tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
-                self.fault = Some(why.into());
+                self.fault = Some(Fault::Graph(why.into()));
             }
             Err(other) => return Err(other),
         }
@@ -218,7 +227,7 @@ impl View {
             chunks,
             spans,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
-            fault: self.fault.clone().filter(|_| linked.is_none()),
+            fault: self.fault.clone().filter(|fault| linked.is_none() || matches!(fault, Fault::Codes(_))),
             lost: self.lost,
             tail: self.tail.clone(),
             bytes: 0,
@@ -326,9 +335,9 @@ impl View {
         self.linked.as_ref()
     }
 
-    /// What is wrong with the rows of the graph.
+    /// What is wrong with the codes or the rows of the graph. No graph is grown on lost codes.
     pub(crate) fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+        self.fault.as_ref().map(|Fault::Codes(why) | Fault::Graph(why)| &**why)
     }
 
     /// The memory of a slot; none for a vacant slot.
