@@ -337,7 +337,7 @@ impl View {
 
     /// What is wrong with the codes or the rows of the graph. No graph is grown on lost codes.
     pub(crate) fn fault(&self) -> Option<&str> {
-        self.fault.as_ref().map(|Fault::Codes(why) | Fault::Graph(why)| &**why)
+        self.fault.as_ref().map(|(Fault::Codes(why) | Fault::Graph(why))| &**why)
     }
 
     /// The memory of a slot; none for a vacant slot.

@@ -22,9 +22,9 @@ pub(crate) struct Brought {
 }
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// Brings memories of another namespace, which has the row `of`, as they are there, in any state. They stay there too: the caller takes them
-    /// away when all have been brought. With `is_all` they are all memories of that namespace, and its tombstones, its
-    /// journal and its messages come along.
+    /// Brings memories of another namespace, which has the row `of`, as they are there, in any state. They stay there too: the
+    /// caller takes them away when all have been brought. With `is_all` they are all memories of that namespace, and its
+    /// tombstones, its journal and its messages come along.
     ///
     /// # Errors
     /// `Conflict` where a current memory holds a key of theirs, unless they may lose it, and for an id that is or was used

@@ -25,6 +25,7 @@ impl Ledger<'_, '_> {
                         let from = holder.and_then(|holder| holder.from);
                         from.into_iter().for_each(|from| numbers.entry(from).or_default().push(number));
                     }
+                    // The first holder of a row made the row, and is no copy.
                     None if number == 0 => {}
                     None => drop(damaged.insert(number)),
                 }
@@ -42,7 +43,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The holders of the row `at` that can't be read and have a key of the row `old`: what brought the key there was a copy.
-    /// The first holder of a row made it, and is no copy. The copies were asked for before.
+    /// The copies were asked for before.
     pub(super) fn damaged_copies(&self, ns: NsId, at: MemoryId, old: MemoryId) -> Result<Vec<u32>> {
         let mut all = Vec::new();
         let known = self.copies.get(&(ns, at)).filter(|known| !known.damaged.is_empty());

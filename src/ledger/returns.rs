@@ -95,9 +95,10 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The writers of a returning row that have said something else since. What can't be read says nothing. For each of them another row has the key, after
+    /// The writers of a returning row that have said something else since. For each of them another row has the key, after
     /// everything that had come there from the returning row itself was given back: a current row, or a row that was
-    /// written since and has ended. What has ended is no reason to say again what was said before.
+    /// written since and has ended. What has ended is no reason to say again what was said before. What can't be read says
+    /// nothing.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut rewritten, mut all) = (Vec::new(), true);

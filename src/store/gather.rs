@@ -366,27 +366,34 @@ pub(super) fn take_met(
     is_doomed: &dyn Fn(&[u8]) -> bool,
     taken: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<()> {
-    let mut passed = 0;
-    for _ in 0..met {
-        // A cursor does not find its place again behind a damaged key, so each begins anew.
-        let took = fenced(name, &[], || {
+    let (mut passed, mut left) = (0, met);
+    while left > 0 {
+        // A cursor does not find its place again behind a damaged key, so each begins anew after a row was taken.
+        fenced(name, &[], || {
             let mut cursor = table.lower_bound_mut(from)?;
             for _ in 0..passed {
                 cursor.next()?;
             }
-            let Some((key, value)) = cursor.peek_next()? else { return Ok::<_, StorageError>(false) };
-            let is_taken = is_doomed(key.value());
-            if is_taken {
-                taken(key.value(), value.value());
+            while left > 0 {
+                let Some((key, value)) = cursor.peek_next()? else {
+                    left = 0;
+                    break;
+                };
+                left -= 1;
+                let is_taken = is_doomed(key.value());
+                if is_taken {
+                    taken(key.value(), value.value());
+                }
+                drop((key, value));
+                if is_taken {
+                    cursor.remove_next()?;
+                    break;
+                }
+                cursor.next()?;
+                passed += 1;
             }
-            drop((key, value));
-            if is_taken {
-                cursor.remove_next()?;
-            }
-            cursor.close()?;
-            Ok(is_taken)
+            cursor.close()
         })?;
-        passed += usize::from(!took);
     }
     Ok(())
 }

@@ -264,7 +264,7 @@ fn sign_scores(levels: &Levels, block: &ScanBlock<'_>, wanted: Wanted, out: &mut
     wanted.slots & lanes.fold(0, |bits, scores| bits << LANES | enough(scores))
 }
 
-/// The first group of a block stays in registers for all queries, because most of them are done with it.
+/// The first group of a block, with which every query begins, is loaded once for all of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
 fn sign_marks(queries: SignQueries<'_>, rows: &[SignBytes], out: &mut [u64]) {
     let (groups, tail) = rows.as_chunks::<GROUP_BYTES>();
