@@ -8,7 +8,7 @@ use crate::error::{Result, sound};
 use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
-use crate::model::{MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::model::{MemoryId, RuleId, SupersedeMode, Time, Times, Vitals};
 use crate::store::Rows;
 use std::collections::BTreeSet;
 
@@ -119,6 +119,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
         let Some((superseded, end)) = superseded.zip(times.valid_to) else { return Ok(None) };
         let successor = self.ledger.successor(self.ns(), superseded.by, self.now())?;
+        // What was to come can be merged into a memory that has ended by then.
+        let successor =
+            successor.filter(|(_, next)| next.times.valid_from.is_some() || own_end(&next.times) > end);
         let is_gone = successor.is_none();
         // What was to come is gone, but a text of a key of the row can come later.
         let later = if is_gone { self.to_come_after(old, beside)? } else { None };
@@ -175,4 +178,10 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// The end in world time that a memory has without what takes its place.
+fn own_end(times: &Times) -> Time {
+    let end = if times.superseded.is_some() { times.valid_to_before } else { times.valid_to };
+    end.unwrap_or(Time::MAX)
 }

@@ -1,11 +1,12 @@
 //! What the random tests found, each as a small test that tells what went wrong.
 
 use crate::world::{DIM, World, axis, keeping, ms, text};
+use oubliette::clock::Clock;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Field, Got, SupersedeMode};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, State};
+use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, Span, State};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
 /// search found it, and every later read of the row was `Corrupted`.
@@ -231,4 +232,24 @@ fn new_nodes_are_reached_where_all_earlier_ones_are_forgotten() {
         world.check();
     }
     assert_eq!(world.ns.stats().unwrap().vectors.dead, 0);
+}
+
+/// What a key announces was merged into a memory that ends before. A write through the key then was a conflict, because
+/// that memory was to take the place of what the key says.
+#[test]
+fn a_write_under_a_key_whose_announced_text_was_merged_into_one_that_ends_before() {
+    let world = World::new();
+    let now = world.clock.now();
+    let instant = |ahead| now.plus(Span::from_millis(ahead));
+    world.add(text("tea").key("k"));
+    let to_come =
+        world.ns.replace(["k"], text("coffee"), SupersedeMode::Replaced, Some(instant(54))).unwrap().id;
+    let mut other = text("water until then");
+    other.fields.valid_to = Field::Value(instant(40));
+    let other = world.add(other).id;
+    world.supersede(to_come, other, SupersedeMode::Aggregate, None).unwrap();
+    world.add(text("tea").key("k").expiry(Expiry::At(instant(20))));
+    world.add(text("mint tea").key("k"));
+    assert_eq!(world.row("k").text, "mint tea");
+    world.check();
 }

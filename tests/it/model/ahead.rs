@@ -20,7 +20,13 @@ impl Model {
         let row = &self.rows[&id];
         let (by, mode) = row.superseded?;
         let end = row.valid_to.filter(|_| mode == SupersedeMode::Replaced)?;
-        let (new, itself) = match self.successor(by, now) {
+        // What was to come can be merged into a row that has ended by then.
+        let lives = |next: &MemoryId| {
+            let next = &self.rows[next];
+            let own = if next.superseded.is_some() { next.valid_to_before } else { next.valid_to };
+            next.valid_from.is_some() || own.is_none_or(|own| own > end)
+        };
+        let (new, itself) = match self.successor(by, now).filter(lives) {
             Some(new) => (new, row.valid_to_before.is_some_and(|own| own <= end)),
             // What was to come is gone, but a text of a key of the row can come later.
             None => {
