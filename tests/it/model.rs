@@ -7,6 +7,7 @@
 //! `regress.rs`.
 
 mod ahead;
+mod leaving;
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -576,7 +576,13 @@ impl Model {
     }
 
     /// A row whose superseder `gone` went is superseded by what had superseded that.
-    fn lead_on(&mut self, id: MemoryId, gone: MemoryId, was: &Row, onward: (MemoryId, SupersedeMode)) {
+    pub(super) fn lead_on(
+        &mut self,
+        id: MemoryId,
+        gone: MemoryId,
+        was: &Row,
+        onward: (MemoryId, SupersedeMode),
+    ) {
         let row = self.rows.get_mut(&id).unwrap();
         if row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Replaced) {
             row.valid_to = row.valid_to_before.take();
@@ -607,7 +613,7 @@ impl Model {
     }
 
     /// Holders leave; says whether the row went with them.
-    fn detach(&mut self, id: MemoryId, numbers: &[u32]) -> bool {
+    pub(super) fn detach(&mut self, id: MemoryId, numbers: &[u32]) -> bool {
         let row = self.rows.get_mut(&id).unwrap();
         if row.holders.iter().all(|hold| hold.follows || numbers.contains(&hold.number)) {
             self.erase(id);
@@ -633,80 +639,9 @@ impl Model {
         self.rows.iter().filter(|(_, row)| over(row)).map(|(id, _)| *id).collect()
     }
 
-    fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
+    pub(super) fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
         let rows = self.rows.iter().filter_map(|(old, row)| row.superseded.map(|by| (*old, by)));
         rows.filter(|(_, (by, _))| *by == id).map(|(old, (_, mode))| (old, mode)).collect()
-    }
-
-    /// What a row wrote goes from the rows into which it was merged, as duplicates of one text; the rows that went with it.
-    fn forget_copies(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
-        let (mut came, mut seen, mut gone) = (id, BTreeSet::from([id]), BTreeSet::new());
-        let merged = |row: &Row| row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
-        while let Some((by, _)) = self.rows.get(&came).and_then(merged).filter(|(by, _)| seen.insert(*by)) {
-            let Some(row) = self.rows.get(&by) else { break };
-            let copies = row.holders.iter().filter(|hold| hold.from == Some(came) && !hold.follows);
-            let numbers: Vec<u32> = copies.map(|hold| hold.number).collect();
-            if numbers.is_empty() {
-                break;
-            }
-            came = by;
-            if self.detach(by, &numbers) {
-                gone.insert(by);
-            }
-        }
-        gone
-    }
-
-    /// Rows that went.
-    pub(crate) fn forget_id(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
-        let (mut doomed, mut gone) = (vec![id], BTreeSet::new());
-        while let Some(id) = doomed.pop().filter(|id| self.rows.contains_key(id)) {
-            let merged = self.superseded_by(id).into_iter();
-            doomed.extend(merged.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(old, _)| old));
-            gone.extend(self.forget_copies(id));
-            self.erase(id);
-            gone.insert(id);
-        }
-        self.forgotten.extend(&gone);
-        gone
-    }
-
-    fn holders_where(&self, wanted: impl Fn(&Hold) -> bool) -> Vec<(MemoryId, u32)> {
-        let all = self.rows.iter().flat_map(|(id, row)| row.holders.iter().map(move |hold| (*id, hold)));
-        all.filter(|(_, hold)| wanted(hold)).map(|(id, hold)| (id, hold.number)).collect()
-    }
-
-    /// Rows that went.
-    pub(crate) fn forget_key(&mut self, key: &str) -> BTreeSet<MemoryId> {
-        let doomed = self.holders_where(|hold| hold.key.as_deref() == Some(key));
-        let gone = doomed.into_iter().filter(|(id, number)| self.detach(*id, &[*number]));
-        let gone: BTreeSet<_> = gone.map(|(id, _)| id).collect();
-        self.forgotten.extend(&gone);
-        gone
-    }
-
-    /// Rows that went with the holders that are wanted; what they had superseded is live again.
-    pub(crate) fn take(&mut self, wanted: impl Fn(&Hold) -> bool, now: Time) -> BTreeSet<MemoryId> {
-        let mut gone = BTreeSet::new();
-        let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
-        self.holders_where(wanted)
-            .into_iter()
-            .for_each(|(id, number)| rows.entry(id).or_default().push(number));
-        for (id, mut numbers) in rows {
-            let there = |row: &Row, number: &u32| row.holders.iter().any(|hold| hold.number == *number);
-            let before = self.rows.get(&id).cloned();
-            numbers.retain(|number| before.as_ref().is_some_and(|row| there(row, number)));
-            if !numbers.is_empty() && self.detach(id, &numbers) {
-                gone.insert(id);
-                for (old, _) in self.superseded_by(id) {
-                    match before.as_ref().and_then(|row| row.superseded) {
-                        Some(onward) => self.lead_on(old, id, before.as_ref().unwrap(), onward),
-                        None => drop(self.restore(old, now, To::Undo).unwrap()),
-                    }
-                }
-            }
-        }
-        gone
     }
 }
 

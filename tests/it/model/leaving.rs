@@ -1,0 +1,119 @@
+//! Forgetting and taking back, for the reference.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::reference::{Hold, Model, Row, To};
+use oubliette::memory::SupersedeMode;
+use oubliette::{MemoryId, Time};
+
+impl Model {
+    /// What a row wrote goes from the rows into which it was merged, as duplicates of one text; the rows that went with it.
+    fn forget_copies(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
+        let (mut came, mut seen, mut gone) = (id, BTreeSet::from([id]), BTreeSet::new());
+        let merged = |row: &Row| row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
+        while let Some((by, _)) = self.rows.get(&came).and_then(merged).filter(|(by, _)| seen.insert(*by)) {
+            let Some(row) = self.rows.get(&by) else { break };
+            let copies = row.holders.iter().filter(|hold| hold.from == Some(came) && !hold.follows);
+            let numbers: Vec<u32> = copies.map(|hold| hold.number).collect();
+            if numbers.is_empty() {
+                break;
+            }
+            came = by;
+            if self.detach(by, &numbers) {
+                gone.insert(by);
+            }
+        }
+        gone
+    }
+
+    /// Rows that went.
+    pub(crate) fn forget_id(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
+        let (mut doomed, mut gone) = (vec![id], BTreeSet::new());
+        while let Some(id) = doomed.pop().filter(|id| self.rows.contains_key(id)) {
+            let merged = self.superseded_by(id).into_iter();
+            doomed.extend(merged.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(old, _)| old));
+            gone.extend(self.forget_copies(id));
+            self.erase(id);
+            gone.insert(id);
+        }
+        self.forgotten.extend(&gone);
+        gone
+    }
+
+    pub(super) fn holders_where(&self, wanted: impl Fn(&Hold) -> bool) -> Vec<(MemoryId, u32)> {
+        let all = self.rows.iter().flat_map(|(id, row)| row.holders.iter().map(move |hold| (*id, hold)));
+        all.filter(|(_, hold)| wanted(hold)).map(|(id, hold)| (id, hold.number)).collect()
+    }
+
+    /// Rows that went.
+    pub(crate) fn forget_key(&mut self, key: &str) -> BTreeSet<MemoryId> {
+        let doomed = self.holders_where(|hold| hold.key.as_deref() == Some(key));
+        let gone = doomed.into_iter().filter(|(id, number)| self.detach(*id, &[*number]));
+        let gone: BTreeSet<_> = gone.map(|(id, _)| id).collect();
+        self.forgotten.extend(&gone);
+        gone
+    }
+
+    /// Rows that went with the holders that are wanted; what they had superseded is live again.
+    pub(crate) fn take(&mut self, wanted: impl Fn(&Hold) -> bool, now: Time) -> BTreeSet<MemoryId> {
+        let (mut gone, mut left) = (BTreeSet::new(), Vec::new());
+        let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
+        self.holders_where(wanted)
+            .into_iter()
+            .for_each(|(id, number)| rows.entry(id).or_default().push(number));
+        for (id, mut numbers) in rows {
+            let there = |row: &Row, number: &u32| row.holders.iter().any(|hold| hold.number == *number);
+            let before = self.rows.get(&id).cloned();
+            numbers.retain(|number| before.as_ref().is_some_and(|row| there(row, number)));
+            let Some(before) = before.filter(|_| !numbers.is_empty()) else { continue };
+            if !self.detach(id, &numbers) {
+                let leavers = before.holders.into_iter().filter(|hold| numbers.contains(&hold.number));
+                left.push((id, leavers.collect::<Vec<_>>()));
+                continue;
+            }
+            gone.insert(id);
+            for (old, _) in self.superseded_by(id).into_iter().rev() {
+                let merged = before.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
+                match before.superseded {
+                    Some(onward) if merged.is_none_or(|(at, _)| self.is_still_at(at, old, Some(id))) => {
+                        self.lead_on(old, id, &before, onward);
+                    }
+                    _ => drop(self.restore(old, now, To::Undo).unwrap()),
+                }
+            }
+        }
+        for (id, leavers) in left {
+            self.restore_of_leavers(id, &leavers, now);
+        }
+        gone
+    }
+
+    /// What the keys of writers said before comes back if these have left the row that took its place.
+    fn restore_of_leavers(&mut self, at: MemoryId, leavers: &[Hold], now: Time) {
+        if self.rows.get(&at).is_none_or(|row| row.superseded.is_some()) {
+            return;
+        }
+        let keys: BTreeSet<_> =
+            leavers.iter().filter(|hold| !hold.follows).filter_map(|hold| hold.key.as_ref()).collect();
+        let replaced = self.superseded_by(at).into_iter().filter(|(old, mode)| {
+            let said = |hold: &Hold| hold.key.as_ref().is_some_and(|key| keys.contains(key));
+            *mode != SupersedeMode::Duplicate
+                && self.rows[old].holders.iter().any(said)
+                && !self.is_still_at(at, *old, None)
+        });
+        for (old, _) in replaced.collect::<Vec<_>>().into_iter().rev() {
+            self.restore(old, now, To::Undo).unwrap();
+        }
+    }
+
+    /// Whether a writer of a row, or of another one, is among those of the row `at`.
+    fn is_still_at(&self, at: MemoryId, id: MemoryId, other: Option<MemoryId>) -> bool {
+        let keys = self.rows[&id].keys();
+        self.rows.get(&at).is_some_and(|row| {
+            row.holders.iter().any(|there| {
+                there.from.is_some_and(|from| from == id || Some(from) == other)
+                    || there.key.as_ref().is_some_and(|key| keys.contains(key))
+            })
+        })
+    }
+}
