@@ -62,7 +62,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         hits.iter().take_while(|hit| budget.take(&hit.text).is_some()).count()
     };
     let (found, left_out) = host.namespace.search_given(query, given).map_err(|error| match error {
-        Error::Invalid { field, value, .. } if field == "known_at" => {
+        Error::Invalid { field, value, .. } if field == "as_of" => {
             Error::invalid("as_of", "must not lie ahead", value)
         }
         error => error,
