@@ -127,8 +127,10 @@ fn told(plan: &ForgetPlan) -> String {
             format!("; {missing} not found{}", told::names(Some(&json!(plan.answer.missing_names))))
         }
     };
+    let summaries: Vec<String> = plan.answer.derived.iter().map(ToString::to_string).collect();
+    let told = told::still_told(&summaries);
     format!(
-        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}; nothing is forgotten yet",
+        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}{told}; nothing is forgotten yet",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }
