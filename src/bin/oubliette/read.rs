@@ -571,7 +571,7 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
     });
     let used = used.transpose()?;
     if let Some(used) = used.as_ref().filter(|_| !output.json) {
-        return distribution::tell(used, output);
+        return distribution::tell(used, database.policy().0.prune.enabled, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
