@@ -39,7 +39,7 @@ arguments! {
         cursor: Option<String> = cursor();
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind, such as knowledge or event.");
         tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
-        as_of: Option<String> = text(1, 40).optional().about("What was known at this time, as 2026-01-31T12:00:00Z.");
+        as_of: Option<String> = text(1, 40).optional().about("What was true at this time, as it was known then, as 2026-01-31T12:00:00Z.");
     }
 }
 

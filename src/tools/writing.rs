@@ -45,7 +45,7 @@ fn end(ttl: Option<&str>) -> Result<Option<Expiry>> {
         Ok(_) => Err(refused(
             "must be longer than 0; `never` keeps a memory, and the tool forget_memory forgets one",
         )),
-        Err(_) => Err(refused("must be a whole number with s, m, h, d or w, such as 30d, or never")),
+        Err(_) => Err(refused("must be a whole number with ms, s, m, h, d or w, such as 30d, or never")),
     }
 }
 
