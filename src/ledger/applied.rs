@@ -65,7 +65,8 @@ impl Onward {
 impl Onward {
     /// The row that the erased one had been merged into, if it had.
     pub(crate) fn merged_into(&self) -> Option<MemoryId> {
-        self.merged.then_some(self.superseded.by)
+        let is_duplicate = self.superseded.mode == SupersedeMode::Duplicate;
+        (self.merged || is_duplicate).then_some(self.superseded.by)
     }
 
     /// To where what a row had superseded goes on, if the writer who had replaced that has left for a row of its own with the same

@@ -154,7 +154,8 @@ impl Ledger<'_, '_> {
             }
         }
         // The holders have left by now, so a tag that is still brought comes from a holder that stays.
-        for tag in leaving.iter().flat_map(|holder| &holder.tags) {
+        let tags: BTreeSet<&String> = leaving.iter().flat_map(|holder| &holder.tags).collect();
+        for tag in tags {
             if !self.tx.brings_tag(ns, tag, id)? {
                 content.tags.retain(|kept| kept != tag);
             }
@@ -212,8 +213,8 @@ impl Ledger<'_, '_> {
         leaving: &[Holder],
     ) -> Result<()> {
         let theirs = vitals.expires_by == ExpiresBy::Caller && leaving.iter().any(Holder::gave_expiry);
-        if theirs && !self.any_holder(context.ns, id, &mut Holder::gave_expiry)? {
-            let used = self.tx.access(context.ns, id)?.last_accessed(vitals);
+        if theirs && sound(self.any_holder(context.ns, id, &mut Holder::gave_expiry))? == Some(false) {
+            let used = sound(self.tx.access(context.ns, id))?.unwrap_or_default().last_accessed(vitals);
             let base = used.max(vitals.times.recorded_at);
             vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &context.ttl)));
         }
@@ -289,7 +290,7 @@ impl Ledger<'_, '_> {
     /// Whether a holder is still on the row from which it came, and another row superseded that row.
     fn waits_superseded(&self, ns: NsId, holder: &Holder) -> Result<bool> {
         let Some(from) = holder.from else { return Ok(false) };
-        let row = self.tx.vitals(ns, from)?.filter(|row| row.times.removed_at.is_none());
+        let row = sound(self.tx.vitals(ns, from))?.flatten().filter(|row| row.times.removed_at.is_none());
         let superseded = row.and_then(|row| row.times.superseded);
         Ok(superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Duplicate))
     }
