@@ -6,7 +6,22 @@ use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Onward, inverse};
 use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode};
-use crate::store::Rows;
+use crate::store::{PartId, Rows, Traces};
+
+/// Who was on a row at its end.
+struct Last<'e> {
+    part: PartId,
+    keys: BTreeSet<&'e str>,
+    /// The rows from which holders had come.
+    came: BTreeSet<MemoryId>,
+}
+
+impl<'e> Last<'e> {
+    fn of((part, writers): &'e (PartId, Vec<Holder>)) -> Self {
+        let keys = writers.iter().filter_map(|holder| holder.key.as_deref()).collect();
+        Last { part: *part, keys, came: writers.iter().filter_map(|holder| holder.from).collect() }
+    }
+}
 
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
@@ -21,6 +36,7 @@ impl NamespaceWriter<'_, '_, '_> {
             let merged = onward.and_then(Onward::merged_into).map(|at| self.merged_on(at)).transpose()?;
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
+            let last = erased.writers.as_ref().map(Last::of);
             for id in &self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
@@ -30,6 +46,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, *id)?;
                 let change = match onward.filter(|_| !has_left) {
                     Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
+                    None if self.was_forgotten(*id, last.as_ref())? => None,
                     None => inverse(Op::Supersede, *id),
                 };
                 let Some(change) = change else { continue };
@@ -39,6 +56,24 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(restored)
+    }
+
+    /// Whether nobody is left of those who have gone on from a row to an erased one, and none of them says anything now: somebody
+    /// has forgotten them there, and meant what they had said before as well.
+    fn was_forgotten(&self, id: MemoryId, last: Option<&Last<'_>>) -> Result<bool> {
+        // A key does not go on to another partition, and a write without a key goes on in too many ways to be known again.
+        let Some(last) = last.filter(|last| !last.came.contains(&id)) else { return Ok(false) };
+        if self.ledger.tx.part_of(self.ns(), id)? != Some(last.part) {
+            return Ok(false);
+        }
+        let writers = self.ledger.readable_holders(self.ns(), id)?;
+        for writer in &writers {
+            let Some(key) = writer.key.as_deref() else { return Ok(false) };
+            if last.keys.contains(key) || self.current_holder(key)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(!writers.is_empty())
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took

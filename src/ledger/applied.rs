@@ -1,6 +1,7 @@
 //! What a change did, for the answer to the caller and for the changes that follow from it.
 
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
+use crate::store::PartId;
 
 /// What applying a change did, for the answer to the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,8 @@ pub(crate) struct Erased {
     pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
     /// The row that had superseded it.
     pub(crate) onward: Option<Onward>,
+    /// Its partition, and the holders that it had at the end; none if one of these can't be read.
+    pub(crate) writers: Option<(PartId, Vec<Holder>)>,
     /// The summaries and consolidated rows that were made from it.
     pub(crate) derived: Vec<MemoryId>,
 }

@@ -583,3 +583,31 @@ fn a_key_takes_along_what_was_merged_although_its_history_is_kept() {
         world.check();
     }
 }
+
+/// What a forgotten key had said before does not come back when those go who said the same as the key (LIFE-9).
+#[test]
+fn what_a_forgotten_key_had_said_stays_away_when_others_leave_its_text() {
+    let by_filter = || Forget::filter(Filter::parse(r#"{"tags": "x"}"#).unwrap(), Scope::Shared);
+    let keeping = || {
+        let (names, scope) = (vec!["ann".to_owned()], Scope::Any);
+        Forget::Names { names, scope, keep_history: true, also_merged: true, with_history: false }
+    };
+    let forgets: [fn() -> Forget; 2] = [by_filter, keeping];
+    let merges = [None, Some(Pass::NearDuplicates), Some(Pass::VectorDuplicates)];
+    for (forget, merge) in forgets.into_iter().flat_map(|forget| merges.map(|merge| (forget, merge))) {
+        let world = World::new();
+        let said = |key: &str| text("Ann lives in Oslo").key(key).vector(axis(0));
+        let rome = world.add(text("Ann lives in Rome").key("ann").vector(axis(1))).id;
+        world.add(said("ann").tag("x"));
+        let apart = WriteOptions { no_dedup: merge.is_some(), ..WriteOptions::default() };
+        world.ns.add_all(vec![said("other").tag("y")], &apart).unwrap();
+        if let Some(pass) = merge {
+            unite_by(&world, pass);
+        }
+        world.ns.forget(forget()).unwrap();
+        assert_eq!(world.row("other").text, "Ann lives in Oslo", "{merge:?}");
+        world.forget_tag("y");
+        assert!(world.live().is_empty(), "{merge:?}: {:?}", world.get(rome));
+        world.check();
+    }
+}
