@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Onward, inverse};
-use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode};
-use crate::store::{PartId, Rows, Traces};
+use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode, Vitals};
+use crate::store::{PartId, Rows};
 
 /// Who was on a row at its end.
 struct Last<'e> {
@@ -61,9 +61,15 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether nobody is left of those who have gone on from a row to an erased one, and none of them says anything now: somebody
     /// has forgotten them there, and meant what they had said before as well.
     fn was_forgotten(&self, id: MemoryId, last: Option<&Last<'_>>) -> Result<bool> {
-        // A key does not go on to another partition, and a write without a key goes on in too many ways to be known again.
         let Some(last) = last.filter(|last| !last.came.contains(&id)) else { return Ok(false) };
-        if self.ledger.tx.part_of(self.ns(), id)? != Some(last.part) {
+        // Nobody goes on to an aggregate, or to another partition. A write without a key goes on in too many ways to be known
+        // again.
+        let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        let goes_on = |vitals: &Vitals| {
+            let mode = vitals.times.superseded.map(|superseded| superseded.mode);
+            vitals.place.partition == last.part.0 && mode != Some(SupersedeMode::Aggregate)
+        };
+        if !vitals.as_ref().is_some_and(goes_on) {
             return Ok(false);
         }
         let writers = self.ledger.readable_holders(self.ns(), id)?;

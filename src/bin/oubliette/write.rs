@@ -12,8 +12,8 @@ use oubliette::exchange::{
 use oubliette::maintain::RunId;
 use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, MemoryId, Namespace, NamespaceName, Outcome, Patch, Result,
-    Time, WriteOptions,
+    Database, Decision, Draft, Error, ErrorKind, Kind, Memory, MemoryId, Namespace, NamespaceName, Outcome,
+    Patch, Result, State, Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -400,10 +400,17 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let namespace = place.namespace()?;
     let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     let database = place.open(Access::Write)?;
-    let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
+    let team = database.namespace(&namespace)?;
+    let outcome = team.contradict(options.name.as_str(), at)?;
+    // What the key announces is what it means from now on.
+    let means = team.look_up(options.name.as_str(), false).ok().and_then(Got::into_memory);
+    let again = match means.is_none_or(|memory| memory.id == outcome.id) {
+        true => format!("`update {} --clear valid_to` makes it true again", options.name),
+        false => format!("`restore {0}`, then `update {0} --clear valid_to` make it true again", outcome.id),
+    };
     place.close(database)?;
     output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))?;
-    output.remark(&format!("`update {} --clear valid_to` makes it true again", options.name));
+    output.remark(&again);
     Ok(())
 }
 
@@ -498,19 +505,29 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
     }
     let database = place.open(Access::Write)?;
+    let team = database.namespace(&namespace)?;
+    let before: Vec<_> = options.old.iter().map(|old| memory_of(&team, old)).collect();
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
-            database.namespace(&namespace)?.supersede_all(&options.old, new, mode, at)?;
+            team.supersede_all(&options.old, new, mode, at)?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
-            let team = database.namespace(&namespace)?;
             let mut draft = Draft::new(text.as_deref().unwrap_or_default());
             draft.key.clone_from(&options.key);
             let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
             written(&team, &outcome)
         }
     };
+    // A key stands for its own write alone.
+    let stay = |memory: &Memory| {
+        let now = memory_of(&team, &memory.id.to_string());
+        now.is_some_and(|now| {
+            now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
+        })
+    };
+    let others: Vec<_> = before.into_iter().flatten().filter(stay).map(|memory| memory.id).collect();
+    let others: Vec<String> = others.iter().map(|id| called(&team, &id.to_string())).collect();
     place.close(database)?;
     let old = told::of(options.old.len() as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
@@ -519,7 +536,20 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         let from =
             ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();
         format!("{new} takes the place of {old}{from}")
-    })
+    })?;
+    if !others.is_empty() {
+        output.remark(&format!(
+            "{} {} live: a key stands for its own write, and others wrote the same text. An id stands for all of them",
+            others.join(", "),
+            if others.len() == 1 { "stays" } else { "stay" }
+        ));
+    }
+    Ok(())
+}
+
+/// The memory that an id or key means, if it can be read.
+fn memory_of(team: &Namespace, name: &str) -> Option<Memory> {
+    team.look_up(name, false).ok().and_then(Got::into_memory)
 }
 
 /// `restore`.
@@ -537,11 +567,16 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let beside =
         by.and_then(|by| team.get(by).ok().flatten()).filter(|memory| memory.superseded_by().is_none());
     let beside = beside.map_or_else(String::new, |memory| {
-        format!(
-            "; {} stays beside it (`forget {}` takes it away)",
-            called(&team, &memory.id.to_string()),
-            memory.id
-        )
+        let name = called(&team, &memory.id.to_string());
+        match memory.kind {
+            // Forgetting a summary erases all that it covers.
+            Kind::Summary | Kind::ConsolidatedSummary => format!(
+                "; {name} stays beside it, for all that it covers (`explain {}` names the run, and `undo` of the run brings all of \
+                 these back)",
+                memory.id
+            ),
+            _ => format!("; {name} stays beside it (`forget {}` takes it away)", memory.id),
+        }
     });
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {
