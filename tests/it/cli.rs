@@ -2,6 +2,7 @@
 
 mod bad;
 mod contract;
+mod erased;
 mod fields;
 mod flags;
 mod fsck;
