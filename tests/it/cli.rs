@@ -13,6 +13,7 @@ mod guests;
 #[cfg(all(unix, feature = "mcp-http"))]
 mod http;
 mod index;
+mod lines;
 mod past;
 mod person;
 mod prune;

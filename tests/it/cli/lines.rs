@@ -1,0 +1,36 @@
+//! Lines of an export that come in again: into another namespace, one by one, without their vectors.
+
+use serde_json::{Value, json};
+
+use super::sandbox::Sandbox;
+
+/// A run over several namespaces stands in an export once for each, under one id. Into one namespace all of its steps come.
+#[test]
+fn a_run_over_two_namespaces_can_be_undone_where_both_were_imported_into_one() {
+    let sandbox = Sandbox::new();
+    for namespace in ["a", "b"] {
+        let text = format!("the same text here {namespace}");
+        for number in 1..3 {
+            let key = format!("k{number}{namespace}");
+            sandbox.document(&["add", &text, "--key", &key, "--no-dedup", "--namespace", namespace]);
+        }
+    }
+    let run = sandbox.document(&["maintain", "near-duplicates"])["run"].as_str().unwrap().to_owned();
+    sandbox.document(&["export", "all.jsonl", "--all-states", "--all-namespaces"]);
+    for batch in ["1", "2", "3", "1000"] {
+        let other = Sandbox::new();
+        other.write("all.jsonl", std::fs::read(sandbox.path("all.jsonl")).unwrap());
+        let import = ["import", "all.jsonl", "--into", "z", "--batch", batch];
+        let told = &other.document(&import)["told"];
+        other.document(&import);
+        let steps = || {
+            let all = other.run(&["export", "-", "--all-states", "--namespace", "z"]).out;
+            all.lines().filter(|line| line.contains("\"step\":{")).count()
+        };
+        assert_eq!((steps(), told), (2, &json!(4)), "batch {batch}: once more adds nothing");
+        let undone = other.document(&["undo", &run]);
+        assert_eq!((&undone["restored"], &undone["lost"]), (&json!(2), &json!([])), "batch {batch}");
+        assert_eq!(other.document(&["list", "--namespace", "z"])["items"].as_array().map(Vec::len), Some(4));
+        assert_eq!(other.document(&["check", "--deep"])["ok"], true);
+    }
+}
