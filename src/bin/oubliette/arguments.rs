@@ -598,7 +598,7 @@ pub(crate) struct ExportOptions {
     /// Write the vectors to a NumPy file, one row for each line
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
-    /// Leave out all vectors
+    /// Leave out the vectors, but of what has no text
     #[arg(long, conflicts_with = "vectors")]
     pub(crate) no_vectors: bool,
 }

@@ -34,3 +34,21 @@ fn a_run_over_two_namespaces_can_be_undone_where_both_were_imported_into_one() {
         assert_eq!(other.document(&["check", "--deep"])["ok"], true);
     }
 }
+
+/// A memory that is nothing but its vector takes it along wherever it is exported to.
+#[test]
+fn a_memory_without_text_keeps_its_vector_in_an_export_without_vectors() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "in.jsonl",
+        "{\"key\":\"a\",\"text\":\"\",\"vector\":[1,0]}\n{\"key\":\"b\",\"text\":\"b\",\"vector\":[0,1]}\n",
+    );
+    sandbox.document(&["import", "in.jsonl"]);
+    let export = ["export", "-", "--all-states", "--no-vectors"];
+    let lines = sandbox.run(&export).out;
+    let memories = lines.lines().filter(|line| line.contains("\"holders\""));
+    let vectors = memories.map(|line| serde_json::from_str::<Value>(line).unwrap()["vector"].clone());
+    assert_eq!(vectors.collect::<Vec<_>>(), [json!([1.0, 0.0]), Value::Null]);
+    let other = Sandbox::new();
+    assert_eq!(other.run_with(&["import", "-"], lines.as_bytes()).document()["stored"], 2);
+}

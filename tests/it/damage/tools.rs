@@ -1,0 +1,61 @@
+//! The tools of a server, and an export, go past a damaged memory.
+
+use std::io::Cursor;
+
+use crate::world::{World, axis, keeping};
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
+use oubliette::memory::SupersedeMode;
+use oubliette::tools::{KnowledgeGraph, Toolbox};
+use oubliette::{Database, Draft, MemoryId};
+use serde_json::{Value, json};
+
+use super::store::{overwrite, tables};
+
+/// Changes one byte in the row of a memory, where it begins with `at`.
+fn damage(world: &mut World, table: &str, row: &[u8]) {
+    world.db.clone().close().unwrap();
+    let all = tables(&world.path());
+    let (key, value) = all[table].iter().find(|(key, _)| key.starts_with(row)).expect("a row");
+    let mut value = value.clone();
+    let middle = value.len() / 2;
+    value[middle] ^= 1;
+    overwrite(&world.path(), table, key, &value);
+    world.open_again(keeping);
+}
+
+fn row_of(id: MemoryId) -> Vec<u8> {
+    [&[0, 0, 0, 1], id.as_bytes().as_slice()].concat()
+}
+
+/// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
+/// back.
+#[test]
+fn an_export_leaves_out_what_has_neither_text_nor_a_readable_vector() {
+    let mut world = World::with(keeping);
+    let bare = world.add(Draft::new("").vector(axis(0))).id;
+    let old = world.add(Draft::new("what it took the place of").vector(axis(1))).id;
+    world.supersede(old, bare, SupersedeMode::Replaced, None).unwrap();
+    world.add(Draft::new("another").vector(axis(2)));
+    world.db.clone().close().unwrap();
+    let all = tables(&world.path());
+    for (key, value) in &all["vector"] {
+        let mut value = value.clone();
+        let unit: Vec<u8> = axis(0).iter().flat_map(|number| number.to_le_bytes()).collect();
+        let at = value.windows(unit.len()).position(|bytes| bytes == unit).expect("the vector");
+        value[at] ^= 1;
+        overwrite(&world.path(), "vector", key, &value);
+    }
+    world.open_again(keeping);
+    for all_states in [false, true] {
+        let (mut out, snapshot) = (Vec::new(), world.db.snapshot().unwrap());
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states };
+        let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        assert!(report.damaged.iter().any(|(_, id)| *id == bare), "{report:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let copy = Database::open(folder.path().join("copy.oub")).unwrap();
+        let done = Import::default().run(&copy, LineReader::new(out.as_slice(), "lines"), &mut ()).unwrap();
+        assert_eq!(done.stored, report.memories, "{all_states}");
+        assert_eq!(report.memories, if all_states { 2 } else { 1 });
+    }
+    world.forget(&[&bare.to_string()]);
+}
