@@ -27,6 +27,19 @@ fn row_of(id: MemoryId) -> Vec<u8> {
     [&[0, 0, 0, 1], id.as_bytes().as_slice()].concat()
 }
 
+#[test]
+fn a_search_by_a_tool_tells_the_hits_beside_a_damaged_one() {
+    let mut world = World::with(keeping);
+    let ids: Vec<MemoryId> =
+        (0..3).map(|at| world.add(Draft::new(format!("tea for {at}")).key(format!("k{at}"))).id).collect();
+    damage(&mut world, "holder", &row_of(ids[1]));
+    let told = Toolbox::new(world.ns.clone()).call("search_memories", json!({ "query": "tea" })).unwrap();
+    let hits: Vec<&Value> = told["hits"].as_array().unwrap().iter().collect();
+    assert_eq!(hits.len(), world.ns.search("tea").unwrap().hits.len());
+    assert!(hits.len() >= 2 && hits.iter().all(|hit| hit["text"].is_string()), "{told}");
+    world.forget(&[&ids[1].to_string()]);
+}
+
 /// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
 /// back.
 #[test]
