@@ -2,6 +2,7 @@
 
 mod bad;
 mod contract;
+mod damaged;
 mod erased;
 mod fields;
 mod flags;
