@@ -22,6 +22,22 @@ fn damaged(sandbox: &Sandbox, word: &[u8]) -> Vec<Sandbox> {
 }
 
 #[test]
+fn get_tells_a_memory_whose_superseder_is_damaged() {
+    let sandbox = Sandbox::new();
+    let old =
+        sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"])["id"].as_str().unwrap().to_owned();
+    let add = ["add", "Ann lives in quicksilver-town", "--key", "homeofann", "--importance", "0.8123457"];
+    sandbox.document(&add);
+    sandbox.document(&["supersede", "home", "--with", "homeofann"]);
+    let importance = 0.812_345_7_f32.to_le_bytes();
+    for bytes in ["quicksilver-town".as_bytes(), b"homeofann", &importance] {
+        for copy in damaged(&sandbox, bytes) {
+            assert_eq!(copy.document(&["get", &old])["text"], "Ann lives in Ghent", "{bytes:?}");
+        }
+    }
+}
+
+#[test]
 fn a_search_tells_the_neighbours_beside_a_damaged_one() {
     let sandbox = Sandbox::new();
     let line = |at: usize| {
