@@ -40,6 +40,42 @@ fn a_search_by_a_tool_tells_the_hits_beside_a_damaged_one() {
     world.forget(&[&ids[1].to_string()]);
 }
 
+#[test]
+fn a_graph_goes_on_beside_a_damaged_memory() {
+    for table in ["memory", "vitals", "holder"] {
+        let mut world = World::with(keeping);
+        let entity = |name: &str| json!({ "name": name, "entityType": "person", "observations": [format!("{name} walks")] });
+        let call = |world: &World, name: &str, args: Value| {
+            KnowledgeGraph::new(world.ns.clone())
+                .call(name, args)
+                .unwrap_or_else(|why| panic!("{table} {name}: {why}"))
+        };
+        call(&world, "create_entities", json!({ "entities": [entity("Ann"), entity("Bob")] }));
+        let bad = world.ns.search("Bob walks").unwrap().hits[0].id;
+        damage(&mut world, table, &row_of(bad));
+        let names = |world: &World| -> Vec<String> {
+            let all = call(world, "read_graph", json!({}));
+            all["entities"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(names(&world), ["Ann", "Bob"], "{table}");
+        call(&world, "create_entities", json!({ "entities": [entity("Cy")] }));
+        assert_eq!(names(&world), ["Ann", "Bob", "Cy"], "{table}");
+        // Nobody is told that all of it is gone.
+        let gone = call(&world, "delete_entities", json!({ "entityNames": ["Ann", "Bob"] }));
+        let told = gone["message"].as_str().unwrap();
+        assert!(told.contains(&bad.to_string()) && told.contains("stays"), "{table}: {told}");
+        assert_eq!(names(&world), ["Cy"], "{table}");
+        world.forget(&[&bad.to_string()]);
+        let gone = call(&world, "delete_entities", json!({ "entityNames": ["Cy"] }));
+        assert_eq!(gone["message"], "Entities deleted successfully", "{table}");
+    }
+}
+
 /// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
 /// back.
 #[test]
