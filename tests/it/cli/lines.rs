@@ -35,6 +35,37 @@ fn a_run_over_two_namespaces_can_be_undone_where_both_were_imported_into_one() {
     }
 }
 
+/// What lines of an export belong together comes together, by `add -` as by `import`, each line with its answer.
+#[test]
+fn lines_that_count_others_come_in_one_by_one() {
+    let sandbox = Sandbox::new();
+    for number in 0..4 {
+        let text = format!("Deploy of api number {number} done");
+        let add = ["add", &text, "--kind", "message", "--author-kind", "bot", "--channel", "ops"];
+        sandbox.document(&add);
+    }
+    for key in ["one", "two"] {
+        sandbox.document(&["add", "Ann prefers tea", "--key", key, "--no-dedup"]);
+    }
+    sandbox.document(&["maintain", "near-duplicates"]);
+    sandbox.document(&["goal", "set", "ship it"]);
+    let all = sandbox.run(&["export", "-", "--all-states"]).out;
+    let other = Sandbox::new();
+    let added = other.run_with(&["add", "-"], all.as_bytes());
+    assert_eq!((added.code, added.out.lines().count()), (0, all.lines().count()), "{added:?}");
+    for sort in ["run", "step", "aggregate", "event", "goal"] {
+        assert!(added.out.contains(&format!("{{\"{sort}\":true}}")), "{sort}: {}", added.out);
+    }
+    assert_eq!(other.run(&["export", "-", "--all-states"]).out, all);
+    // Where a line is missing, the one that counts it is refused whole, by one number.
+    let at = all.lines().position(|line| line.contains("\"event\":{")).unwrap();
+    let short: Vec<&str> =
+        all.lines().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| line).collect();
+    let added = Sandbox::new().run_with(&["add", "-"], short.join("\n").as_bytes());
+    assert_eq!((added.code, added.out.contains("aggregate")), (1, false), "{added:?}");
+    assert_eq!(added.err.matches("line ").count(), 1, "{added:?}");
+}
+
 /// A memory that is nothing but its vector takes it along wherever it is exported to.
 #[test]
 fn a_memory_without_text_keeps_its_vector_in_an_export_without_vectors() {
