@@ -15,6 +15,7 @@ mod guests;
 mod http;
 mod index;
 mod lines;
+mod options;
 mod past;
 mod person;
 mod prune;

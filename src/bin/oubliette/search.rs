@@ -515,7 +515,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
         answered += 1;
         let (team, begun) = (snapshot.namespace(&namespace)?, Instant::now());
-        let found = team.search(&query).map_err(|error| error.at_line(number))?;
+        let given = |hits: &[Hit]| options.max_tokens.map_or(hits.len(), |most| fitting(hits, most));
+        let (found, left_out) = team.search_given(&query, given).map_err(|error| error.at_line(number))?;
         if output.json {
             writeln!(out, "{}", answer(found, micros(begun))).map_err(unwritable)?;
             continue;
@@ -523,7 +524,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         let asked = query.text.as_deref().unwrap_or("a vector");
         output.line(&printable(&format!("Query {number}: {asked}")))?;
         let is_told = unknown.as_ref() == Some(&namespace);
-        let none = none(&team, (&query, None, &found.plan), &database, is_told)?;
+        let most = options.max_tokens.filter(|_| left_out > 0);
+        let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
         tell(&team, (&query, &found.hits, &found.plan), None, &none, output)?;
     }
     if answered == 0 {
