@@ -21,3 +21,21 @@ fn the_bound_of_tokens_holds_for_each_of_many_queries() {
         sandbox.plain(&["--db", "m.oub", "search", "--queries", "q.jsonl", "--max-tokens", "1"], b"").out;
     assert!(told.contains("has more than 1 token"), "{told}");
 }
+
+#[test]
+fn a_sweep_writes_its_report_to_the_file() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let sweep = ["--db", "m.oub", "--json", "--no-share", "maintain", "--every", "1h", "--report"];
+    let mut child = sandbox.spawn(&[&sweep[..], &["r.json"]].concat());
+    let begun = std::time::Instant::now();
+    while !sandbox.path("r.json").exists() && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let report: Value = serde_json::from_slice(&std::fs::read(sandbox.path("r.json")).unwrap()).unwrap();
+    assert!(report["passes"].is_array(), "{report}");
+    let error = sandbox.run(&["maintain", "--every", "1h", "--report", "no/folder/r.json"]).error();
+    assert_eq!(error.0, "Io", "before the first sweep: {error:?}");
+}
