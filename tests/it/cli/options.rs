@@ -39,3 +39,20 @@ fn a_sweep_writes_its_report_to_the_file() {
     let error = sandbox.run(&["maintain", "--every", "1h", "--report", "no/folder/r.json"]).error();
     assert_eq!(error.0, "Io", "before the first sweep: {error:?}");
 }
+
+#[test]
+fn evidence_is_looked_for_among_as_many_hits_as_are_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"evidence\":[\"a\"]}\n");
+    let eval = ["eval", "--text", "--queries", "q.jsonl", "-k"];
+    let told = sandbox.document(&[&eval[..], &["7"]].concat());
+    let recall = told["text"]["evidence_recall"].as_object().unwrap();
+    assert_eq!(recall.keys().collect::<Vec<_>>(), ["1", "5", "7", "10", "20", "50"]);
+    assert_eq!(recall["7"], 1.0);
+    let (kind, why) = sandbox.run(&[&eval[..], &["0"]].concat()).error();
+    assert!(kind == "Invalid" && why.starts_with("k: "), "{why}");
+    sandbox.write("q.jsonl", "");
+    let nothing = sandbox.document(&[&eval[..], &["10"]].concat());
+    assert_eq!(nothing["text"]["evidence_recall"]["10"], json!(null), "nothing is measured: {nothing}");
+}
