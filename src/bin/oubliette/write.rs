@@ -577,7 +577,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         }
     };
     place.close(database)?;
-    let old = told::of(options.old.len() as u64, "memory", "memories");
+    let old: BTreeSet<&String> = options.old.iter().collect();
+    let old = told::of(old.len() as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));

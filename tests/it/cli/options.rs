@@ -23,6 +23,23 @@ fn the_bound_of_tokens_holds_for_each_of_many_queries() {
 }
 
 #[test]
+fn evidence_is_looked_for_among_as_many_hits_as_are_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"evidence\":[\"a\"]}\n");
+    let eval = ["eval", "--text", "--queries", "q.jsonl", "-k"];
+    let told = sandbox.document(&[&eval[..], &["7"]].concat());
+    let recall = told["text"]["evidence_recall"].as_object().unwrap();
+    assert_eq!(recall.keys().collect::<Vec<_>>(), ["1", "5", "7", "10", "20", "50"]);
+    assert_eq!(recall["7"], 1.0);
+    let (kind, why) = sandbox.run(&[&eval[..], &["0"]].concat()).error();
+    assert!(kind == "Invalid" && why.starts_with("k: "), "{why}");
+    sandbox.write("q.jsonl", "");
+    let nothing = sandbox.document(&[&eval[..], &["10"]].concat());
+    assert_eq!(nothing["text"]["evidence_recall"]["10"], json!(null), "nothing is measured: {nothing}");
+}
+
+#[test]
 fn a_sweep_writes_its_report_to_the_file() {
     let sandbox = Sandbox::new();
     sandbox.fill();
@@ -41,18 +58,14 @@ fn a_sweep_writes_its_report_to_the_file() {
 }
 
 #[test]
-fn evidence_is_looked_for_among_as_many_hits_as_are_asked_for() {
+fn a_name_that_is_given_twice_is_superseded_once() {
     let sandbox = Sandbox::new();
     sandbox.fill();
-    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"evidence\":[\"a\"]}\n");
-    let eval = ["eval", "--text", "--queries", "q.jsonl", "-k"];
-    let told = sandbox.document(&[&eval[..], &["7"]].concat());
-    let recall = told["text"]["evidence_recall"].as_object().unwrap();
-    assert_eq!(recall.keys().collect::<Vec<_>>(), ["1", "5", "7", "10", "20", "50"]);
-    assert_eq!(recall["7"], 1.0);
-    let (kind, why) = sandbox.run(&[&eval[..], &["0"]].concat()).error();
-    assert!(kind == "Invalid" && why.starts_with("k: "), "{why}");
-    sandbox.write("q.jsonl", "");
-    let nothing = sandbox.document(&[&eval[..], &["10"]].concat());
-    assert_eq!(nothing["text"]["evidence_recall"]["10"], json!(null), "nothing is measured: {nothing}");
+    sandbox.document(&["supersede", "a", "a", "--with", "b"]);
+    sandbox.document(&["supersede", "c", "c", "--with-text", "Cy walks the cat"]);
+    let live = sandbox.document(&["list"]);
+    assert_eq!(live["items"].as_array().unwrap().len(), 2);
+    assert_eq!(sandbox.document(&["get", "a"])["text"], "Bob prefers coffee");
+    assert_eq!(sandbox.document(&["get", "c"])["text"], "Cy walks the cat");
+    assert_eq!(sandbox.run(&["supersede", "a", "--with", "b"]).error().0, "Conflict");
 }
