@@ -61,6 +61,55 @@ impl Refusal {
     }
 }
 
+/// Reads a value in which nothing is lost: as [`Strict`], and with whole numbers that an integer holds.
+///
+/// # Errors
+/// As [`read`], and for a whole number of more than 64 bits, without its place.
+pub(crate) fn read_exact(text: &str) -> Result<Value, Refusal> {
+    let Strict(value) = read(text)?;
+    match long_number(text) {
+        Some(digits) => {
+            let digits: String = digits.chars().take(40).collect();
+            Err(Refusal::whole(format!("{WHOLE_NUMBERS} (got {digits})")))
+        }
+        None => Ok(value),
+    }
+}
+
+/// What a whole number must be that is kept with all of its digits.
+pub(crate) const WHOLE_NUMBERS: &str =
+    "must have whole numbers of at most 64 bits; a text keeps the digits of others";
+
+/// A whole number of a JSON text that no integer of 64 bits holds: read as a float, it would lose digits.
+pub(crate) fn long_number(json: &str) -> Option<&str> {
+    let (mut rest, mut in_text) = (json, false);
+    while let Some(at) =
+        rest.find(|c: char| c == '"' || (!in_text && (c == '-' || c.is_ascii_digit())) || c == '\\')
+    {
+        let from = rest.get(at..)?;
+        let taken = match from.as_bytes().first()? {
+            b'"' => {
+                in_text = !in_text;
+                1
+            }
+            // What is escaped ends no text.
+            b'\\' => 1 + from.chars().nth(1).map_or(0, char::len_utf8),
+            _ => {
+                let end =
+                    from.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(from.len());
+                let number = from.get(..end)?;
+                let whole = !number.contains(['.', 'e', 'E']);
+                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some(number);
+                }
+                end
+            }
+        };
+        rest = from.get(taken..)?;
+    }
+    None
+}
+
 fn place(path: &Path) -> String {
     let steps = path.iter().map(|segment| match segment {
         Segment::Seq { index } => index.to_string(),

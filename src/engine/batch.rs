@@ -1,5 +1,7 @@
 //! Several operations in one transaction.
 
+use std::collections::HashSet;
+
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::series::snapshot_draft;
@@ -528,7 +530,9 @@ impl NamespaceWriter<'_, '_, '_> {
             return Err(Error::invalid("old", "must name at least one memory", "none"));
         }
         let (new, _) = self.find(new)?;
-        for name in old {
+        // A key that is given twice leads to the new memory by then.
+        let mut seen = HashSet::new();
+        for name in old.iter().filter(|name| seen.insert(name.as_str())) {
             let found = self.find(name.as_str())?;
             self.supersede(found, new, mode, at)?;
         }

@@ -110,7 +110,7 @@ impl MaintainOptions {
 
     /// Threads that may work on one slice.
     pub(super) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        self.threads.unwrap_or_else(cores)
     }
 
     /// The rows to which the call confines a pass.
@@ -188,4 +188,9 @@ impl DedupOptions {
         policy.dedup.metric = self.metric;
         policy.dedup.linkage = self.linkage;
     }
+}
+
+/// The number of threads that the machine runs side by side.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

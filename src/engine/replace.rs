@@ -1,5 +1,7 @@
 //! A new text in the place of others, under the key by which the old text was known.
 
+use std::collections::HashSet;
+
 use crate::engine::namespace::Namespace;
 use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
@@ -57,13 +59,13 @@ impl Namespace {
             return Err(Error::invalid("at", "must be given with the mode replaced alone", at));
         }
         let mut change = Change { mode, at, now: self.db.inner.clock.now() };
-        let (mut draft, given) = (new.into(), old.into_iter().map(Into::into));
+        let (mut draft, given) = (new.into(), old.into_iter().map(Into::into).collect::<Vec<Name>>());
         let (mut left, mut parts) = (Vec::<String>::new(), Vec::new());
         let (asked, mut revises) = (draft.key.clone(), false);
-        for name in given {
-            let name: Name = name;
+        let mut seen = HashSet::new();
+        for name in given.iter().filter(|name| seen.insert(*name)) {
             let Got::Memory(memory) = self.look_up(name.clone(), false)? else {
-                left.push(name.into_string());
+                left.push(name.as_str().to_owned());
                 continue;
             };
             let is_key = memory.keys.iter().any(|known| known == name.as_str());

@@ -6,7 +6,7 @@ use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
-use crate::engine::options::MaintainOptions;
+use crate::engine::options::{MaintainOptions, cores};
 use crate::engine::rebuild::batches;
 use crate::error::{Error, Result};
 use crate::hnsw::Crew;
@@ -158,8 +158,7 @@ impl Database {
             Need::Nothing => None,
             Need::Drop => upkeep::unlink_all(&published, index)?,
             Need::Link(_) => {
-                let all = MaintainOptions::live().threads();
-                let mut crew = Crew::new(if rows >= HELP_BY_ALL { all } else { 1 });
+                let mut crew = Crew::new(if rows >= HELP_BY_ALL { cores() } else { 1 });
                 upkeep::link(&published, index, HELP_ROWS.max(rows * HELP_PER_ROW), &mut crew)?
             }
         };

@@ -1,6 +1,7 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
 use crate::engine::namespace::Namespace;
+use crate::engine::options::cores;
 use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, Rewrites, prepare};
@@ -100,7 +101,7 @@ impl Namespace {
             let mut writer = session.writer(&name, how.run, how.no_dedup)?;
             writer.skip_instructions = how.skip_instructions;
             writer.leave_out_strangers(&mut prepared)?;
-            let mut near = writer.neighbours(&prepared)?.into_iter();
+            let mut near = writer.neighbours(&prepared, cores())?.into_iter();
             let mut rewrites = how.run.map_or_else(Rewrites::default, |_| Rewrites::of(&prepared));
             let mut one = |at: usize, draft: &Prepared| {
                 let near = near.next().flatten();

@@ -3,10 +3,14 @@
 //! Keys are made from what the other tool holds fast, so that importing the same file twice stores nothing new.
 //! The tag `import:<tool>:<date>` is the caller's to add.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::exchange::graph::Element;
+use crate::exchange::line::wrong;
+use crate::json::{self, WHOLE_NUMBERS};
 use crate::model::{Draft, Expiry, Fields};
 
 /// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
@@ -89,7 +93,24 @@ pub fn mem0(document_text: &[u8]) -> Result<Vec<Result<Draft>>> {
         Ok(Element::Relation { from, relation, to }.draft())
     };
     let relations = relations.iter().map(relation);
-    Ok(results.into_iter().map(mem0_result).chain(relations).collect())
+    let results = results.into_iter().zip(raw_results(document_text)?);
+    let result = |(item, raw): (Value, &RawValue)| match json::long_number(raw.get()) {
+        Some(digits) => Err(wrong("results", WHOLE_NUMBERS, digits)),
+        None => mem0_result(item),
+    };
+    Ok(results.map(result).chain(relations).collect())
+}
+
+/// The results as they stand in the document, with every digit of their numbers.
+fn raw_results(text: &[u8]) -> Result<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        results: Vec<&'a RawValue>,
+    }
+    let list = serde_json::from_slice(text);
+    let list = list.or_else(|_| serde_json::from_slice(text).map(|Answer { results }| results));
+    list.map_err(|why| Error::invalid("document", json::clean(&why), "results"))
 }
 
 fn mem0_result(item: Value) -> Result<Draft> {

@@ -27,7 +27,7 @@ const PAGE_STEPS: usize = 100;
 /// Where the vectors of an export go.
 #[derive(Debug)]
 pub enum VectorsTo<'a, W> {
-    /// Nowhere: the memories come back without vectors.
+    /// Nowhere: the memories come back without vectors, but for those without text, which are nothing else.
     Nowhere,
     /// Into the lines.
     Lines,
@@ -83,7 +83,7 @@ pub struct ExportReport {
     /// Goals.
     pub goals: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
-    /// whose vector alone is damaged only the vector is left out. A family takes its messages with it.
+    /// with a text, whose vector alone is damaged, only the vector is left out. A family takes its messages with it.
     pub damaged: Vec<(NamespaceName, MemoryId)>,
     /// Goals that are damaged and were left out, with their namespaces.
     pub damaged_goals: Vec<(NamespaceName, GoalId)>,
@@ -150,9 +150,10 @@ impl Export {
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
         let report = ExportReport { check: self.found_in(snapshot)?, ..ExportReport::default() };
-        let (written, replaced) = (BTreeSet::new(), BTreeSet::new());
+        let (written, hollow, replaced) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let asked = BTreeMap::new();
         let mut lines =
-            Lines { out, path, vectors, all_states, line, written, replaced, asked: BTreeMap::new(), report };
+            Lines { out, path, vectors, all_states, line, written, hollow, replaced, asked, report };
         for name in &self.namespaces {
             let namespace = snapshot.namespace(name)?;
             if all_states {
@@ -170,6 +171,7 @@ impl Export {
                 lines.contexts(&namespace)?;
                 lines.goals(&namespace)?;
             }
+            lines.hollow.clear();
             lines.replaced.clear();
         }
         let Lines { out, path, mut report, .. } = lines;
@@ -202,8 +204,10 @@ struct Lines<'a, W> {
     vectors: VectorsTo<'a, W>,
     all_states: bool,
     line: Vec<u8>,
-    /// The memories of the namespace that are written.
+    /// The memories of the namespace that are written, and those that no line can tell of.
     written: BTreeSet<MemoryId>,
+    /// The memories of the namespace without a text whose vectors can't be read: no line can tell of them.
+    hollow: BTreeSet<MemoryId>,
     /// The memories of the namespace for which a tombstone stands in.
     replaced: BTreeSet<MemoryId>,
     /// The superseders of the namespace that were asked for, and whether the export shows them: all that one memory took the
@@ -368,11 +372,22 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn memory(&mut self, namespace: &Of, mut memory: Memory) -> Result<()> {
-        if !matches!(self.vectors, VectorsTo::Nowhere) {
+        let in_line = match self.vectors {
+            VectorsTo::Nowhere => memory.text.is_empty(),
+            VectorsTo::Lines => true,
+            VectorsTo::Npy(..) => false,
+        };
+        if in_line || matches!(self.vectors, VectorsTo::Npy(..)) {
             match sound(namespace.look_up(memory.id, true))? {
                 Some(found) => memory.vector = found.into_memory().and_then(|found| found.vector),
                 None => self.note_damaged(namespace, vec![memory.id]),
             }
+        }
+        self.written.insert(memory.id);
+        if memory.text.is_empty() && memory.vector.is_none() {
+            self.hollow.insert(memory.id);
+            self.note_damaged(namespace, vec![memory.id]);
+            return Ok(());
         }
         if memory.has_payload {
             match sound(namespace.payload(memory.id))? {
@@ -390,10 +405,9 @@ impl<W: Write + Seek> Lines<'_, W> {
                 self.bury(namespace, superseded.by, superseded.at)?;
             }
         }
-        self.written.insert(memory.id);
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
-        write_memory(&memory, matches!(self.vectors, VectorsTo::Lines), &mut self.line);
+        write_memory(&memory, in_line, &mut self.line);
         self.end_line(memory.vector.as_deref())
     }
 
@@ -460,15 +474,15 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
-    /// Writes a tombstone for a memory that other lines name and that can't be read: an import takes no line that names what
+    /// Writes a tombstone for a memory that other lines name and that no line can tell of: an import takes no line that names what
     /// is not there.
     fn bury(&mut self, namespace: &Of, id: MemoryId, at: Time) -> Result<()> {
         if self.report.check.ok || self.replaced.contains(&id) {
             return Ok(());
         }
         match namespace.look_up(id, false) {
-            Ok(_) => return Ok(()),
-            Err(Error::Corrupted { .. } | Error::NotFound { .. }) => {}
+            Ok(_) if !self.hollow.contains(&id) => return Ok(()),
+            Ok(_) | Err(Error::Corrupted { .. } | Error::NotFound { .. }) => {}
             Err(why) => return Err(why),
         }
         self.replaced.insert(id);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::json::{self, Refusal, Strict};
+use crate::json::{self, Refusal, Strict, WHOLE_NUMBERS};
 use crate::limits::FIELD_JSON_BYTES_MAX;
 use crate::model::{Draft, Kept, Memory, NamespaceName};
 
@@ -70,14 +70,18 @@ pub(super) fn typed_within<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue
     })
 }
 
-/// The value of member `name`, its objects without a name twice.
+/// The value of member `name`, its objects without a name twice, and with every digit of its whole numbers.
 pub(super) fn strict(name: &str, raw: &RawValue) -> Result<Value> {
     let text = raw.get();
     if text.len() > FIELD_JSON_BYTES_MAX {
         let why = format!("must be at most {FIELD_JSON_BYTES_MAX} bytes of JSON");
         return Err(Error::invalid(name, why, format!("{} bytes", text.len())));
     }
-    json::read(text).map(|Strict(value)| value).map_err(|refusal| mistyped(name, refusal, text))
+    let Strict(value) = json::read(text).map_err(|refusal| mistyped(name, refusal, text))?;
+    match json::long_number(text) {
+        Some(digits) => Err(wrong(name, WHOLE_NUMBERS, digits)),
+        None => Ok(value),
+    }
 }
 
 /// A text without NUL, none for null.

@@ -112,11 +112,6 @@ fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
 fn payload(given: &str, name: &str, raw: &RawValue) -> Result<Option<Payload>> {
     if name == "payload" {
         let value = strict(given, raw)?;
-        if let Some(digits) = long_number(raw.get()) {
-            let why =
-                "must have whole numbers of at most 64 bits; a payload of bytes keeps others as they stand";
-            return Err(wrong(given, why, digits));
-        }
         return Ok(Some(value).filter(|value| !value.is_null()).map(Payload::Json));
     }
     let Some(text) = text(given, raw)? else { return Ok(None) };
@@ -125,36 +120,6 @@ fn payload(given: &str, name: &str, raw: &RawValue) -> Result<Option<Payload>> {
         Error::invalid(given, format!("must be Base64 with padding: {why}"), shown)
     })?;
     Ok(Some(Payload::Bytes(bytes)))
-}
-
-/// A whole number of a JSON text that no integer of 64 bits holds: read as a float, it would lose digits.
-fn long_number(json: &str) -> Option<&str> {
-    let (mut rest, mut in_text) = (json, false);
-    while let Some(at) =
-        rest.find(|c: char| c == '"' || (!in_text && (c == '-' || c.is_ascii_digit())) || c == '\\')
-    {
-        let from = rest.get(at..)?;
-        let taken = match from.as_bytes().first()? {
-            b'"' => {
-                in_text = !in_text;
-                1
-            }
-            // What is escaped ends no text.
-            b'\\' => 1 + from.chars().nth(1).map_or(0, char::len_utf8),
-            _ => {
-                let end =
-                    from.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(from.len());
-                let number = from.get(..end)?;
-                let whole = !number.contains(['.', 'e', 'E']);
-                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
-                    return Some(number);
-                }
-                end
-            }
-        };
-        rest = from.get(taken..)?;
-    }
-    None
 }
 
 /// The spelling of ours for the name of a member.

@@ -28,7 +28,7 @@ impl Crew {
 
     /// The results of `work` for the items from 0 on, in their order. The result of an item must follow from the item
     /// alone. Then it does not matter which worker does it.
-    pub(super) fn map<T: Send + Default>(
+    pub fn map<T: Send + Default>(
         &mut self,
         items: usize,
         work: impl Fn(usize, &mut Scratch) -> T + Sync,

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::pass::PlanInput;
 use crate::hygiene::plan::{Field, KeptApart, Page, Pages, Stop};
 use crate::hygiene::uniqueness::unlike;
-use crate::index::{Published, near_many};
+use crate::index::{Nearness, Published, near_many};
 use crate::ingest::{Threshold, is_record_of_its_own, owner_of};
 use crate::model::{Kind, MemoryId, Tier, Time, Vitals};
 use crate::policy::{Linkage, Policy};
@@ -198,7 +198,11 @@ impl<'s> Search<'s> {
     ) -> Result<Option<Edges>> {
         let at: HashMap<MemoryId, u32> = rows.iter().map(|row| row.id).zip(0..).collect();
         let dim = self.published.dim(index.space)?;
-        let (least, most) = (self.rules.threshold.least_cosine(), self.neighbours() + 1);
+        let nearness = Nearness {
+            least: self.rules.threshold.least_cosine(),
+            most: self.neighbours() + 1,
+            now: self.field.now,
+        };
         let mut edges = Edges::new();
         let mut compared = BTreeSet::new();
         for (block, first) in rows.chunks(ANCHORS_PER_BLOCK).zip((0..).step_by(ANCHORS_PER_BLOCK)) {
@@ -211,7 +215,7 @@ impl<'s> Search<'s> {
                 vectors.extend(vector.map(|vector| (anchor, row, vector)));
             }
             let asked: Vec<&UnitVector> = vectors.iter().map(|(_, _, vector)| vector).collect();
-            let found = near_many(self.published, index, &asked, least, most, self.field.now)?;
+            let found = near_many(self.published, index, &asked, nearness, 1)?;
             compared.clear();
             for ((anchor, row, _), hits) in vectors.iter().zip(found) {
                 let anchor = *anchor;

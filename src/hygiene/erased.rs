@@ -7,7 +7,7 @@
 //! than six different bytes, such as zeros.
 //!
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
-//! search first. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
+//! search first. The same holds for messages and their aggregates, which have a retention of their own. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as Bytes;
@@ -32,11 +32,11 @@ const ANCHOR: usize = 5;
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A memory of an earlier export that was erased since: what must be left nowhere in the file.
+/// A memory, a message or a goal of an earlier export that was erased since: what must be left nowhere in the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErasedProbe {
-    /// Its text.
-    pub text: String,
+    /// Its texts: its own, and those of the writes that it stands for.
+    pub texts: Vec<String>,
     /// Its vector, of whatever length; it is brought to length 1 as a write does.
     pub vector: Option<Vec<f32>>,
     /// Its keys.
@@ -87,10 +87,11 @@ impl Search {
         let mut search =
             Search { windows: HashMap::new(), needles: HashMap::new(), filter: Vec::new(), longest: WINDOW };
         for (at, probe) in probes.iter().enumerate() {
-            let text = probe.text.as_bytes();
-            search.add_windows(text, 1, 1, (at, Part::Text));
-            if (TEXT_BYTES_MIN..WINDOW).contains(&text.len()) {
-                search.add_needle(text.to_vec(), (at, Part::Text));
+            for text in probe.texts.iter().map(String::as_bytes) {
+                search.add_windows(text, 1, 1, (at, Part::Text));
+                if (TEXT_BYTES_MIN..WINDOW).contains(&text.len()) {
+                    search.add_needle(text.to_vec(), (at, Part::Text));
+                }
             }
             if let Some(vector) = probe.vector.as_deref().and_then(|v| UnitVector::new("vector", v).ok()) {
                 let (floats, code) = patterns_of(&vector);
@@ -236,8 +237,8 @@ pub(crate) fn check_erased(
         subtract_rows(snapshot, &mut search)?;
         subtract_vectors(snapshot, &mut search)?;
     }
-    let unproven = probes.iter().filter(|probe| !probe.text.is_empty() && !search.has(&probe.text));
-    report.unproven = unproven.count() as u64;
+    let is_unproven = |text: &String| !text.is_empty() && !search.has(text);
+    report.unproven = probes.iter().filter(|probe| probe.texts.iter().any(is_unproven)).count() as u64;
     for (path, file) in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         for ((probe, part), offset) in residues(&search, &path, file)? {
@@ -300,7 +301,16 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run, Table::Goal] {
+    const WHOLE: [Table; 7] = [
+        Table::Namespace,
+        Table::Partition,
+        Table::Policy,
+        Table::Run,
+        Table::Goal,
+        Table::Event,
+        Table::Aggregate,
+    ];
+    for table in WHOLE {
         snapshot.walk(table, &Walk::all(), &mut |key, value| {
             search.subtract(key);
             search.subtract(value);

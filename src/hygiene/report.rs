@@ -81,7 +81,7 @@ pub struct CheckReport {
     pub more: u64,
     /// Rows that were checked, of all tables.
     pub checked: u64,
-    /// Records of an earlier export ([`ErasedProbe`](crate::report::ErasedProbe)) of whose text nothing was searched for: memories that are still
+    /// Records of an earlier export ([`ErasedProbe`](crate::report::ErasedProbe)) with a text of which nothing was searched for: memories that are still
     /// there, in whatever state, say the same, or the text has fewer than 5 bytes. Nothing is proved of them.
     pub unproven: u64,
 }

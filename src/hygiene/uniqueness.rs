@@ -1,7 +1,7 @@
 //! How much does a memory differ from all others?
 
 use crate::error::{Result, sound};
-use crate::index::{Published, near_many};
+use crate::index::{Nearness, Published, near_many};
 use crate::model::{MemoryId, Ranked, Time, Vitals};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, PartId, Rows, Snapshot, SpaceId};
@@ -46,7 +46,8 @@ pub(super) fn uniqueness(
 ) -> Result<f64> {
     let Some(vector) = vector_of(published, ns, vitals)? else { return Ok(1.0) };
     let most = policy.sus.neighbours as usize + 1;
-    let found = near_many(published, index_of(ns, vitals), &[&vector], -1.0, most, now)?;
+    let nearness = Nearness { least: -1.0, most, now };
+    let found = near_many(published, index_of(ns, vitals), &[&vector], nearness, 1)?;
     let found: Vec<Ranked> = found.into_iter().flatten().collect();
     Ok(unlike(published.snapshot(), ns, id, &found, now)?.unwrap_or(1.0))
 }

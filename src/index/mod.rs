@@ -53,7 +53,7 @@ pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};
 pub(crate) use names::{
     Answering, Former, Lineage, answering_to_key, holder_among, holder_of_key, visible_holder_of_key,
 };
-pub(crate) use near::near_many;
+pub(crate) use near::{Nearness, near_many};
 pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};
 pub(crate) use rebuild::{rebuild, rows_of, without_vector};
 pub(crate) use search::{Ask, Found, Slots, Target, nearest, rank_rows};

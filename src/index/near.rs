@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::hnsw::Crew;
 use crate::index::chunk::Window;
 use crate::index::published::Published;
 use crate::index::rank::{Crowd, is_worth_a_pass};
@@ -27,6 +28,10 @@ const QUERIES_PER_BLOCK: usize = 1_024;
 /// fast.
 const VIEW_SLOTS_MIN: u32 = 128;
 
+/// The number of pairs of a query and a slot for which another thread pays: milliseconds of work, where a thread costs some
+/// tens of microseconds.
+const PAIRS_PER_THREAD: u64 = 1 << 22;
+
 /// For each of `queries`, the `most` memories of an index that are nearest to it among those that score at least
 /// `least`; best first, equal scores by id. Only rows that are current at `now` count: a live read sees them, or they
 /// are not valid yet.
@@ -34,56 +39,90 @@ const VIEW_SLOTS_MIN: u32 = 128;
 /// No row of an index without a graph is missed, but for the chance that its one-bit code hides one, or the likely interval
 /// of its code. A graph is walked for each vector, unless a scan costs less.
 ///
+/// As many of `threads` work on it as pay, the caller's included. The answer does not depend on their number.
+///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
 pub(crate) fn near_many(
     published: &Published,
     index: IndexId,
     queries: &[&UnitVector],
-    least: f32,
-    most: usize,
-    now: Time,
+    Nearness { least, most, now }: Nearness,
+    threads: usize,
 ) -> Result<Vec<Vec<Ranked>>> {
     let mut found = Vec::with_capacity(queries.len());
     let Some(first) = queries.first() else { return Ok(found) };
     let dim = check_dim(published, Target::Index(index), first)?;
+    for query in queries {
+        check_dim(published, Target::Index(index), query)?;
+    }
     let window = Window::current(now);
     let source = source(published, index, dim, window, queries.len() == 1)?;
     if source.used == 0 {
         found.resize_with(queries.len(), Vec::new);
         return Ok(found);
     }
-    let is_sketched = source.sketch.is_some();
-    let sources: Arc<[Source]> = [source].into();
-    let ask = |query, effort| Ask {
-        query,
-        k: most,
-        sure: most,
-        slots: Slots::Live(now),
-        effort,
-        stop: Stop::NEVER,
-    };
+    let (used, is_sketched) = (source.used, source.sketch.is_some());
+    let near = Near { published, sources: [source].into(), window, nearness: Nearness { least, most, now } };
     if is_sketched {
-        let search = Search::over(published, sources, ask(first, Effort::Recall(SURE)), window);
+        let search = near.search(first, Effort::Recall(SURE));
         let mut candidates = Candidates::at_least(&search.code, most, least);
         let scanned = search.sift(Scope::default(), &mut candidates)?;
         let candidates = candidates.finish();
         return ranked(&[search], vec![candidates], scanned, least);
     }
     // The cost of a walk does not depend on the query, so the first query decides for all.
-    let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
-    let effort = if walk.scans_as_cheaply() { Effort::Exact } else { Effort::default() };
-    for block in queries.chunks(QUERIES_PER_BLOCK) {
-        let mut searches = Vec::with_capacity(block.len());
-        for query in block {
-            check_dim(published, Target::Index(index), query)?;
-            searches.push(Search::over(published, Arc::clone(&sources), ask(query, effort), window));
-        }
+    let effort = match near.search(first, Effort::default()).scans_as_cheaply() {
+        true => Effort::Exact,
+        false => Effort::default(),
+    };
+    let pay = queries.len() as u64 * u64::from(used) / PAIRS_PER_THREAD;
+    let threads = threads.min(usize::try_from(pay).unwrap_or(usize::MAX)).max(1);
+    let blocks: Vec<_> = queries.chunks(queries.len().div_ceil(threads).min(QUERIES_PER_BLOCK)).collect();
+    let of_blocks =
+        Crew::new(threads).map(blocks.len(), |at, _| blocks.get(at).map(|block| near.block(block, effort)));
+    for of_block in of_blocks.into_iter().flatten() {
+        found.extend(of_block?);
+    }
+    Ok(found)
+}
+
+/// Which memories are near enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nearness {
+    /// The least score.
+    pub(crate) least: f32,
+    /// The largest number of memories for a query.
+    pub(crate) most: usize,
+    /// The instant at which they are current.
+    pub(crate) now: Time,
+}
+
+/// Searches that share an index.
+struct Near<'p> {
+    published: &'p Published,
+    sources: Arc<[Source]>,
+    window: Window,
+    nearness: Nearness,
+}
+
+impl<'p> Near<'p> {
+    fn search(&self, query: &'p UnitVector, effort: Effort) -> Search<'p> {
+        let Nearness { most, now, .. } = self.nearness;
+        let slots = Slots::Live(now);
+        let ask = Ask { query, k: most, sure: most, slots, effort, stop: Stop::NEVER };
+        Search::over(self.published, Arc::clone(&self.sources), ask, self.window)
+    }
+
+    /// The neighbours of some of the vectors. Each block of codes is read once for them.
+    fn block(&self, block: &[&'p UnitVector], effort: Effort) -> Result<Vec<Vec<Ranked>>> {
+        let Nearness { least, most, .. } = self.nearness;
+        let searches: Vec<_> = block.iter().map(|query| self.search(query, effort)).collect();
         let mut candidates: Vec<_> =
             searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();
         // The searches of a block share sources, window and effort, so one of them scans for all.
-        let Some(scan) = searches.first() else { continue };
-        let bits = sources.first().and_then(|source| source.view.as_ref()?.bits());
+        let Some(scan) = searches.first() else { return Ok(Vec::new()) };
+        let bits = self.sources.first().and_then(|source| source.view.as_ref()?.bits());
         let mut signs = bits.map(|bits| bits.signs(block.iter().map(|query| query.as_slice())));
         if let Some(signs) = &mut signs {
             (0..block.len()).for_each(|at| signs.set_floor(at, least));
@@ -105,9 +144,8 @@ pub(crate) fn near_many(
                 .for_each(|of_one| of_one.push_chunk(seen.first, seen.codes, seen.visible.words())),
         })?;
         let candidates = candidates.into_iter().map(Candidates::finish).collect();
-        found.extend(ranked(&searches, candidates, scanned, least)?);
+        ranked(&searches, candidates, scanned, least)
     }
-    Ok(found)
 }
 
 /// Ranks the candidates of searches that share their sources, with what their walks find; best first. Where many searches

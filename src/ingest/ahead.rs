@@ -169,6 +169,10 @@ impl NamespaceWriter<'_, '_, '_> {
             .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, since: None, ..*step })));
         for step in first.chain(ahead.steps.iter().skip(1).copied()) {
             let Step { old, new, at, since } = step;
+            // What was to come went where it had nothing but the keys that are back now.
+            if !self.ledger.tx.has_row(self.ns(), old)? || !self.ledger.tx.has_row(self.ns(), new)? {
+                continue;
+            }
             let (vitals, _) = self.ledger.load(self.ns(), old)?;
             let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
             if old != new && !is_over {

@@ -150,7 +150,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let times =
                 vitals.map(|vitals| vitals.times).filter(|times| !times.is_or_will_be_true(self.now()));
             let mode = times.and_then(|times| times.superseded).map(|superseded| superseded.mode);
-            if mode.is_some() && how.keep_history {
+            // A memory that was merged into another one is still true.
+            let is_over = mode.is_some() && times.is_some_and(|times| times.merged_into().is_none());
+            if is_over && how.keep_history {
                 continue;
             }
             let is_of_aggregate = how.also_merged && self.is_of_aggregate(id)?;

@@ -25,6 +25,7 @@ mod message;
 mod names;
 mod near;
 mod operational;
+mod predecessors;
 mod probe;
 mod recreate;
 mod relocate;
@@ -39,19 +40,18 @@ mod undo;
 mod versions;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::error::{Result, sound};
+use crate::error::Result;
 use crate::index::Published;
-use crate::ledger::{Applied, Change, Context, Entry, Ledger, Onward, inverse};
+use crate::ledger::{Applied, Change, Context, Entry, Ledger};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, Holder, IdSource, Kind, MemoryId, NamespaceName, Op, Outcome,
-    Partition, RuleId, RunSort, SupersedeMode, Time,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Outcome, Partition,
+    RuleId, RunSort, Time,
 };
 use crate::policy::Policy;
+use crate::store::NsId;
 use crate::store::control::SpaceRow;
-use crate::store::{NsId, Rows};
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
@@ -255,120 +255,5 @@ impl NamespaceWriter<'_, '_, '_> {
 
     fn apply_entry(&mut self, entry: Entry) -> Result<Applied> {
         self.ledger.apply(&self.context, entry)
-    }
-
-    /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
-    /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
-    /// beside the newest.
-    fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
-        let mut restored = BTreeSet::new();
-        for erased in &applied.erased {
-            let ids = erased.predecessors.iter().map(|(id, _)| *id);
-            for id in &self.latest_first(ids.collect())? {
-                // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
-                let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
-                if limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
-                    continue;
-                }
-                let onward = erased.onward.as_ref();
-                // Where the writers have left the row into which the erased one was merged, nothing leads there any more.
-                let merged = onward.and_then(Onward::merged_into);
-                let has_left = match merged {
-                    Some(at) => !self.is_still_at(at, *id, Some(erased.id))?,
-                    None => false,
-                };
-                let change = match onward.filter(|_| !has_left) {
-                    Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
-                    None => inverse(Op::Supersede, *id),
-                };
-                let Some(change) = change else { continue };
-                if self.is_back(change)? {
-                    restored.insert(*id);
-                }
-            }
-        }
-        Ok(restored)
-    }
-
-    /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
-    /// their place and others stay on it. A row of which somebody has gone on to the row that stays is replaced still, and so is
-    /// a row if its key says something newer.
-    fn restore_of_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<BTreeSet<MemoryId>> {
-        let (ns, mut restored) = (self.ns(), BTreeSet::new());
-        let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
-        if stays.is_none_or(|times| times.superseded.is_some() || times.removed_at.is_some()) {
-            return Ok(restored);
-        }
-        for id in self.replaced_by_leavers(at, leavers)? {
-            if let Some(change) = inverse(Op::Supersede, id)
-                && self.is_back(change)?
-            {
-                restored.insert(id);
-            }
-        }
-        Ok(restored)
-    }
-
-    /// The rows that writers had replaced by a row through their keys, which they have left since, the latest first. A row of which
-    /// somebody is still there is not among them.
-    fn replaced_by_leavers(&self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<MemoryId>> {
-        let (ns, mut replaced) = (self.ns(), Vec::new());
-        let wrote = leavers.iter().filter(|holder| !holder.follows);
-        for key in wrote.filter_map(|holder| holder.key.as_deref()) {
-            for (id, _) in self.ledger.tx.holders_of_key(ns, key)? {
-                let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
-                if by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate) {
-                    replaced.push(id);
-                }
-            }
-        }
-        let mut left = Vec::new();
-        for id in self.latest_first(replaced)? {
-            if self.ledger.is_whole(ns, id)? && !self.is_still_at(at, id, None)? {
-                left.push(id);
-            }
-        }
-        Ok(left)
-    }
-
-    /// Whether a writer of a row, or of another one, is among those of the row `at`, by where the writer came from or by the key.
-    fn is_still_at(&self, at: MemoryId, id: MemoryId, other: Option<MemoryId>) -> Result<bool> {
-        let ns = self.ns();
-        let of_row = self.ledger.readable_holders(ns, id)?;
-        let keys: BTreeSet<&str> = of_row.iter().filter_map(|of| of.key.as_deref()).collect();
-        let is_of = &mut |there: &Holder| {
-            let is_from = there.from.is_some_and(|from| from == id || Some(from) == other);
-            is_from || there.key.as_deref().is_some_and(|key| keys.contains(key))
-        };
-        self.ledger.any_holder(ns, at, is_of)
-    }
-
-    /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same
-    /// text.
-    fn lead_versions(&mut self, from: MemoryId, leaver: &Holder, to: MemoryId) -> Result<()> {
-        for id in self.replaced_by_leavers(from, std::slice::from_ref(leaver))? {
-            let onward = Box::new(Onward::apart(from, to, self.now()));
-            self.apply(RuleId::DETACH, Change::LeadOn { id, onward })?;
-        }
-        Ok(())
-    }
-
-    /// Rows by the instants of their writes, the latest first, each once. The id decides between equal instants.
-    fn latest_first(&self, mut ids: Vec<MemoryId>) -> Result<Vec<MemoryId>> {
-        ids.sort_unstable();
-        ids.dedup();
-        let mut dated = Vec::with_capacity(ids.len());
-        for id in ids {
-            let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
-            dated.push((vitals.map(|vitals| vitals.times.recorded_at), id));
-        }
-        dated.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(dated.into_iter().map(|(_, id)| id).collect())
-    }
-
-    /// Restores a row, and says whether it is live again.
-    fn is_back(&mut self, change: Change) -> Result<bool> {
-        let back = self.apply(RuleId::RESTORE, change)?.restored;
-        Ok(back.is_some_and(|back| back.superseded_by.is_none()))
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
-use crate::index::near_many;
+use crate::index::{Nearness, near_many};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
 use crate::ingest::{NamespaceWriter, Prepared};
@@ -43,8 +43,8 @@ impl Reach {
 
 impl NamespaceWriter<'_, '_, '_> {
     /// The memories near to each of these drafts before the transaction, where step 6 is likely to ask for them. One
-    /// scan serves all drafts.
-    pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Neighbours>>> {
+    /// scan by each of at most so many threads serves all drafts.
+    pub(crate) fn neighbours(&self, all: &[Prepared], threads: usize) -> Result<Vec<Option<Neighbours>>> {
         let mut near: Vec<Option<Neighbours>> = all.iter().map(|_| None).collect();
         if all.len() < 2 {
             return Ok(near);
@@ -64,7 +64,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         for (part, asked) in by_part {
             let vectors: Vec<&UnitVector> = asked.iter().map(|(_, vector)| *vector).collect();
-            let found = self.published_near(part, &vectors, self.reach()?)?;
+            let found = self.published_near(part, &vectors, self.reach()?, threads)?;
             for ((at, _), hits) in asked.iter().zip(found) {
                 near.get_mut(*at)
                     .into_iter()
@@ -128,12 +128,14 @@ impl NamespaceWriter<'_, '_, '_> {
         part: PartId,
         vectors: &[&UnitVector],
         reach: Reach,
+        threads: usize,
     ) -> Result<Vec<Vec<Ranked>>> {
         let index = self.index(part);
         if self.published.snapshot().space(index.space)?.is_none() {
             return Ok(vectors.iter().map(|_| Vec::new()).collect());
         }
-        near_many(self.published, index, vectors, reach.least, reach.most, self.now())
+        let nearness = Nearness { least: reach.least, most: reach.most, now: self.now() };
+        near_many(self.published, index, vectors, nearness, threads)
     }
 
     /// The current rows nearest to a draft as the transaction sees them, best first, equal scores by id.
@@ -141,7 +143,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let ahead = self.near.as_ref().filter(|near| near.part == part && reach.most > Reach::NEAREST.most);
         let before = match ahead {
             Some(near) => near.hits.clone(),
-            None => self.published_near(part, &[vector], reach)?.pop().unwrap_or_default(),
+            None => self.published_near(part, &[vector], reach, 1)?.pop().unwrap_or_default(),
         };
         let index = self.index(part);
         let mut top = TopK::new(reach.most);

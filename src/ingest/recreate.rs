@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::{Change, Recreated};
 use crate::model::{
-    Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, Kept, Memory,
-    MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
+    Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
+    Kept, Memory, MemoryId, Outcome, RuleId, Run, RunId, SupersedeMode, Time, Tombstone, check_content,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
 use crate::text::normal_form;
@@ -38,14 +38,35 @@ struct Part {
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
     inverted: Vec<(usize, MemoryId)>,
-    /// The runs that the part brings, with the number of steps still to come; none for a run that existed
-    /// before.
-    runs: BTreeMap<RunId, (usize, Option<u64>)>,
+    /// The runs that the part brings.
+    runs: BTreeMap<RunId, RunBrought>,
     /// The aggregates that the part brings or adds members to.
     aggregates: BTreeMap<AggregateId, usize>,
     events: Vec<(usize, EventId)>,
     /// How many of their members aggregates still miss that count members which have ended.
     missing: BTreeMap<AggregateId, u64>,
+}
+
+/// A run that a part brings.
+#[derive(Clone, Copy)]
+struct RunBrought {
+    /// The position of its row.
+    place: usize,
+    /// The number of its steps still to come.
+    left: u64,
+    /// Whether its steps are there already. Of a run that existed before, only the first step tells.
+    has_steps: Option<bool>,
+}
+
+impl RunBrought {
+    /// Refuses a run whose steps are not all there.
+    fn check_whole(self, run: RunId) -> Result<()> {
+        if self.left == 0 || self.has_steps == Some(true) {
+            return Ok(());
+        }
+        let why = format!("must follow the run {run}, {} more", self.left);
+        Err(Error::invalid("steps", why, "the end"))
+    }
 }
 
 impl Part {
@@ -86,11 +107,8 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         self.check_chains(&part)?;
         self.check_messages(&part)?;
-        for (run, (place, left)) in &part.runs {
-            if let Some(left) = left.filter(|left| *left > 0) {
-                let why = format!("must follow the run {run}, {left} more");
-                return Err(blame(*place)(Error::invalid("steps", why, "the end")));
-            }
+        for (run, brought) in &part.runs {
+            brought.check_whole(*run).map_err(blame(brought.place))?;
         }
         Ok(PutBack { outcomes, ahead: part.ahead })
     }
@@ -130,28 +148,8 @@ impl NamespaceWriter<'_, '_, '_> {
         match row {
             Kept::Memory(memory) => return self.recreate(part, memory).map(Some),
             Kept::Tombstone(tombstone) => drop(self.recreate_tombstone(tombstone)?),
-            Kept::Run(run) => {
-                let known = self.ledger.tx.run(self.ns(), run.id)?.is_some();
-                if !known {
-                    self.ledger.keep_run(&self.context, run)?;
-                }
-                part.runs.entry(run.id).or_insert((part.place, (!known).then_some(run.steps)));
-            }
-            Kept::Step(step) => {
-                let left = step.run.and_then(|run| part.runs.get_mut(&run));
-                match left.map(|(_, left)| left) {
-                    // A run that existed before has its steps.
-                    Some(None) => {}
-                    Some(Some(left)) if *left > 0 => {
-                        *left -= 1;
-                        self.ledger.keep_step(&self.context, step)?;
-                    }
-                    _ => {
-                        let why = "must follow its run, as many times as the run says";
-                        return Err(Error::invalid("run_id", why, format!("{:?}", step.run)));
-                    }
-                }
-            }
+            Kept::Run(run) => self.recreate_run(part, run)?,
+            Kept::Step(step) => self.recreate_step(part, step)?,
             Kept::Aggregate(aggregate) => self.recreate_aggregate(part, aggregate)?,
             Kept::Event(event, family) => self.recreate_event(part, event, family.as_deref())?,
             Kept::Joint(joint) => self.rejoin(part, joint.clone())?,
@@ -159,6 +157,45 @@ impl NamespaceWriter<'_, '_, '_> {
             Kept::Goal(goal) => self.recreate_goal(goal)?,
         }
         Ok(None)
+    }
+
+    /// Puts a run back. A run over several namespaces has a row in each of them, so an import of all into one namespace
+    /// brings several.
+    fn recreate_run(&mut self, part: &mut Part, run: &Run) -> Result<()> {
+        let known = self.ledger.tx.run(self.ns(), run.id)?.is_some();
+        if !known {
+            self.ledger.keep_run(&self.context, run)?;
+        }
+        let has_steps = (!known).then_some(false);
+        let brought = RunBrought { place: part.place, left: run.steps, has_steps };
+        part.runs.insert(run.id, brought).map_or(Ok(()), |before| before.check_whole(run.id))
+    }
+
+    /// Puts a step of a run back. The steps of one row come in one part, so all of them are there where the first one is.
+    fn recreate_step(&mut self, part: &mut Part, step: &JournalRow) -> Result<()> {
+        let brought = step.run.and_then(|run| part.runs.get_mut(&run)).filter(|brought| brought.left > 0);
+        let Some(brought) = brought else {
+            let why = "must follow its run, as many times as the run says";
+            let run = step.run.map_or_else(|| "none".to_owned(), |run| run.to_string());
+            return Err(Error::invalid("run_id", why, run));
+        };
+        brought.left -= 1;
+        let has_steps = match (brought.has_steps, step.subject) {
+            (Some(has_steps), _) => has_steps,
+            (None, Some(id)) => self.has_step(id, step)?,
+            // Of no memory there is nothing to undo, and the next step tells.
+            (None, None) => return Ok(()),
+        };
+        brought.has_steps = Some(has_steps);
+        if has_steps { Ok(()) } else { self.ledger.keep_step(&self.context, step) }
+    }
+
+    /// Whether the journal tells the step of its memory already. What a step says may have been redacted since.
+    fn has_step(&self, id: MemoryId, step: &JournalRow) -> Result<bool> {
+        let told = sound(self.ledger.tx.journal_of(self.ns(), id))?;
+        // Where a row of the journal can't be read, it may be the step.
+        let is_step = |row: &JournalRow| (row.run, row.op, row.at) == (step.run, step.op, step.at);
+        Ok(told.is_none_or(|told| told.iter().any(is_step)))
     }
 
     fn recreate(&mut self, part: &mut Part, memory: &Memory) -> Result<Outcome> {

@@ -1,6 +1,7 @@
 //! What a change did, for the answer to the caller and for the changes that follow from it.
 
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
+use crate::store::PartId;
 
 /// What applying a change did, for the answer to the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,8 @@ pub(crate) struct Erased {
     pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
     /// The row that had superseded it.
     pub(crate) onward: Option<Onward>,
+    /// Its partition, and the holders that it had at the end; none if one of these can't be read.
+    pub(crate) writers: Option<(PartId, Vec<Holder>)>,
     /// The summaries and consolidated rows that were made from it.
     pub(crate) derived: Vec<MemoryId>,
 }
@@ -65,7 +68,8 @@ impl Onward {
 impl Onward {
     /// The row that the erased one had been merged into, if it had.
     pub(crate) fn merged_into(&self) -> Option<MemoryId> {
-        self.merged.then_some(self.superseded.by)
+        let is_duplicate = self.superseded.mode == SupersedeMode::Duplicate;
+        (self.merged || is_duplicate).then_some(self.superseded.by)
     }
 
     /// To where what a row had superseded goes on, if the writer who had replaced that has left for a row of its own with the same

@@ -154,7 +154,8 @@ impl Ledger<'_, '_> {
             }
         }
         // The holders have left by now, so a tag that is still brought comes from a holder that stays.
-        for tag in leaving.iter().flat_map(|holder| &holder.tags) {
+        let tags: BTreeSet<&String> = leaving.iter().flat_map(|holder| &holder.tags).collect();
+        for tag in tags {
             if !self.tx.brings_tag(ns, tag, id)? {
                 content.tags.retain(|kept| kept != tag);
             }
@@ -212,8 +213,8 @@ impl Ledger<'_, '_> {
         leaving: &[Holder],
     ) -> Result<()> {
         let theirs = vitals.expires_by == ExpiresBy::Caller && leaving.iter().any(Holder::gave_expiry);
-        if theirs && !self.any_holder(context.ns, id, &mut Holder::gave_expiry)? {
-            let used = self.tx.access(context.ns, id)?.last_accessed(vitals);
+        if theirs && sound(self.any_holder(context.ns, id, &mut Holder::gave_expiry))? == Some(false) {
+            let used = sound(self.tx.access(context.ns, id))?.unwrap_or_default().last_accessed(vitals);
             let base = used.max(vitals.times.recorded_at);
             vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &context.ttl)));
         }
@@ -289,7 +290,7 @@ impl Ledger<'_, '_> {
     /// Whether a holder is still on the row from which it came, and another row superseded that row.
     fn waits_superseded(&self, ns: NsId, holder: &Holder) -> Result<bool> {
         let Some(from) = holder.from else { return Ok(false) };
-        let row = self.tx.vitals(ns, from)?.filter(|row| row.times.removed_at.is_none());
+        let row = sound(self.tx.vitals(ns, from))?.flatten().filter(|row| row.times.removed_at.is_none());
         let superseded = row.and_then(|row| row.times.superseded);
         Ok(superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Duplicate))
     }
@@ -472,7 +473,7 @@ impl Ledger<'_, '_> {
         let Some(first) = gone.first() else { return Ok(None) };
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let derived = self.made_from(ns, id)?;
-        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
+        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, writers: None, derived };
         let tombstone =
             self.tombstone_of(context, &erased, &gone, Some(&said), Going { reason, replaced_by: None });
         truth(self.tx).put_tombstone(ns, &tombstone)?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::change::{Change, Entry};
 use crate::ledger::writer::{Context, Ledger, Why};
 use crate::model::{Access, Delta, Evidence, MemoryId, Op, RuleId};
@@ -33,8 +33,9 @@ impl Ledger<'_, '_> {
         id: MemoryId,
         note: impl FnOnce(&mut Access) -> Delta,
     ) -> Result<()> {
+        // What can't be read of the memory's use keeps nobody from forgetting its sources.
+        let Some(mut access) = sound(self.tx.access(context.ns, id))? else { return Ok(()) };
         let (vitals, content) = self.load(context.ns, id)?;
-        let mut access = self.tx.access(context.ns, id)?;
         let deltas = vec![note(&mut access)];
         let change = Change::Update {
             id,

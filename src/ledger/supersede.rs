@@ -425,13 +425,20 @@ impl Ledger<'_, '_> {
         for holder in self.tx.holders(ns, id)? {
             let Some(key) = holder.key.clone() else { continue };
             for (other, number) in self.tx.holders_of_key(ns, &key)? {
-                if other == id || !self.is_current(ns, other, context.now)? {
+                let is_superseder = superseders.contains(&other);
+                let times = sound(self.tx.vitals(ns, other))?.flatten().map(|vitals| vitals.times);
+                // Of what takes the place of a superseder at an instant ahead, the key is that of the restored row until then.
+                let has_key = times.is_some_and(|times| match is_superseder && to != RestoreTo::Write {
+                    true => times.is_or_will_be_true(context.now),
+                    false => times.is_current(context.now),
+                });
+                if other == id || !has_key {
                     continue;
                 }
                 if to == RestoreTo::Write && self.is_to_come(ns, other, number, context.now)? {
                     continue;
                 }
-                if superseders.contains(&other) {
+                if is_superseder {
                     // A holder that can't be read has nothing but its key.
                     match sound(self.tx.holder(ns, other, number))? {
                         Some(_) => self.drop_key(ns, other, number)?,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -68,7 +69,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     async fn next(&mut self) -> Option<std::result::Result<Vec<u8>, String>> {
         loop {
             // A read that fails is the end: nothing more can be read.
-            let bytes = self.read.fill_buf().await.ok().filter(|bytes| !bytes.is_empty())?;
+            let bytes = self.read.fill_buf().await.ok()?;
+            if bytes.is_empty() {
+                // The last line may have no line feed. Of one that was cut nobody knows what it asks.
+                let last = std::mem::take(&mut self.line);
+                let is_whole = serde_json::from_slice::<IgnoredAny>(&last).is_ok();
+                return is_whole.then_some(Ok(last));
+            }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(bytes.len(), |end| end + 1);
             if self.line.len() + taken > LINE_BYTES_MAX {

@@ -1,12 +1,13 @@
 //! One message of JSON-RPC, read strictly.
 //!
-//! A message whose objects have a name twice is refused: the usual reader would silently keep the last of both.
+//! A message whose objects have a name twice is refused: the usual reader would silently keep the last of both. So is a whole
+//! number of more than 64 bits, which would lose digits.
 
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Value, json};
 
-use crate::json::{self, Strict};
+use crate::json;
 
 /// What JSON-RPC calls bytes that are no JSON, and a message of another form.
 const PARSE_ERROR: i32 = -32_700;
@@ -24,7 +25,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>,
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(answer(PARSE_ERROR, &Value::Null, "a message is UTF-8"));
     };
-    let Strict(value) = json::read(text).map_err(|why| {
+    let value = json::read_exact(text).map_err(|why| {
         // The id is that of the usual reader, so that whoever waits for an answer gets this one.
         let lax: Value = serde_json::from_str(text).unwrap_or_default();
         let code = if lax.is_null() { PARSE_ERROR } else { INVALID_REQUEST };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::json::{self, Strict};
+use crate::json;
 use crate::limits::LINE_BYTES_MAX;
 use crate::tools::error::ToolError;
 use crate::tools::shape::Shape;
@@ -33,7 +33,7 @@ pub(super) fn read(line: &[u8], names: Vec<&'static str>) -> Result<(String, Map
             format!("other bytes from byte {} on", why.valid_up_to()),
         ))
     })?;
-    let mut value = json::read(text).map(|Strict(value)| value).map_err(|refusal| {
+    let mut value = json::read_exact(text).map_err(|refusal| {
         let pointers = vec![refusal.pointer];
         ToolError { pointers, ..ToolError::new(None, "invalid_json", refusal.why) }
     })?;

@@ -2,6 +2,8 @@
 
 mod bad;
 mod contract;
+mod damaged;
+mod erased;
 mod fields;
 mod flags;
 mod fsck;
@@ -12,6 +14,8 @@ mod guests;
 #[cfg(all(unix, feature = "mcp-http"))]
 mod http;
 mod index;
+mod lines;
+mod options;
 mod past;
 mod person;
 mod prune;

@@ -24,7 +24,7 @@ fn telling(world: &World) -> Vec<PathBuf> {
 }
 
 fn erased(db: &Database) -> CheckReport {
-    let probe = ErasedProbe { text: SECRET.to_owned(), vector: None, keys: vec![] };
+    let probe = ErasedProbe { texts: vec![SECRET.to_owned()], vector: None, keys: vec![] };
     db.check(&CheckOptions { deep: true, erased: vec![probe] }).unwrap()
 }
 

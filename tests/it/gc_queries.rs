@@ -215,8 +215,8 @@ fn an_erasure_leaves_no_byte_of_a_query() {
         world.db.compact().unwrap();
         let text = "Ann drinks tea with honey".to_owned();
         let erased = vec![
-            ErasedProbe { text, vector: None, keys: Vec::new() },
-            ErasedProbe { text: String::new(), vector: Some(vector.clone()), keys: Vec::new() },
+            ErasedProbe { texts: vec![text], vector: None, keys: Vec::new() },
+            ErasedProbe { texts: Vec::new(), vector: Some(vector.clone()), keys: Vec::new() },
         ];
         let options = CheckOptions { deep: false, erased };
         world.db.check(&options).unwrap().findings.len()

@@ -113,7 +113,7 @@ fn the_journal_tells_of_goals_and_keeps_no_text_of_one_that_is_dropped() {
     world.db.compact().unwrap();
     assert!(String::from_utf8(export).unwrap().contains(TEXT));
     let erased =
-        vec![ErasedProbe { text: TEXT.to_owned(), vector: Some(axis(0).to_vec()), keys: Vec::new() }];
+        vec![ErasedProbe { texts: vec![TEXT.to_owned()], vector: Some(axis(0).to_vec()), keys: Vec::new() }];
     let options = CheckOptions { deep: true, erased };
     assert!(world.db.check(&options).unwrap().ok);
 }
@@ -126,7 +126,7 @@ fn a_goal_that_is_there_is_no_residue_of_a_memory_that_said_the_same() {
     world.forget_id(id);
     world.db.compact().unwrap();
     let vector = Some(vec![0.1, 0.2, 0.3, 0.4]);
-    let erased = vec![ErasedProbe { text: TEXT.to_owned(), vector, keys: Vec::new() }];
+    let erased = vec![ErasedProbe { texts: vec![TEXT.to_owned()], vector, keys: Vec::new() }];
     let report = world.db.check(&CheckOptions { deep: true, erased }).unwrap();
     assert!(report.ok, "{:?}", report.findings);
 }

@@ -761,3 +761,23 @@ fn a_tombstone_of_many_keys_is_checked_once() {
     let more = large.read - small.read;
     assert!(more < 300 * 13 / 2, "{more} rows more for 300 keys: the tombstone is among them");
 }
+
+/// Each writer of a run that is forgotten has replaced a memory of its own, and all were merged into one since: what comes
+/// back is decided for each without a look at all of the others.
+#[test]
+fn what_many_writers_of_a_merged_memory_had_replaced() {
+    let of = |n: usize| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let first = |at: usize| text(&format!("fact number {at}")).key(format!("k{at}"));
+        world.ns.add_all((0..n).map(first).collect(), &apart).unwrap();
+        let then = |at: usize| text("the sky over the bay").key(format!("k{at}")).tag("x");
+        world.ns.add_all((0..n).map(then).collect(), &apart).unwrap();
+        world.ns.add_all(vec![text("the sky over the bay").key("office")], &apart).unwrap();
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        let forget = cost(|| assert_eq!(world.forget_tag("x").restored, n as u64));
+        world.check();
+        forget
+    };
+    linear(of(30), of(120), 4);
+}

@@ -384,14 +384,14 @@ fn forgetting_leaves_no_value_in_the_file() {
     world.forget_id(id);
     world.db.compact().unwrap();
     let erased = vec![
-        ErasedProbe { text: secret.to_owned(), ..ErasedProbe::default() },
+        ErasedProbe { texts: vec![secret.to_owned()], ..ErasedProbe::default() },
         ErasedProbe { keys: vec!["note".to_owned()], ..ErasedProbe::default() },
     ];
     let report = world.db.check(&CheckOptions { deep: true, erased }).unwrap();
     assert!(report.ok, "{:#?}", report.findings);
     let again = world.add(text("a memory of the safe").metadata(json!({ "note": secret }))).id;
     assert!(world.is_live(again));
-    let erased = vec![ErasedProbe { text: secret.to_owned(), ..ErasedProbe::default() }];
+    let erased = vec![ErasedProbe { texts: vec![secret.to_owned()], ..ErasedProbe::default() }];
     let report = world.db.check(&CheckOptions { deep: true, erased }).unwrap();
     assert!(report.ok, "what a live row says is no residue: {:#?}", report.findings);
 }

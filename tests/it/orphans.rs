@@ -126,7 +126,7 @@ impl Scene {
             assert!(!windows.contains(window), "at {at}: {:?}", String::from_utf8_lossy(window));
         }
         let erased = texts.iter().map(|text| ErasedProbe {
-            text: (*text).to_owned(),
+            texts: vec![(*text).to_owned()],
             vector: Some(VECTOR.to_vec()),
             keys: vec![KEY.to_owned()],
         });
@@ -146,7 +146,8 @@ fn a_memory_that_is_there_is_found_in_the_file() {
         let bytes = secret.as_bytes();
         assert!(file.windows(bytes.len()).any(|window| window == bytes), "{secret}");
     }
-    let erased = vec![ErasedProbe { text: "never written by anyone".to_owned(), vector: None, keys: vec![] }];
+    let erased =
+        vec![ErasedProbe { texts: vec!["never written by anyone".to_owned()], vector: None, keys: vec![] }];
     assert!(scene.world.db.check(&CheckOptions { deep: true, erased }).unwrap().ok);
     assert_eq!(scene.world.row(scene.friend).links.len(), 1);
     assert_eq!(scene.world.row(scene.summary).sources, [scene.victim]);

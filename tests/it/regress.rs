@@ -253,3 +253,58 @@ fn a_write_under_a_key_whose_announced_text_was_merged_into_one_that_ends_before
     assert_eq!(world.row("k").text, "mint tea");
     world.check();
 }
+
+/// What a memory had superseded as an aggregate comes back when the memory goes, although no key has ever gone on to it.
+#[test]
+fn what_an_undone_aggregate_had_superseded_comes_back() {
+    let world = World::new();
+    let run = world.start_import();
+    let aggregate = world.import(run, vec![text("tea")]).pop().unwrap().id;
+    let old = world.add(text("Ann drinks tea").key("k")).id;
+    world.supersede(old, aggregate, SupersedeMode::Aggregate, None).unwrap();
+    assert!(!world.is_live(old));
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.live(), [old]);
+    world.check();
+}
+
+/// What is restored has the key of what had corrected it, also while something is announced that will take the place of the
+/// correction. The key was on both until the instant, and a second announcement made it the key of two.
+#[test]
+fn a_restored_memory_has_its_key_alone_while_another_text_is_announced() {
+    let world = World::new();
+    let at = world.clock.now().plus(Span::from_millis(50));
+    let first = world.add(text("tea").key("k")).id;
+    let corrected = Patch { text: Some("Tea".to_owned()), ..Patch::default() };
+    let corrected = world.ns.update(first.to_string(), corrected).unwrap().id;
+    let announce =
+        |what: &str| world.ns.replace(["k"], text(what), SupersedeMode::Replaced, Some(at)).unwrap();
+    announce("coffee");
+    world.ns.restore(first.to_string()).unwrap();
+    assert_eq!((world.row("k").id, world.row(corrected).keys), (first, Vec::new()));
+    world.check();
+    announce("water");
+    announce("milk");
+    world.check();
+    assert_eq!(world.row("k").id, first);
+    world.set(at.as_millis());
+    assert_eq!(world.row("k").text, "milk");
+    world.check();
+}
+
+/// A memory was to take the place of another, its own writer left it, and then the key of the other said something new: with the
+/// key everything went from the memory, and the write found it no more.
+#[test]
+fn what_was_to_come_goes_when_its_only_key_says_something_else() {
+    let world = World::new();
+    let at = world.clock.now().plus(Span::from_millis(9));
+    let later = world.add(text("Ann lives in Bonn").key("later")).id;
+    let apart = text("Ann lives in Bonn").key("now").expiry(Expiry::At(at));
+    let now = world.add(apart).id;
+    assert_ne!(now, later);
+    world.supersede(now, later, SupersedeMode::Replaced, Some(at.as_millis())).unwrap();
+    world.add(text("tea").key("later"));
+    world.add(text("water").key("now"));
+    assert_eq!(world.row("now").text, "water");
+    world.check();
+}

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 #[cfg(all(unix, feature = "faults"))]
 use std::io::Cursor;
 
-use crate::world::{World, holders, text};
+use crate::world::{World, axis, holders, text};
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::Durability;
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::Undone;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Link, Significance, SupersedeMode};
+use oubliette::memory::{Got, Link, Significance, SupersedeMode};
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Mode, Query, Scope, State, WriteOptions};
 
 /// A line of a status report: those with other numbers collapse into one.
@@ -416,29 +416,70 @@ fn what_a_run_replaced_comes_back_where_others_have_joined_it() {
 }
 
 fn unite(world: &World) -> RunId {
-    world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap().run.unwrap()
+    unite_by(world, Pass::NearDuplicates)
+}
+
+fn unite_by(world: &World, pass: Pass) -> RunId {
+    world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap().run.unwrap()
 }
 
 /// What a run replaced comes back too where a pass has merged what the run wrote into the memory of another key since (MODEL-33,
 /// LIFE-26), and forgetting that memory takes nothing along which its key never said.
 #[test]
 fn what_a_run_replaced_comes_back_where_a_pass_has_merged_the_run_away() {
-    for by_tag in [false, true] {
+    let passes = [Pass::NearDuplicates, Pass::VectorDuplicates];
+    for (pass, by_tag) in passes.into_iter().flat_map(|pass| [(pass, false), (pass, true)]) {
         let world = World::new();
-        let office = world.add(text("the office is in Oslo").key("office")).id;
-        let lab = world.add(text("the lab is in Bergen").key("lab")).id;
+        let said = |what: &str, at| text(what).vector(axis(at));
+        let office = world.add(said("the office is in Oslo", 0).key("office")).id;
+        let lab = world.add(said("the lab is in Bergen", 1).key("lab")).id;
         let run = world.start_import();
-        world.import(run, vec![text("the office is in Oslo").key("lab").tag("imported")]);
-        unite(&world);
+        world.import(run, vec![said("the office is in Oslo", 0).key("lab").tag("imported")]);
+        unite_by(&world, pass);
+        assert_eq!(world.row("lab").id, office, "{pass:?}");
         match by_tag {
             true => assert_eq!(world.forget_tag("imported").restored, 1),
             false => assert_eq!(world.ns.undo(run).unwrap().restored, 1),
         }
-        assert_eq!((world.row("lab").id, world.row("lab").state), (lab, State::Live), "{by_tag}");
+        assert_eq!((world.row("lab").id, world.row("lab").state), (lab, State::Live), "{pass:?} {by_tag}");
         assert!(world.is_live(office));
         world.check();
         world.forget_id(office);
-        assert!(world.is_live(lab), "{by_tag}");
+        assert!(world.is_live(lab), "{pass:?} {by_tag}");
+        world.check();
+    }
+}
+
+/// The same where a second merge has taken the first one in.
+#[test]
+fn what_a_run_replaced_comes_back_where_two_passes_have_merged_the_run_away() {
+    let passes = [Pass::NearDuplicates, Pass::VectorDuplicates];
+    for (pass, by_tag) in passes.into_iter().flat_map(|pass| [(pass, false), (pass, true)]) {
+        let world = World::new();
+        let said = |what: &str, at| text(what).vector(axis(at));
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let same = |key: &str, significance| {
+            world.advance("1h");
+            let mut draft = said("the office is in Oslo", 0).key(key);
+            draft.fields.significance = Some(significance);
+            world.ns.add_all(vec![draft], &apart).unwrap().pop().unwrap().id
+        };
+        let lab = world.add(said("the lab is in Bergen", 1).key("lab")).id;
+        let run = world.start_import();
+        world.import(run, vec![said("the office is in Oslo", 0).key("lab").tag("imported")]);
+        let [first, second] = [("first", Significance::Important), ("second", Significance::Core)]
+            .map(|(key, significance)| (same(key, significance), unite_by(&world, pass)).0);
+        assert_eq!(
+            (world.row("lab").id, world.row("first").id),
+            (second, second),
+            "{pass:?}: {first} is merged, too"
+        );
+        match by_tag {
+            true => assert_eq!(world.forget_tag("imported").restored, 1, "{pass:?}"),
+            false => assert_eq!(world.ns.undo(run).unwrap().restored, 1, "{pass:?}"),
+        }
+        assert_eq!((world.row("lab").id, world.row("lab").state), (lab, State::Live), "{pass:?} {by_tag}");
+        assert!(world.is_live(second));
         world.check();
     }
 }
@@ -510,6 +551,63 @@ fn what_a_key_replaced_follows_the_key_out_of_a_merged_memory() {
         assert_eq!(undone.restored, 1, "{merged}: {undone:?}");
         assert_eq!((world.row("office").id, world.row("office").state), (first, State::Live), "{merged}");
         assert_eq!(world.row("other").text, "Gateway status: 2 apps pending");
+        world.check();
+    }
+}
+
+/// What was merged into another memory is still true, so a key that is forgotten takes it along, whatever of its history is kept
+/// (MODEL-30).
+#[test]
+fn a_key_takes_along_what_was_merged_although_its_history_is_kept() {
+    for pass in [Pass::NearDuplicates, Pass::VectorDuplicates] {
+        let world = World::new();
+        let said = |what: &str, key: &str| text(what).key(key).vector(axis(0));
+        let earlier = world.add(text("Ann lives in Rome").key("ann")).id;
+        let mine = world.add(said("Ann lives in Oslo", "ann")).id;
+        world.advance("1h");
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let mut other = said("Ann lives in Oslo", "other");
+        other.fields.significance = Some(Significance::Core);
+        let other = world.ns.add_all(vec![other], &apart).unwrap().pop().unwrap().id;
+        let merged = unite_by(&world, pass);
+        assert_eq!(world.row("ann").id, other, "{pass:?}");
+        let names = vec!["ann".to_owned()];
+        let scope = Scope::Any;
+        let what = Forget::Names { names, scope, keep_history: true, also_merged: true, with_history: false };
+        world.ns.forget(what).unwrap();
+        world.check();
+        assert!(matches!(world.get(mine).unwrap(), Got::Tombstone(_)), "{pass:?}");
+        assert_eq!(world.row(earlier).text, "Ann lives in Rome");
+        world.ns.undo(merged).unwrap();
+        assert_eq!(world.live(), [other], "{pass:?}");
+        world.check();
+    }
+}
+
+/// What a forgotten key had said before does not come back when those go who said the same as the key (LIFE-9).
+#[test]
+fn what_a_forgotten_key_had_said_stays_away_when_others_leave_its_text() {
+    let by_filter = || Forget::filter(Filter::parse(r#"{"tags": "x"}"#).unwrap(), Scope::Shared);
+    let keeping = || {
+        let (names, scope) = (vec!["ann".to_owned()], Scope::Any);
+        Forget::Names { names, scope, keep_history: true, also_merged: true, with_history: false }
+    };
+    let forgets: [fn() -> Forget; 2] = [by_filter, keeping];
+    let merges = [None, Some(Pass::NearDuplicates), Some(Pass::VectorDuplicates)];
+    for (forget, merge) in forgets.into_iter().flat_map(|forget| merges.map(|merge| (forget, merge))) {
+        let world = World::new();
+        let said = |key: &str| text("Ann lives in Oslo").key(key).vector(axis(0));
+        let rome = world.add(text("Ann lives in Rome").key("ann").vector(axis(1))).id;
+        world.add(said("ann").tag("x"));
+        let apart = WriteOptions { no_dedup: merge.is_some(), ..WriteOptions::default() };
+        world.ns.add_all(vec![said("other").tag("y")], &apart).unwrap();
+        if let Some(pass) = merge {
+            unite_by(&world, pass);
+        }
+        world.ns.forget(forget()).unwrap();
+        assert_eq!(world.row("other").text, "Ann lives in Oslo", "{merge:?}");
+        world.forget_tag("y");
+        assert!(world.live().is_empty(), "{merge:?}: {:?}", world.get(rome));
         world.check();
     }
 }

@@ -343,7 +343,7 @@ fn forgetting_a_memory_erases_what_its_messages_said() {
     // The next one begins anew, and no byte of the old ones is left once the file is rewritten.
     world.db.compact().unwrap();
     let probe = ErasedProbe {
-        text: "the passphrase is xylophone-seven".to_owned(),
+        texts: vec!["the passphrase is xylophone-seven".to_owned()],
         vector: None,
         keys: vec!["robot-4711".to_owned()],
     };

@@ -579,7 +579,7 @@ pub(crate) struct EvalOptions {
     pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) gc: gc_arguments::GcEvalOptions,
-    /// How many hits, 1 to 1000
+    /// How many hits, 1 to 1000; --text looks among the first 1, 5, 10, 20 and 50 as well
     #[arg(short, default_value_t = 10, allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 1 to 1000"))]
     pub(crate) k: usize,
     #[command(flatten)]
@@ -602,7 +602,7 @@ pub(crate) struct ExportOptions {
     /// Write the vectors to a NumPy file, one row for each line
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
-    /// Leave out all vectors
+    /// Leave out the vectors, but of what has no text
     #[arg(long, conflicts_with = "vectors")]
     pub(crate) no_vectors: bool,
 }

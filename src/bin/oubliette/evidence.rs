@@ -1,6 +1,6 @@
 //! `eval --text`: which share of the memories that answer a question is found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::{ErrorKind, Mode, NamespaceName, Query, Result, Snapshot};
 use serde_json::{Map, Value, json};
@@ -13,21 +13,26 @@ use crate::progress::Progress;
 use crate::search::Queries;
 use crate::told;
 
-/// Hits among which evidence is looked for.
+/// Hits among which evidence is looked for, besides as many as are asked for.
 const DEPTHS: [usize; 5] = [1, 5, 10, 20, 50];
 
 /// Sums over the questions of one mode.
-#[derive(Default)]
 struct Tally {
-    shares: [f64; DEPTHS.len()],
+    /// The share that is found, by the number of hits among which it is looked for.
+    shares: BTreeMap<usize, f64>,
     took: Vec<u64>,
 }
 
 impl Tally {
+    fn new(k: usize) -> Self {
+        let depths = DEPTHS.into_iter().chain([k]);
+        Tally { shares: depths.map(|depth| (depth, 0.0)).collect(), took: Vec::new() }
+    }
+
     fn add(&mut self, found: &[BTreeSet<String>], evidence: &[String]) {
         let wanted: BTreeSet<&String> = evidence.iter().collect();
-        for (share, depth) in self.shares.iter_mut().zip(DEPTHS) {
-            let top: BTreeSet<&String> = found.iter().take(depth).flatten().collect();
+        for (depth, share) in &mut self.shares {
+            let top: BTreeSet<&String> = found.iter().take(*depth).flatten().collect();
             *share += wanted.intersection(&top).count() as f64 / wanted.len() as f64;
         }
     }
@@ -35,11 +40,10 @@ impl Tally {
     fn document(mut self) -> Value {
         self.took.sort_unstable();
         let queries = self.took.len();
-        let recall: Map<String, Value> = DEPTHS
-            .iter()
-            .zip(self.shares)
-            .map(|(depth, share)| (depth.to_string(), json!(share / queries.max(1) as f64)))
-            .collect();
+        // Of no question nothing is measured.
+        let mean = |sum: f64| (queries > 0).then(|| sum / queries as f64);
+        let recall: Map<String, Value> =
+            self.shares.into_iter().map(|(depth, sum)| (depth.to_string(), json!(mean(sum)))).collect();
         json!({
             "evidence_recall": recall, "queries": queries,
             "p50_us": percentile(&self.took, 50), "p95_us": percentile(&self.took, 95),
@@ -49,11 +53,11 @@ impl Tally {
 
 /// Evidence recall by mode, of the modes that every question can be asked in.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> Done {
-    let k = DEPTHS.iter().copied().max().unwrap_or(options.k).max(options.k);
     let (scope, effort) = (options.scope.scope()?, options.effort.effort());
-    let defaults = Query { k, scope, effort, ..Query::default() };
+    let defaults = Query { k: options.k, scope, effort, ..Query::default() };
     defaults.check()?;
-    let defaults = (place.namespace()?, defaults);
+    let k = DEPTHS.into_iter().fold(options.k, usize::max);
+    let defaults = (place.namespace()?, Query { k, ..defaults });
     let mut queries = Queries::open(&options.queries, options.vectors.as_deref(), place.caller())?;
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
@@ -61,7 +65,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     let embeds =
         options.vectors.is_some() || database.embedding_space()?.is_some_and(|space| space.name != "caller");
     let modes: Vec<Mode> = Mode::ALL.iter().copied().filter(|mode| embeds || *mode == Mode::Text).collect();
-    let mut tallies: Vec<Tally> = modes.iter().map(|_| Tally::default()).collect();
+    let mut tallies: Vec<Tally> = modes.iter().map(|_| Tally::new(options.k)).collect();
     let (mut without, mut unknown) = (0_u64, BTreeSet::new());
     let progress = Progress::new(output, None);
     while let Some((number, namespace, query)) = queries.next(&defaults)? {

@@ -11,7 +11,7 @@ use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
-use oubliette::{Error, NamespaceName, Result, Snapshot};
+use oubliette::{Error, Memory, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
@@ -133,13 +133,13 @@ fn tell_check(report: &CheckReport, erased: bool, output: Output<'_>) -> Done {
 fn tell_erased(asked: u64, report: &CheckReport, output: Output<'_>) -> Done {
     let proven = asked.saturating_sub(report.unproven);
     if report.ok && proven > 0 {
-        let memories = told::of(proven, "memory", "memories");
-        output.line(&format!("No byte of {memories} of the export is left in the file"))?;
+        let records = told::of(proven, "record", "records");
+        output.line(&format!("No byte of {records} of the export is left in the file"))?;
     }
     if report.unproven > 0 || asked == 0 {
-        let memories = told::of(report.unproven, "memory", "memories");
+        let records = told::of(report.unproven, "record", "records");
         output.line(&format!(
-            "Nothing is proved of {memories} of the export: what is still in the database, live, superseded or in limbo, \
+            "Nothing is proved of {records} of the export: what is still in the database, live, superseded or in limbo, \
              says the same, or the text is too short"
         ))?;
     }
@@ -179,29 +179,46 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
     if is_ok { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// What must be left nowhere, by the lines of an export; its tombstones tell of nothing.
+/// What must be left nowhere, by the lines of an export: one record for each line that tells of something.
 fn probes(path: &Path, caller: &Caller) -> Result<Vec<ErasedProbe>> {
     let mut lines = LineReader::new(write::read(path, caller)?, path);
     let mut probes = Vec::new();
     while let Some((number, text)) = lines.next_line()? {
-        match parse_line(text, true).map_err(|error| error.at_line(number))? {
+        let probe = match parse_line(text, true).map_err(|error| error.at_line(number))? {
             ParsedLine::Memory(memory) => {
-                let memory = *memory;
-                probes.push(ErasedProbe { text: memory.text, vector: memory.vector, keys: memory.keys });
+                let Memory { text, holders, vector, keys, .. } = *memory;
+                let held = holders.into_iter().filter_map(|holder| holder.text);
+                ErasedProbe { texts: std::iter::once(text).chain(held).collect(), vector, keys }
             }
             ParsedLine::Draft(line) => {
                 let draft = line.draft;
                 let keys = draft.key.into_iter().collect();
-                probes.push(ErasedProbe { text: draft.text, vector: draft.vector, keys });
+                ErasedProbe { texts: vec![draft.text], vector: draft.vector, keys }
             }
-            ParsedLine::Kept(line) => {
-                if let Kept::Goal(goal) = line.row {
-                    probes.push(ErasedProbe { text: goal.text, vector: goal.vector, keys: Vec::new() });
-                }
-            }
+            ParsedLine::Kept(line) => kept_probe(line.row),
+        };
+        if probe != ErasedProbe::default() {
+            probes.push(probe);
         }
     }
     Ok(probes)
+}
+
+/// What must be left nowhere of a row that is no memory. A tombstone, a run and a context tell of no text.
+fn kept_probe(row: Kept) -> ErasedProbe {
+    match row {
+        Kept::Goal(goal) => {
+            ErasedProbe { texts: vec![goal.text], vector: goal.vector, ..ErasedProbe::default() }
+        }
+        Kept::Event(event, _) => {
+            let texts = event.payload.into_iter().chain(event.normalized).collect();
+            ErasedProbe { texts, ..ErasedProbe::default() }
+        }
+        Kept::Aggregate(aggregate) => {
+            ErasedProbe { texts: aggregate.example_snippets, ..ErasedProbe::default() }
+        }
+        _ => ErasedProbe::default(),
+    }
 }
 
 /// `export`.

@@ -59,7 +59,7 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
     }
     let carries = !options.payload && matches!(&got, Got::Memory(memory) if memory.has_payload);
     let mut text = answers::got_text(&namespace, &got, options.vector);
-    if let Some(end) = successor(&team, &got)? {
+    if let Some(end) = successor(&team, &got, output)? {
         // What it is told in is one object.
         text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
     }
@@ -108,17 +108,23 @@ pub(crate) fn called_in_any(database: &Database, ids: &[MemoryId]) -> Result<Vec
     Ok(named)
 }
 
-/// The visible memory that stands in the end in the place of one that is not live.
-fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
+/// The visible memory that stands in the end in the place of one that is not live. Where one on the way to it is damaged, nobody
+/// knows which.
+fn successor(team: &Namespace, got: &Got, output: Output<'_>) -> Result<Option<MemoryId>> {
     let id = match got {
         Got::Memory(memory) if memory.state == State::Live => return Ok(None),
         Got::Memory(memory) => memory.id,
         Got::Tombstone(tombstone) => tombstone.id,
     };
-    Ok(match team.resolve(id)? {
-        ChainEnd::Visible(end) if end != id => Some(end),
-        ChainEnd::Visible(_) | ChainEnd::Hidden(_) | ChainEnd::Gone(_) => None,
-    })
+    match team.resolve(id) {
+        Ok(ChainEnd::Visible(end)) if end != id => Ok(Some(end)),
+        Ok(ChainEnd::Visible(_) | ChainEnd::Hidden(_) | ChainEnd::Gone(_)) => Ok(None),
+        Err(why) if why.kind() == ErrorKind::Corrupted => {
+            output.note("What took its place is damaged: `check` tells more");
+            Ok(None)
+        }
+        Err(why) => Err(why),
+    }
 }
 
 /// A memory that is JSON text already, shown as it is or told. `carries` tells of a payload that it does not have.

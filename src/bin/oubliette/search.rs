@@ -9,8 +9,8 @@ use oubliette::limits::TOKEN_BYTES;
 use oubliette::memory::PointInTime;
 use oubliette::report::{SearchPlan, SearchResult};
 use oubliette::{
-    Database, Effort, Error, Filter, Hit, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot,
-    Span,
+    Database, Effort, Error, ErrorKind, Filter, Hit, MemoryId, Namespace, NamespaceName, Query, Result,
+    Scope, Snapshot, Span,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -79,8 +79,10 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     let hits = found.hits;
     let plan = json!(found.plan);
     if output.json {
-        let hits =
-            hits.iter().map(|hit| hit_told(&team, hit, options.around)).collect::<Result<Vec<Value>>>()?;
+        let hits = hits
+            .iter()
+            .map(|hit| hit_told((&team, output), hit, options.around))
+            .collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let most = options.max_tokens.filter(|_| left_out > 0);
@@ -122,7 +124,7 @@ fn tell(
         output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
     }
     remark(plan, output);
-    let rows = rows(team, hits, around, output.verbose)?;
+    let rows = rows((team, output), hits, around)?;
     let heads: &[&str] = match output.verbose {
         true => &["score", "relevance", "id", "key", "signals", "text"],
         false => &["score", "relevance", "memory", "text"],
@@ -168,14 +170,14 @@ fn remark(plan: &SearchPlan, output: Output<'_>) {
 }
 
 /// A hit as JSON, with its neighbours; of a summary, what it stands for.
-fn hit_told(team: &Namespace<Snapshot>, hit: &Hit, steps: Option<usize>) -> Result<Value> {
+fn hit_told(of: (&Namespace<Snapshot>, Output<'_>), hit: &Hit, steps: Option<usize>) -> Result<Value> {
     let mut document = json!({
         "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
         "signals": hit.signals,
     });
     let Value::Object(members) = &mut document else { return Ok(document) };
     if let Some(steps) = steps {
-        members.insert("around".to_owned(), around(team, hit.id, steps)?);
+        members.insert("around".to_owned(), around(of, hit.id, steps)?);
     }
     if let Some(sources) = hit.stands_for {
         members.insert("sources".to_owned(), json!(sources));
@@ -183,13 +185,13 @@ fn hit_told(team: &Namespace<Snapshot>, hit: &Hit, steps: Option<usize>) -> Resu
     Ok(document)
 }
 
-/// The hits as rows of a table, each with its neighbours; with `verbose` also with ids and with what the score is made of.
+/// The hits as rows of a table, each with its neighbours; a verbose output also has ids and what the score is made of.
 fn rows(
-    team: &Namespace<Snapshot>,
+    of: (&Namespace<Snapshot>, Output<'_>),
     hits: &[Hit],
     around: Option<usize>,
-    verbose: bool,
 ) -> Result<Vec<Vec<String>>> {
+    let verbose = of.1.verbose;
     let mut rows = Vec::new();
     for hit in hits {
         let mut row = vec![format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
@@ -199,7 +201,7 @@ fn rows(
         }
         row.push(hit.text.clone());
         rows.push(row);
-        for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(team, hit.id, steps))? {
+        for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(of, hit.id, steps))? {
             let (id, step) = (neighbour.id, neighbour.step);
             let mut row = vec![String::new(), String::new()];
             match verbose {
@@ -256,8 +258,8 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
 }
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
-fn around(team: &Namespace<Snapshot>, id: MemoryId, steps: usize) -> Result<Value> {
-    let all = neighbours(team, id, steps)?.into_iter();
+fn around(of: (&Namespace<Snapshot>, Output<'_>), id: MemoryId, steps: usize) -> Result<Value> {
+    let all = neighbours(of, id, steps)?.into_iter();
     Ok(all.map(|one| json!({ "step": one.step, "id": one.id, "key": one.key, "text": one.text })).collect())
 }
 
@@ -270,14 +272,26 @@ struct Neighbour {
     text: String,
 }
 
-fn neighbours(team: &Namespace<Snapshot>, id: MemoryId, steps: usize) -> Result<Vec<Neighbour>> {
+/// The neighbours of a hit. One that is damaged is left out, and named on standard error.
+fn neighbours(
+    (team, output): (&Namespace<Snapshot>, Output<'_>),
+    id: MemoryId,
+    steps: usize,
+) -> Result<Vec<Neighbour>> {
     let found = team.around(id, steps)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
     let after = (1..).zip(found.after);
     let mut all = Vec::new();
     for (step, id) in before.chain(after) {
-        if let Some(memory) = team.get(id)? {
+        let memory = match team.get(id) {
+            Err(why) if why.kind() == ErrorKind::Corrupted => {
+                output.note(&format!("{id} stands around a hit and is damaged: `check` tells more"));
+                None
+            }
+            memory => memory?,
+        };
+        if let Some(memory) = memory {
             let key = memory.key().map(str::to_owned);
             all.push(Neighbour { step, id, key, text: memory.row_text });
         }
@@ -501,7 +515,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
         answered += 1;
         let (team, begun) = (snapshot.namespace(&namespace)?, Instant::now());
-        let found = team.search(&query).map_err(|error| error.at_line(number))?;
+        let given = |hits: &[Hit]| options.max_tokens.map_or(hits.len(), |most| fitting(hits, most));
+        let (found, left_out) = team.search_given(&query, given).map_err(|error| error.at_line(number))?;
         if output.json {
             writeln!(out, "{}", answer(found, micros(begun))).map_err(unwritable)?;
             continue;
@@ -509,7 +524,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         let asked = query.text.as_deref().unwrap_or("a vector");
         output.line(&printable(&format!("Query {number}: {asked}")))?;
         let is_told = unknown.as_ref() == Some(&namespace);
-        let none = none(&team, (&query, None, &found.plan), &database, is_told)?;
+        let most = options.max_tokens.filter(|_| left_out > 0);
+        let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
         tell(&team, (&query, &found.hits, &found.plan), None, &none, output)?;
     }
     if answered == 0 {

@@ -67,9 +67,9 @@ pub(crate) fn write(answer: &Value) -> String {
 
 /// A line of `add -`; one of an export that is no memory is only taken over.
 pub(crate) fn line(answer: &Value) -> String {
-    match answer.get("told") {
-        Some(_) => "Taken over as the export tells it".to_owned(),
-        None => write(answer),
+    match answer.get("decision") {
+        Some(_) => write(answer),
+        None => "Taken over as the export tells it".to_owned(),
     }
 }
 

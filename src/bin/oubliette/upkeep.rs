@@ -176,6 +176,8 @@ fn sweep(
     if let Some(namespace) = place.named_namespace()? {
         return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
     }
+    // A file that can't be written to is refused before the first sweep.
+    options.report.as_deref().map(Target::create).transpose()?;
     let database = place.open(Access::Write)?;
     if options.passes.is_empty() {
         // What is not due yet may be in a later sweep.
@@ -202,6 +204,9 @@ fn sweep(
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        if let Some(path) = &options.report {
+            write(Target::create(path)?, Some(path), &json!(report))?;
+        }
         if output.json {
             output.document(&json!(report))?;
             continue;

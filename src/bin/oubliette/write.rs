@@ -5,15 +5,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
-use oubliette::exchange::Kept;
 use oubliette::exchange::{
-    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
+    DraftLine, Format, Import, ImportReport, Kept, LineReader, NpyReader, Observer, ParsedLine, Target,
+    parse_line,
 };
 use oubliette::maintain::RunId;
 use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, MemoryId, Namespace, NamespaceName, Outcome, Patch, Result,
-    Time, WriteOptions,
+    Database, Decision, Draft, Error, ErrorKind, Kind, Memory, MemoryId, Namespace, NamespaceName, Outcome,
+    Patch, Result, State, Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -147,8 +147,8 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
     answer
 }
 
-/// One answer line for each line of standard input, each written before the next is read. A line that begins like an object
-/// must be one, so that a memory with a slip is no text.
+/// One answer line for each line of standard input, written before the next is read, or with the lines of an export that belong
+/// to it. A line that begins like an object must be one, so that a memory with a slip is no text.
 fn add_lines(
     database: &Database,
     namespace: &NamespaceName,
@@ -158,17 +158,27 @@ fn add_lines(
     let mut lines = LineReader::new(output.caller.lines(), "standard input");
     let mut written = 0_u64;
     while let Some((number, text)) = lines.next_line()? {
-        let answer = match std::str::from_utf8(text) {
+        let answers = match std::str::from_utf8(text) {
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
-                add_one(database, namespace, Draft::new(words.trim_end_matches('\r')), how)
+                let draft = Draft::new(words.trim_end_matches('\r'));
+                add_one(database, namespace, draft, how).map(|answer| vec![answer])
             }
-            _ => parse_line(text, false).and_then(|line| add_line(database, namespace, line, how)),
+            _ => match parse_line(text, false).map(kept) {
+                Ok(Ok(row)) => take_over(database, namespace, (number, row), &mut lines),
+                Ok(Err(line)) => add_line(database, namespace, *line, how),
+                Err(error) => Err(error),
+            },
         };
-        let answer = answer.map_err(|error| stopped(error.at_line(number), written))?;
-        let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
-        warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
-        output.done(&answer, told::line)?;
-        written += 1;
+        let answers = answers.map_err(|error| match error {
+            error @ Error::Line { .. } => stopped(error, written),
+            error => stopped(error.at_line(number), written),
+        })?;
+        for (answer, number) in answers.iter().zip(number..) {
+            let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
+            warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
+            output.done(answer, told::line)?;
+        }
+        written += answers.len() as u64;
     }
     Ok(())
 }
@@ -184,25 +194,80 @@ fn stopped(error: Error, written: u64) -> Failure {
 fn add_line(
     database: &Database,
     namespace: &NamespaceName,
-    line: ParsedLine,
+    line: DraftLine,
     how: &WriteOptions,
-) -> Result<Value> {
-    let (namespace, kept) = match line {
-        ParsedLine::Draft(line) => {
-            let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
-            let answer = add_one(database, &namespace, line.draft, how)?;
-            return Ok(warned(answer, &line.warnings));
+) -> Result<Vec<Value>> {
+    let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
+    let answer = add_one(database, &namespace, line.draft, how)?;
+    Ok(vec![warned(answer, &line.warnings)])
+}
+
+/// The row of a line of an export, with the namespace that it names; else what is to be remembered.
+fn kept(line: ParsedLine) -> std::result::Result<(Option<NamespaceName>, Kept), Box<DraftLine>> {
+    match line {
+        ParsedLine::Draft(line) => Err(line),
+        ParsedLine::Memory(memory) => Ok((Some(memory.namespace.clone()), Kept::Memory(memory))),
+        ParsedLine::Kept(line) => Ok((line.namespace, line.row)),
+    }
+}
+
+/// Puts the row of line `head` of an export back, together with those behind it that it counts: the messages of an aggregate, the
+/// steps of a run.
+fn take_over(
+    database: &Database,
+    namespace: &NamespaceName,
+    (head, (named, row)): (u64, (Option<NamespaceName>, Kept)),
+    lines: &mut LineReader<impl BufRead>,
+) -> Result<Vec<Value>> {
+    let namespace = named.as_ref().unwrap_or(namespace);
+    let count = counted(&row);
+    let (mut rows, mut numbers) = (vec![row], vec![head]);
+    for left in (1..=count).rev() {
+        let Some((number, text)) = lines.next_line()? else { break };
+        let line = parse_line(text, false).map_err(|error| error.at_line(number))?;
+        let Ok((_, row)) = kept(line) else {
+            let why = format!("must belong to line {head}, which counts {left} more");
+            return Err(Error::invalid("line", why, "a memory to be").at_line(number));
+        };
+        rows.push(row);
+        numbers.push(number);
+    }
+    let sorts: Vec<&str> = rows.iter().map(sort_of).collect();
+    let outcomes = database.namespace(namespace)?.recreate(rows).map_err(|error| match error {
+        Error::Line { line, source } => {
+            let at = usize::try_from(line - 1).ok().and_then(|at| numbers.get(at));
+            source.at_line(at.copied().unwrap_or(head))
         }
-        ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
-        ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
-    };
-    let told = match &kept {
+        error => error,
+    })?;
+    let answers = outcomes.iter().zip(sorts).map(|(outcome, sort)| match outcome {
+        Some(outcome) => answers::outcome(namespace, outcome),
+        None => Value::Object(Map::from_iter([(sort.to_owned(), json!(true))])),
+    });
+    Ok(answers.collect())
+}
+
+/// The number of lines behind the one of a row that it counts.
+fn counted(row: &Kept) -> u64 {
+    match row {
+        Kept::Aggregate(aggregate) => aggregate.dup_count.saturating_sub(aggregate.events_ended),
+        Kept::Run(run) => run.steps,
+        _ => 0,
+    }
+}
+
+/// What the answer to a row of an export calls it.
+fn sort_of(row: &Kept) -> &'static str {
+    match row {
+        Kept::Memory(_) | Kept::Joint(_) => "memory",
         Kept::Tombstone(_) => "tombstone",
-        Kept::Run(_) | Kept::Step(_) => "run",
-        _ => "event",
-    };
-    let outcome = database.namespace(&namespace)?.recreate(vec![kept])?.pop().flatten();
-    Ok(outcome.map_or_else(|| json!({ told: true }), |outcome| answers::outcome(&namespace, &outcome)))
+        Kept::Run(_) => "run",
+        Kept::Step(_) => "step",
+        Kept::Aggregate(_) => "aggregate",
+        Kept::Event(..) => "event",
+        Kept::Context(_) => "context",
+        Kept::Goal(_) => "goal",
+    }
 }
 
 /// What `import` tells while it works.
@@ -400,10 +465,17 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let namespace = place.namespace()?;
     let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     let database = place.open(Access::Write)?;
-    let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
+    let team = database.namespace(&namespace)?;
+    let outcome = team.contradict(options.name.as_str(), at)?;
+    // What the key announces is what it means from now on.
+    let means = team.look_up(options.name.as_str(), false).ok().and_then(Got::into_memory);
+    let again = match means.is_none_or(|memory| memory.id == outcome.id) {
+        true => format!("`update {} --clear valid_to` makes it true again", options.name),
+        false => format!("`restore {0}`, then `update {0} --clear valid_to` make it true again", outcome.id),
+    };
     place.close(database)?;
     output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))?;
-    output.remark(&format!("`update {} --clear valid_to` makes it true again", options.name));
+    output.remark(&again);
     Ok(())
 }
 
@@ -498,28 +570,52 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
     }
     let database = place.open(Access::Write)?;
+    let team = database.namespace(&namespace)?;
+    let before: Vec<_> = options.old.iter().map(|old| memory_of(&team, old)).collect();
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
-            database.namespace(&namespace)?.supersede_all(&options.old, new, mode, at)?;
+            team.supersede_all(&options.old, new, mode, at)?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
-            let team = database.namespace(&namespace)?;
             let mut draft = Draft::new(text.as_deref().unwrap_or_default());
             draft.key.clone_from(&options.key);
             let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
             written(&team, &outcome)
         }
     };
+    // A key stands for its own write alone.
+    let stay = |memory: &Memory| {
+        let now = memory_of(&team, &memory.id.to_string());
+        now.is_some_and(|now| {
+            now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
+        })
+    };
+    let others: Vec<_> = before.into_iter().flatten().filter(stay).map(|memory| memory.id).collect();
+    let others: Vec<String> = others.iter().map(|id| called(&team, &id.to_string())).collect();
     place.close(database)?;
-    let old = told::of(options.old.len() as u64, "memory", "memories");
+    let old: BTreeSet<&String> = options.old.iter().collect();
+    let old = told::of(old.len() as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
         let from =
             ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();
         format!("{new} takes the place of {old}{from}")
-    })
+    })?;
+    if !others.is_empty() {
+        output.remark(&format!(
+            "{} {} live: a key stands for its own write, and others wrote the same text. An id stands for all of them",
+            others.join(", "),
+            if others.len() == 1 { "stays" } else { "stay" }
+        ));
+    }
+    Ok(())
+}
+
+/// The memory that an id or key means, if it can be read.
+fn memory_of(team: &Namespace, name: &str) -> Option<Memory> {
+    team.look_up(name, false).ok().and_then(Got::into_memory)
 }
 
 /// `restore`.
@@ -537,11 +633,16 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let beside =
         by.and_then(|by| team.get(by).ok().flatten()).filter(|memory| memory.superseded_by().is_none());
     let beside = beside.map_or_else(String::new, |memory| {
-        format!(
-            "; {} stays beside it (`forget {}` takes it away)",
-            called(&team, &memory.id.to_string()),
-            memory.id
-        )
+        let name = called(&team, &memory.id.to_string());
+        match memory.kind {
+            // Forgetting a summary erases all that it covers.
+            Kind::Summary | Kind::ConsolidatedSummary => format!(
+                "; {name} stays beside it, for all that it covers (`explain {}` names the run, and `undo` of the run brings all of \
+                 these back)",
+                memory.id
+            ),
+            _ => format!("; {name} stays beside it (`forget {}` takes it away)", memory.id),
+        }
     });
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {

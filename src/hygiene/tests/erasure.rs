@@ -10,7 +10,11 @@ use crate::hygiene::report::CheckReport;
 use crate::vector::{UnitVector, encode};
 
 fn erased() -> ErasedProbe {
-    ErasedProbe { text: ERASED_TEXT.to_owned(), vector: Some(values(5)), keys: vec![ERASED_KEY.to_owned()] }
+    ErasedProbe {
+        texts: vec![ERASED_TEXT.to_owned()],
+        vector: Some(values(5)),
+        keys: vec![ERASED_KEY.to_owned()],
+    }
 }
 
 /// What is found of `probes` in `bytes`, by the word that names the part.
@@ -79,7 +83,7 @@ fn every_window_counts_wherever_it_lies() {
 fn short_texts_and_keys_are_searched_whole() {
     let fixture = Fixture::new();
     let probe = |text: &str, key: &str| ErasedProbe {
-        text: text.to_owned(),
+        texts: vec![text.to_owned()],
         vector: None,
         keys: vec![key.to_owned()],
     };

@@ -64,7 +64,7 @@ proptest! {
         for now in [-5, 0, 30, 99, 1_000] {
             for part in 0..3 {
                 let at = Time::from_millis(now);
-                let found = near_many(&published, index(part), &asked, least, most, at).unwrap();
+                let found = near_many(&published, index(part), &asked, Nearness { least, most, now: at }, 2).unwrap();
                 prop_assert_eq!(found.len(), queries.len());
                 for (query, hits) in queries.iter().zip(found) {
                     prop_assert_eq!(hits, world.current_scan(index(part), query, least, most, now), "at {}", now);
@@ -94,7 +94,14 @@ fn neighbours_in_a_graph_are_walked_to_and_its_tail_is_scanned() {
     assert!(published.view(index(0)).unwrap().linked().is_some());
     let queries = world.queries(&center, 100);
     let asked: Vec<_> = queries.iter().collect();
-    let found = near_many(&published, index(0), &asked, 0.3, 5, Time::from_millis(9)).unwrap();
+    let found = near_many(
+        &published,
+        index(0),
+        &asked,
+        Nearness { least: 0.3, most: 5, now: Time::from_millis(9) },
+        2,
+    )
+    .unwrap();
     let mut right = 0;
     let mut all = 0;
     for (query, hits) in queries.iter().zip(found) {
@@ -113,9 +120,10 @@ fn neighbours_of_a_vector_of_another_dimension_are_refused() {
     world.add(vec![(index(0), id(1), vector.clone(), times(None, None))]);
     let published = world.first(usize::MAX);
     let other = UnitVector::new("vector", &[1.0; 3]).unwrap();
-    let refused = near_many(&published, index(0), &[&vector, &other], 0.5, 5, Time::from_millis(9));
+    let nearness = Nearness { least: 0.5, most: 5, now: Time::from_millis(9) };
+    let refused = near_many(&published, index(0), &[&vector, &other], nearness, 1);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
-    assert!(near_many(&published, index(0), &[], 0.5, 5, Time::from_millis(9)).unwrap().is_empty());
+    assert!(near_many(&published, index(0), &[], nearness, 1).unwrap().is_empty());
 }
 
 /// What a search among the vectors of a transaction looks at has a bound, however many there are.
@@ -257,13 +265,15 @@ fn the_neighbours_of_many_by_one_bit_codes_are_those_of_a_full_scan() {
         world.release(&gone);
         let published = world.first(usize::MAX);
         assert!(published.view(index(0)).unwrap().bits().is_some());
-        // More queries than one block of them has.
-        let queries: Vec<_> = (0..300).map(|at| world.vector(centers.get(at % 45))).collect();
+        // More queries than one block of them has, and so many that threads share them.
+        let queries: Vec<_> = (0..3_000).map(|at| world.vector(centers.get(at % 45))).collect();
         let asked: Vec<_> = queries.iter().collect();
         let mut all = 0;
         for (least, most, now) in [(0.5, 5, 9), (0.82, 20, 99), (-1.0, 2, 99)] {
-            let found = near_many(&published, index(0), &asked, least, most, Time::from_millis(now)).unwrap();
-            for (query, hits) in queries.iter().zip(found).step_by(3) {
+            let nearness = Nearness { least, most, now: Time::from_millis(now) };
+            let found = near_many(&published, index(0), &asked, nearness, 3).unwrap();
+            assert_eq!(found, near_many(&published, index(0), &asked, nearness, 1).unwrap());
+            for (query, hits) in queries.iter().zip(found).step_by(30) {
                 all += hits.len();
                 assert_eq!(hits, world.current_scan(index(0), query, least, most, now), "{dim} at {least}");
             }
@@ -292,8 +302,8 @@ fn the_first_look_of_one_vector_reads_one_bit_codes_alone() {
     {
         let query = world.vector(Some(center));
         let published = world.first(usize::MAX);
-        let look =
-            || near_many(&published, index(0), &[&query], least, most, Time::from_millis(now)).unwrap();
+        let nearness = Nearness { least, most, now: Time::from_millis(now) };
+        let look = || near_many(&published, index(0), &[&query], nearness, 1).unwrap();
         let expected = vec![world.current_scan(index(0), &query, least, most, now)];
         assert_eq!(look(), expected, "at {least}");
         assert!(published.loaded(index(0)).is_none());

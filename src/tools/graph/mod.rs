@@ -208,13 +208,13 @@ impl KnowledgeGraph {
 
     /// The graph as it stands.
     fn graph(&self) -> Result<Graph> {
-        Graph::of(&self.0.keyed(&Element::KEYS)?)
+        Ok(Graph::of(&self.0.keyed(&Element::KEYS)?))
     }
 
     /// Reads the graph and changes it in one transaction.
     fn change<R>(&self, mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>) -> Result<R> {
         self.0.database().batch(|batch| {
-            let graph = Graph::of(&batch.keyed(self.0.name(), &Element::KEYS)?)?;
+            let graph = Graph::of(&batch.keyed(self.0.name(), &Element::KEYS)?);
             unit(Change { batch, namespace: &self.0, graph: &graph }, &graph)
         })
     }
@@ -283,7 +283,7 @@ impl KnowledgeGraph {
                 nodes.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
             let ends = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
             change.forget(of_nodes.chain(graph.edges.iter().filter(ends).map(|edge| &edge.key)))?;
-            Ok(deleted("Entities"))
+            Ok(deleted("Entities", graph))
         })
     }
 
@@ -301,7 +301,7 @@ impl KnowledgeGraph {
                 let gone = node.observations.iter().filter(|(text, _)| goes(text));
                 change.forget(gone.map(|(_, key)| key))?;
             }
-            Ok(deleted("Observations"))
+            Ok(deleted("Observations", graph))
         })
     }
 
@@ -309,7 +309,7 @@ impl KnowledgeGraph {
         self.change(|mut change, graph| {
             let goes = |edge: &&Edge| relations.iter().any(|given| given.is(edge));
             change.forget(graph.edges.iter().filter(goes).map(|edge| &edge.key))?;
-            Ok(deleted("Relations"))
+            Ok(deleted("Relations", graph))
         })
     }
 
@@ -352,8 +352,19 @@ impl Change<'_, '_, '_, '_, '_> {
     }
 }
 
-fn deleted(what: &str) -> Value {
-    json!({ "success": true, "message": format!("{what} deleted successfully") })
+/// The answer of the reference. A damaged memory may tell of what was to go, and stays.
+fn deleted(what: &str, graph: &Graph) -> Value {
+    let mut message = format!("{what} deleted successfully");
+    if let Some(first) = graph.damaged.first() {
+        let others = match graph.damaged.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        message.push_str(&format!(
+            ". Memory {first}{others} can't be read, may tell of the same, and stays: `check` tells more"
+        ));
+    }
+    json!({ "success": true, "message": message })
 }
 
 /// The arguments of a call; members that nobody knows are let be, as in the reference.

@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
 use crate::exchange::Element;
-use crate::model::{Memory, Page, Time};
+use crate::model::{Memory, MemoryId, Page, Time};
 
 /// An entity with what was observed of it.
 #[derive(Debug)]
@@ -39,19 +38,14 @@ pub(super) struct Graph {
     places: HashMap<String, usize>,
     /// The keys of all elements.
     keys: HashSet<String>,
+    /// Memories under such keys that can't be read, so nobody knows which elements they are.
+    pub(super) damaged: Vec<MemoryId>,
 }
 
 impl Graph {
-    /// The graph of the memories whose keys are those of elements ([`Element::KEYS`]).
-    ///
-    /// # Errors
-    /// `Conflict` where one of them is damaged.
-    pub(super) fn of(page: &Page<Memory>) -> Result<Self> {
-        if let Some(id) = page.damaged.first() {
-            let why = "it is damaged, and belongs to the graph; `check` tells more".to_owned();
-            return Err(Error::Conflict { what: format!("memory {id}"), why });
-        }
-        let mut graph = Graph::default();
+    /// The graph of the memories whose keys are those of elements ([`Element::KEYS`]), without those that are damaged.
+    pub(super) fn of(page: &Page<Memory>) -> Self {
+        let mut graph = Graph { damaged: page.damaged.clone(), ..Graph::default() };
         for memory in &page.items {
             for key in &memory.keys {
                 if let Some(element) = Element::of(memory, key) {
@@ -59,7 +53,7 @@ impl Graph {
                 }
             }
         }
-        Ok(graph)
+        graph
     }
 
     fn put(&mut self, element: Element<'_>, key: &str, at: Time) {

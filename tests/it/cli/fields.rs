@@ -193,6 +193,35 @@ fn touch_tells_what_it_did_not_reach() {
     assert!(error.1.starts_with("--expires-at: "), "{error:?}");
 }
 
+/// A float would keep 17 digits of such a number, and say nothing.
+#[test]
+fn metadata_whose_numbers_would_change_are_refused_wherever_they_come_in() {
+    let sandbox = Sandbox::new();
+    let big = "{\"n\": [1, 123456789012345678901234567890]}";
+    let why = "metadata: must have whole numbers of at most 64 bits";
+    refused(&sandbox, &["add", "one", "--metadata", big], why);
+    sandbox.document(&["add", "one", "--key", "k", "--metadata", "{\"n\": 18446744073709551615}"]);
+    refused(&sandbox, &["update", "k", "--metadata", big], why);
+    sandbox.write("in.jsonl", format!("{{\"text\":\"two\",\"metadata\":{big}}}\n"));
+    refused(&sandbox, &["import", "in.jsonl"], why);
+    sandbox.write("more.jsonl", format!("{{\"text\":\"two\",\"other\":{big}}}\n"));
+    refused(&sandbox, &["import", "more.jsonl", "--lenient"], "other: must have whole numbers");
+    let mem0 = format!(
+        "{{\"results\":[{{\"id\":\"1\",\"memory\":\"a\"}},{{\"id\":\"2\",\"memory\":\"b\",\"metadata\":{big}}}]}}"
+    );
+    sandbox.write("mem0.json", mem0);
+    let import = ["import", "mem0.json", "--format", "mem0"];
+    refused(&sandbox, &import, "item 2: results: must have whole numbers of at most 64 bits");
+    let done = sandbox.document(&[&import[..], &["--skip-bad"]].concat());
+    assert_eq!((&done["stored"], &done["bad"]), (&json!(1), &json!(1)));
+    let envelope =
+        "{\"type\":\"tool_call\",\"name\":\"memory.gc_report\",\"args\":{\"since\":123456789012345678901}}\n";
+    let told = sandbox.run_with(&["tool"], envelope.as_bytes()).out;
+    assert!(told.contains("invalid_json") && told.contains("at most 64 bits"), "{told}");
+    assert_eq!(sandbox.document(&["get", "k"])["metadata"]["n"], json!(u64::MAX));
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().map(Vec::len), Some(2));
+}
+
 #[test]
 fn a_payload_whose_numbers_would_change_is_refused() {
     let sandbox = Sandbox::new();

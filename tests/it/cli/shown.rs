@@ -79,6 +79,27 @@ fn a_refused_restore_says_what_can_come_back() {
     read(&sandbox, 0, &["update", "sky", "--clear", "valid_to"]);
     let (listed, _) = read(&sandbox, 0, &["list"]);
     line(&listed, "the sky is green");
+    // A key with an announced text means that text as soon as the present one is contradicted.
+    let sky = sandbox.document(&["get", "sky"])["id"].as_str().unwrap().to_owned();
+    read(&sandbox, 0, &["supersede", "sky", "--with-text", "the sky is red", "--at", "2999-01-01"]);
+    let (_, remark) = read(&sandbox, 0, &["contradict", "sky"]);
+    assert!(remark.contains(&format!("`restore {sky}`, then `update {sky} --clear valid_to`")), "{remark}");
+    read(&sandbox, 0, &["restore", &sky]);
+    read(&sandbox, 0, &["update", &sky, "--clear", "valid_to"]);
+    let (listed, _) = read(&sandbox, 0, &["list"]);
+    line(&listed, "the sky is green");
+}
+
+/// A key stands for its own write: who supersedes it is told of the others that keep its text.
+#[test]
+fn a_text_that_others_keep_is_told() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, 0, &["add", "Ann lives in Ghent", "--key", "home"]);
+    read(&sandbox, 0, &["add", "Ann lives in Ghent"]);
+    let (_, remark) = read(&sandbox, 0, &["supersede", "home", "--with-text", "Ann lives in Rome"]);
+    assert!(remark.contains("“Ann lives in Ghent” stays live"), "{remark}");
+    let (_, remark) = read(&sandbox, 0, &["supersede", "home", "--with-text", "Ann lives in Bonn"]);
+    assert!(!remark.contains("stays live"), "{remark}");
 }
 
 /// MODEL-14, MODEL-15: the state is a label, and a person reads what a live read sees.

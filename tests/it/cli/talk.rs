@@ -348,7 +348,7 @@ fn check_erased_says_of_what_it_proves_nothing() {
     read(&sandbox, &["add", "the passphrase is quicksilver-orchid-9981", "--key", "a"]);
     read(&sandbox, &["export", "e.jsonl"]);
     let unproven = |told: &str| {
-        assert!(told.contains("Nothing is proved of 1 memory") && !told.contains("No byte of"), "{told}");
+        assert!(told.contains("Nothing is proved of 1 record") && !told.contains("No byte of"), "{told}");
         let document = sandbox.document(&["check", "--erased", "e.jsonl"]);
         assert_eq!((&document["records"], &document["unproven"]), (&json!(1), &json!(1)));
     };
@@ -357,7 +357,7 @@ fn check_erased_says_of_what_it_proves_nothing() {
     unproven(&read(&sandbox, &["check", "--erased", "e.jsonl"]));
     read(&sandbox, &["forget", "a", "--with-history", "--erase", "--yes"]);
     let told = read(&sandbox, &["check", "--erased", "e.jsonl"]);
-    assert!(told.contains("No byte of 1 memory") && !told.contains("Nothing is proved"), "{told}");
+    assert!(told.contains("No byte of 1 record") && !told.contains("Nothing is proved"), "{told}");
 }
 
 #[test]
@@ -636,7 +636,7 @@ fn what_is_left_of_a_forgotten_memory_goes_with_compact() {
     let told = answer.out + &answer.err;
     assert!(told.contains("`compact` writes the file again") && !told.contains("reindex"), "{told}");
     read(&sandbox, &["compact"]);
-    assert!(read(&sandbox, &["check", "--erased", "e.jsonl"]).contains("No byte of 1 memory"));
+    assert!(read(&sandbox, &["check", "--erased", "e.jsonl"]).contains("No byte of 1 record"));
 }
 
 #[test]

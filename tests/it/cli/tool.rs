@@ -131,3 +131,21 @@ fn setup_shows_what_a_client_must_be_told() {
     assert!(!sandbox.path("m.oub").exists(), "nothing is written");
     assert_eq!(sandbox.run(&["setup", "nobody"]).code, 2);
 }
+
+/// As for every other command that reads lines, the last one may end without a line feed.
+#[cfg(feature = "mcp")]
+#[test]
+fn the_last_message_to_a_server_needs_no_line_feed() {
+    let sandbox = Sandbox::new();
+    let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let add = json!({ "name": "add_memory", "arguments": { "text": "Ann prefers tea" } });
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": add }),
+    ];
+    let input = messages.map(|message| message.to_string()).join("\n");
+    let answer = sandbox.run_with(&["serve", "--mcp"], input.as_bytes());
+    assert_eq!((answer.code, answer.out.lines().count()), (0, 2), "{answer:?}");
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
+}

@@ -3,9 +3,9 @@
 use super::store::{overwrite, tables};
 use crate::world::{World, text};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, Got, SupersedeMode};
+use oubliette::memory::{AuthorKind, Expiry, Got, SupersedeMode};
 use oubliette::report::CheckOptions;
-use oubliette::{ErrorKind, Forget, Kind, MemoryId, PageRequest, Patch, Query};
+use oubliette::{ErrorKind, Forget, Kind, MemoryId, PageRequest, Patch, Query, WriteOptions};
 
 /// Three profiles that are one memory; the text of the first stands in it.
 fn collapsed() -> (World, [MemoryId; 3]) {
@@ -304,4 +304,54 @@ fn a_version_whose_writer_is_damaged_stays_beside_one_that_is_restored() {
     assert_eq!(found(&world, "Oslo"), ["Ann lives in Oslo"]);
     world.forget_id(second);
     world.check();
+}
+
+/// A row that can't be read, of somebody who is not meant, keeps no memory from being forgotten.
+#[test]
+fn a_damaged_row_beside_a_memory_keeps_nobody_from_forgetting() {
+    let forgets: [fn() -> Forget; 2] = [|| Forget::names(["lab"]), || Forget::tag("x")];
+    for forget in forgets {
+        // Another writer of the memory into which the writes of a run were merged.
+        let mut world = World::new();
+        let office = world.add(text("the office is in Oslo").key("office")).id;
+        world.add(text("the lab is in Bergen").key("lab"));
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let same = text("the office is in Oslo");
+        world.ns.add_all(vec![same.clone().key("lab").tag("x"), same.key("third key")], &apart).unwrap();
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        damage(&mut world, "holder", office, "third key");
+        world.ns.forget(forget()).unwrap();
+        let got = world.get("lab");
+        assert!(!matches!(&got, Ok(Got::Memory(row)) if row.text.contains("Oslo")), "{got:?}");
+        world.forget_id(office);
+        world.check();
+
+        // What counts the uses of a summary of the memory, or of the memory itself.
+        for of_summary in [true, false] {
+            let mut world = World::new();
+            let end = Expiry::At(world.ahead("9h"));
+            let source = text("a secret").key("lab").tag("x").expiry(end).retrieval_count(3);
+            let source = world.add(source).id;
+            world.add(text("a secret").key("other"));
+            let mut summary = text("there are secrets").kind(Kind::Summary).retrieval_count(3);
+            summary.sources = Some(vec![source]);
+            let summary = world.add(summary).id;
+            let victim = if of_summary { summary } else { source };
+            damage(&mut world, "access", victim, "");
+            world.ns.forget(forget()).unwrap();
+            world.forget_id(victim);
+            world.check();
+        }
+
+        // What came to the memory when the memory superseded it.
+        let mut world = World::new();
+        let old = world.add(text("the lab is in Rome")).id;
+        let new = world.add(text("the lab is in Oslo").key("lab").tag("x")).id;
+        world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+        damage(&mut world, "vitals", old, "");
+        world.ns.forget(forget()).unwrap();
+        assert!(matches!(world.get("lab"), Ok(Got::Tombstone(_))));
+        world.forget_id(old);
+        world.check();
+    }
 }

@@ -147,7 +147,7 @@ impl Model {
         let made = steps.first().map(|(_, by, at)| (new, *by, *at));
         for (old, by, at) in steps.iter().take(1).copied().chain(made).chain(steps.iter().skip(1).copied()) {
             let lives = |row: &Row| row.superseded.is_none() && row.expires.is_none_or(|end| end > now);
-            if old != by && self.rows.get(&old).is_some_and(lives) {
+            if old != by && self.rows.get(&old).is_some_and(lives) && self.rows.contains_key(&by) {
                 self.replace((old, by), SupersedeMode::Replaced, Some(None), [now, at]);
             }
         }

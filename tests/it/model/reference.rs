@@ -497,9 +497,7 @@ impl Model {
             if mode == SupersedeMode::Replaced {
                 row.valid_to = row.valid_to_before.take();
             }
-            if row.current(now) {
-                self.replace((id, later), SupersedeMode::Correction, Some(None), [now, now]);
-            }
+            self.replace((id, later), SupersedeMode::Correction, Some(None), [now, now]);
             return Ok(lost);
         }
         let row = self.rows.get_mut(&id).unwrap();
@@ -511,14 +509,22 @@ impl Model {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
             // Before a write, what is to come keeps its key.
-            let mut others =
+            let others =
                 others.filter(|(other, place)| to != To::Write || !self.to_come(*other, *place, now));
-            let Some((other, place)) = others.next() else { continue };
-            if chain.contains(&other) {
-                self.rows.get_mut(&other).unwrap().holders[place].key = None;
-            } else {
-                self.rows.get_mut(&id).unwrap().holders[at].key = None;
-                lost.insert(key);
+            // What is to be replaced at an instant ahead is true until then.
+            let ahead = chain.iter().filter(|_| to != To::Write).filter_map(|other| {
+                let row = self.rows.get(other).filter(|row| row.superseded.is_some())?;
+                let is_true = row.valid_from.unwrap_or(now).max(now) < row.until();
+                let place = row.holders.iter().position(|hold| hold.key.as_ref() == Some(&key));
+                place.filter(|_| is_true).map(|place| (*other, place))
+            });
+            for (other, place) in others.chain(ahead).collect::<Vec<_>>() {
+                if chain.contains(&other) {
+                    self.rows.get_mut(&other).unwrap().holders[place].key = None;
+                } else {
+                    self.rows.get_mut(&id).unwrap().holders[at].key = None;
+                    lost.insert(key.clone());
+                }
             }
         }
         let gone = to == To::Write && self.successor(by, now).is_none();

@@ -61,7 +61,7 @@ pub(crate) struct MaintainOptions {
         conflicts_with = "dry_run"
     )]
     pub(crate) timeout: String,
-    /// Also write the report to a file
+    /// Also write the report to a file; with --every, that of the latest sweep
     #[arg(long, value_name = "F.json")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]

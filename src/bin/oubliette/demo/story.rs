@@ -237,8 +237,8 @@ impl Story {
             others.map(|draft| Ok(bits(&vector(draft)?))).collect::<Result<_>>()?;
         let probe = |draft: &Draft| -> Result<ErasedProbe> {
             let vector = Some(vector(draft)?).filter(|vector| !kept.contains(&bits(vector)));
-            let (text, keys) = (draft.text.clone(), draft.key.iter().cloned().collect());
-            Ok(ErasedProbe { text, vector, keys })
+            let (texts, keys) = (vec![draft.text.clone()], draft.key.iter().cloned().collect());
+            Ok(ErasedProbe { texts, vector, keys })
         };
         let erased = gone.map(probe).collect::<Result<Vec<_>>>()?;
         let probes = erased.len();

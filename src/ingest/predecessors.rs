@@ -1,0 +1,208 @@
+//! What a row had superseded, when the row or some of its writers go: it comes back, or follows to where they are now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Result, sound};
+use crate::ingest::NamespaceWriter;
+use crate::ledger::{Applied, Change, Onward, inverse};
+use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode, Vitals};
+use crate::store::{PartId, Rows};
+
+/// Who was on a row at its end.
+struct Last<'e> {
+    part: PartId,
+    keys: BTreeSet<&'e str>,
+    /// The rows from which holders had come.
+    came: BTreeSet<MemoryId>,
+}
+
+impl<'e> Last<'e> {
+    fn of((part, writers): &'e (PartId, Vec<Holder>)) -> Self {
+        let keys = writers.iter().filter_map(|holder| holder.key.as_deref()).collect();
+        Last { part: *part, keys, came: writers.iter().filter_map(|holder| holder.from).collect() }
+    }
+}
+
+impl NamespaceWriter<'_, '_, '_> {
+    /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
+    /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
+    /// beside the newest.
+    pub(super) fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
+        let mut restored = BTreeSet::new();
+        for erased in &applied.erased {
+            let ids = erased.predecessors.iter().map(|(id, _)| *id);
+            let onward = erased.onward.as_ref();
+            // Where the writers have left the row into which the erased one was merged, nothing leads there any more.
+            let merged = onward.and_then(Onward::merged_into).map(|at| self.merged_on(at)).transpose()?;
+            let merged = merged.unwrap_or_default();
+            let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
+            let last = erased.writers.as_ref().map(Last::of);
+            for id in &self.latest_first(ids.collect())? {
+                // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
+                let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
+                if limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
+                    continue;
+                }
+                let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, *id)?;
+                let change = match onward.filter(|_| !has_left) {
+                    Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
+                    None if self.was_forgotten(*id, last.as_ref())? => None,
+                    None => inverse(Op::Supersede, *id),
+                };
+                let Some(change) = change else { continue };
+                if self.is_back(change)? {
+                    restored.insert(*id);
+                }
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Whether nobody is left of those who have gone on from a row to an erased one, and none of them says anything now: somebody
+    /// has forgotten them there, and meant what they had said before as well.
+    fn was_forgotten(&self, id: MemoryId, last: Option<&Last<'_>>) -> Result<bool> {
+        let Some(last) = last.filter(|last| !last.came.contains(&id)) else { return Ok(false) };
+        // Nobody goes on to an aggregate, or to another partition. A write without a key goes on in too many ways to be known
+        // again.
+        let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        let goes_on = |vitals: &Vitals| {
+            let mode = vitals.times.superseded.map(|superseded| superseded.mode);
+            vitals.place.partition == last.part.0 && mode != Some(SupersedeMode::Aggregate)
+        };
+        if !vitals.as_ref().is_some_and(goes_on) {
+            return Ok(false);
+        }
+        let writers = self.ledger.readable_holders(self.ns(), id)?;
+        for writer in &writers {
+            let Some(key) = writer.key.as_deref() else { return Ok(false) };
+            if last.keys.contains(key) || self.current_holder(key)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(!writers.is_empty())
+    }
+
+    /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
+    /// their place and others stay on it. A row of which somebody has gone on to the row that stays is replaced still, and so is
+    /// a row if its key says something newer.
+    pub(super) fn restore_of_leavers(
+        &mut self,
+        at: MemoryId,
+        leavers: &[Holder],
+    ) -> Result<BTreeSet<MemoryId>> {
+        let (ns, mut restored) = (self.ns(), BTreeSet::new());
+        let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
+        if stays.is_none_or(|times| times.superseded.is_some() || times.removed_at.is_some()) {
+            return Ok(restored);
+        }
+        for id in self.replaced_by_leavers(at, leavers)? {
+            if let Some(change) = inverse(Op::Supersede, id)
+                && self.is_back(change)?
+            {
+                restored.insert(id);
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same
+    /// text.
+    pub(super) fn lead_versions(&mut self, from: MemoryId, leaver: &Holder, to: MemoryId) -> Result<()> {
+        for id in self.replaced_by_leavers(from, std::slice::from_ref(leaver))? {
+            let onward = Box::new(Onward::apart(from, to, self.now()));
+            self.apply(RuleId::DETACH, Change::LeadOn { id, onward })?;
+        }
+        Ok(())
+    }
+
+    /// The rows that writers had replaced through their keys by a row, or by one that was merged into the row since, and which
+    /// these writers have left; the latest first. A row of which somebody is still there is not among them.
+    fn replaced_by_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<MemoryId>> {
+        let (ns, mut replaced) = (self.ns(), Vec::new());
+        let wrote = leavers.iter().filter(|holder| !holder.follows);
+        for key in wrote.filter_map(|holder| holder.key.as_deref()) {
+            for (id, _) in self.ledger.tx.holders_of_key(ns, key)? {
+                let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
+                replaced.extend(by.filter(|by| by.mode != SupersedeMode::Duplicate).map(|by| (id, by.by)));
+            }
+        }
+        let by = BTreeMap::from_iter(replaced);
+        let mut left = Vec::new();
+        for id in self.latest_first(by.keys().copied().collect())? {
+            let Some(by) = by.get(&id) else { continue };
+            let merged = self.merged_on(*by)?;
+            let Some(place) = merged.iter().position(|row| *row == at) else { continue };
+            let way = merged.get(..=place).unwrap_or_default();
+            if self.ledger.is_whole(ns, id)? && !self.is_still_at(way, id)? {
+                left.push(id);
+            }
+        }
+        Ok(left)
+    }
+
+    /// A row, and the rows into which it was merged, one after the other.
+    fn merged_on(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), Some(id));
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
+            all.push(at);
+            next = sound(self.ledger.tx.vitals(self.ns(), at))?
+                .flatten()
+                .and_then(|row| row.times.merged_into());
+        }
+        Ok(all)
+    }
+
+    /// Whether a writer of a row is among those of the last row of a way, by its key, or because the writer went this way.
+    fn is_still_at(&mut self, way: &[MemoryId], id: MemoryId) -> Result<bool> {
+        let ns = self.ns();
+        let writers = self.ledger.readable_holders(ns, id)?;
+        let keys: Vec<String> = writers.iter().filter_map(|holder| holder.key.clone()).collect();
+        if !self.copies_at_end(id, Some(writers), way)?.is_empty() {
+            return Ok(true);
+        }
+        for key in keys {
+            if self.ledger.tx.holders_of_key(ns, &key)?.iter().any(|(there, _)| way.last() == Some(there)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The copies of writers of a row in the last row of a way, on which each row has taken in the one before; of all writers, if
+    /// it does not matter which.
+    fn copies_at_end(
+        &mut self,
+        from: MemoryId,
+        writers: Option<Vec<Holder>>,
+        way: &[MemoryId],
+    ) -> Result<Vec<Holder>> {
+        let (mut came, mut writers) = (from, writers);
+        for by in way {
+            let mut copies = self.ledger.copies_from(self.ns(), *by, came)?;
+            copies
+                .retain(|copy| writers.iter().flatten().any(|one| copy.is_copy_of(one)) || writers.is_none());
+            (came, writers) = (*by, Some(copies));
+        }
+        Ok(writers.unwrap_or_default())
+    }
+
+    /// Rows by the instants of their writes, the latest first, each once. The id decides between equal instants.
+    fn latest_first(&self, mut ids: Vec<MemoryId>) -> Result<Vec<MemoryId>> {
+        ids.sort_unstable();
+        ids.dedup();
+        let mut dated = Vec::with_capacity(ids.len());
+        for id in ids {
+            let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+            dated.push((vitals.map(|vitals| vitals.times.recorded_at), id));
+        }
+        dated.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(dated.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// Restores a row, and says whether it is live again.
+    fn is_back(&mut self, change: Change) -> Result<bool> {
+        let back = self.apply(RuleId::RESTORE, change)?.restored;
+        Ok(back.is_some_and(|back| back.superseded_by.is_none()))
+    }
+}

@@ -1,0 +1,65 @@
+//! A command goes past a damaged memory that it was not asked for.
+
+use serde_json::{Value, json};
+
+use super::sandbox::Sandbox;
+
+/// A file in which some bytes of a row were changed, one copy for each place that `check` finds fault with.
+fn damaged(sandbox: &Sandbox, word: &[u8]) -> Vec<Sandbox> {
+    sandbox.document(&["compact"]);
+    let file = std::fs::read(sandbox.path("m.oub")).unwrap();
+    let places = file.windows(word.len()).enumerate().filter(|(_, bytes)| *bytes == word);
+    let copies = places.map(|(at, _)| {
+        let mut bytes = file.clone();
+        bytes[at + 1] ^= 1;
+        let copy = Sandbox::new();
+        copy.write("m.oub", bytes);
+        copy
+    });
+    let all: Vec<Sandbox> = copies.filter(|copy| copy.run(&["check"]).code == 3).collect();
+    assert!(!all.is_empty(), "no row says {word:?}");
+    all
+}
+
+#[test]
+fn get_tells_a_memory_whose_superseder_is_damaged() {
+    let sandbox = Sandbox::new();
+    let old =
+        sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"])["id"].as_str().unwrap().to_owned();
+    let add = ["add", "Ann lives in quicksilver-town", "--key", "homeofann", "--importance", "0.8123457"];
+    sandbox.document(&add);
+    sandbox.document(&["supersede", "home", "--with", "homeofann"]);
+    let importance = 0.812_345_7_f32.to_le_bytes();
+    for bytes in ["quicksilver-town".as_bytes(), b"homeofann", &importance] {
+        for copy in damaged(&sandbox, bytes) {
+            assert_eq!(copy.document(&["get", &old])["text"], "Ann lives in Ghent", "{bytes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_search_tells_the_neighbours_beside_a_damaged_one() {
+    let sandbox = Sandbox::new();
+    let line = |at: usize| {
+        let text =
+            if at == 1 { "the cable".to_owned() } else { format!("turn {at} on the quicksilver engine") };
+        let text = format!("{text} wordof{at}");
+        let line = json!({ "key": format!("key-of-turn-{at}"), "text": text, "thread": "t", "kind": "event",
+            "created_at": format!("2026-01-0{}T00:00:00Z", at + 1) });
+        format!("{line}\n")
+    };
+    sandbox.write("in.jsonl", (0..3).map(line).collect::<String>());
+    sandbox.document(&["import", "in.jsonl"]);
+    for word in ["wordof1", "key-of-turn-1"] {
+        for copy in damaged(&sandbox, word.as_bytes()) {
+            let search = ["search", "quicksilver engine", "--mode", "text", "--around", "2", "-k", "3"];
+            let answer = copy.run(&search);
+            let told: Value = answer.document();
+            let hit = told["hits"].as_array().unwrap().iter().find(|hit| hit["key"] == "key-of-turn-0");
+            let around = hit.unwrap_or_else(|| panic!("{told}"))["around"].as_array().unwrap();
+            assert!(around.iter().any(|one| one["key"] == "key-of-turn-2"), "{told}");
+            let plain = copy.plain(&[&["--db", "m.oub"], &search[..]].concat(), b"");
+            assert!(plain.code == 0 && plain.out.contains("+2 key-of-turn-2"), "{plain:?}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `check --erased` searches the file for everything that a line of the export says.
+
+// MODEL-30.
+
+use serde_json::json;
+
+use super::sandbox::Sandbox;
+
+const SECOND: &str = "dog lay under green table birch";
+
+/// A pass had united two writes, and the text of each stood in the line.
+#[test]
+fn the_texts_of_united_writes_are_searched_for() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "cat sat on the mat amber today", "--key", "one", "--vector", "[1,0,0.01]"]);
+    sandbox.document(&["add", SECOND, "--key", "two", "--vector", "[1,0,0.0100001]"]);
+    sandbox.document(&["maintain", "vector-duplicates"]);
+    sandbox.document(&["export", "before.jsonl"]);
+    let export = std::fs::read_to_string(sandbox.path("before.jsonl")).unwrap();
+    assert_eq!(export.lines().count(), 1, "they are one memory: {export}");
+    let check = sandbox.document(&["check", "--erased", "before.jsonl"]);
+    assert_eq!((&check["ok"], &check["records"], &check["unproven"]), (&json!(true), &json!(1), &json!(1)));
+    sandbox.document(&["forget", "one", "two", "--yes", "--erase"]);
+    let check = sandbox.document(&["check", "--erased", "before.jsonl"]);
+    assert_eq!((&check["ok"], &check["unproven"]), (&json!(true), &json!(0)));
+    // One of the two texts is left in free pages.
+    for text in ["cat sat on the mat amber today", SECOND] {
+        let sandbox = Sandbox::new();
+        sandbox.write("before.jsonl", &export);
+        sandbox.document(&["add", text, "--key", "three"]);
+        sandbox.document(&["forget", "three", "--yes"]);
+        let left = sandbox.run(&["check", "--erased", "before.jsonl"]);
+        assert_eq!(left.code, 3, "{text}: {left:?}");
+    }
+}
+
+/// A message that was only counted has its text in its event, and the beginning of it in the aggregate.
+#[test]
+fn the_texts_of_messages_are_searched_for() {
+    let sandbox = Sandbox::new();
+    let add = |text: &str| {
+        let arguments = ["add", text, "--kind", "message", "--author-kind", "bot", "--channel", "ops"];
+        sandbox.document(&arguments);
+    };
+    for number in 0..4 {
+        add(&format!("Deploy of api number {number} to the cluster of customer Miller done"));
+    }
+    sandbox.document(&["export", "all.jsonl", "--all-states"]);
+    let export = std::fs::read_to_string(sandbox.path("all.jsonl")).unwrap();
+    let of = |member: &str| {
+        let head = format!("\"{member}\":{{");
+        export.lines().filter(|line| line.contains(&head)).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    for member in ["event", "aggregate"] {
+        let lines = of(member);
+        assert!(!lines.is_empty(), "{export}");
+        sandbox.write(member, &lines);
+        let check = sandbox.document(&["check", "--erased", member]);
+        let all = json!(lines.lines().count());
+        assert_eq!((&check["records"], &check["unproven"]), (&all, &all), "they are still there");
+    }
+    sandbox.document(&["namespace", "drop", "default", "--yes"]);
+    for member in ["event", "aggregate"] {
+        let left = sandbox.run(&["check", "--erased", member]);
+        assert_eq!(left.code, 3, "before a copy their bytes are in free pages: {left:?}");
+    }
+    sandbox.document(&["compact"]);
+    for member in ["event", "aggregate"] {
+        let check = sandbox.document(&["check", "--erased", member]);
+        assert_eq!((&check["ok"], &check["unproven"]), (&json!(true), &json!(0)), "{check}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Lines of an export that come in again: into another namespace, one by one, without their vectors.
+
+use serde_json::{Value, json};
+
+use super::sandbox::Sandbox;
+
+/// A run over several namespaces stands in an export once for each, under one id. Into one namespace all of its steps come.
+#[test]
+fn a_run_over_two_namespaces_can_be_undone_where_both_were_imported_into_one() {
+    let sandbox = Sandbox::new();
+    for namespace in ["a", "b"] {
+        let text = format!("the same text here {namespace}");
+        for number in 1..3 {
+            let key = format!("k{number}{namespace}");
+            sandbox.document(&["add", &text, "--key", &key, "--no-dedup", "--namespace", namespace]);
+        }
+    }
+    let run = sandbox.document(&["maintain", "near-duplicates"])["run"].as_str().unwrap().to_owned();
+    sandbox.document(&["export", "all.jsonl", "--all-states", "--all-namespaces"]);
+    for batch in ["1", "2", "3", "1000"] {
+        let other = Sandbox::new();
+        other.write("all.jsonl", std::fs::read(sandbox.path("all.jsonl")).unwrap());
+        let import = ["import", "all.jsonl", "--into", "z", "--batch", batch];
+        let told = &other.document(&import)["told"];
+        other.document(&import);
+        let steps = || {
+            let all = other.run(&["export", "-", "--all-states", "--namespace", "z"]).out;
+            all.lines().filter(|line| line.contains("\"step\":{")).count()
+        };
+        assert_eq!((steps(), told), (2, &json!(4)), "batch {batch}: once more adds nothing");
+        let undone = other.document(&["undo", &run]);
+        assert_eq!((&undone["restored"], &undone["lost"]), (&json!(2), &json!([])), "batch {batch}");
+        assert_eq!(other.document(&["list", "--namespace", "z"])["items"].as_array().map(Vec::len), Some(4));
+        assert_eq!(other.document(&["check", "--deep"])["ok"], true);
+    }
+}
+
+/// What lines of an export belong together comes together, by `add -` as by `import`, each line with its answer.
+#[test]
+fn lines_that_count_others_come_in_one_by_one() {
+    let sandbox = Sandbox::new();
+    for number in 0..4 {
+        let text = format!("Deploy of api number {number} done");
+        let add = ["add", &text, "--kind", "message", "--author-kind", "bot", "--channel", "ops"];
+        sandbox.document(&add);
+    }
+    for key in ["one", "two"] {
+        sandbox.document(&["add", "Ann prefers tea", "--key", key, "--no-dedup"]);
+    }
+    sandbox.document(&["maintain", "near-duplicates"]);
+    sandbox.document(&["goal", "set", "ship it"]);
+    let all = sandbox.run(&["export", "-", "--all-states"]).out;
+    let other = Sandbox::new();
+    let added = other.run_with(&["add", "-"], all.as_bytes());
+    assert_eq!((added.code, added.out.lines().count()), (0, all.lines().count()), "{added:?}");
+    for sort in ["run", "step", "aggregate", "event", "goal"] {
+        assert!(added.out.contains(&format!("{{\"{sort}\":true}}")), "{sort}: {}", added.out);
+    }
+    assert_eq!(other.run(&["export", "-", "--all-states"]).out, all);
+    // Where a line is missing, the one that counts it is refused whole, by one number.
+    let at = all.lines().position(|line| line.contains("\"event\":{")).unwrap();
+    let short: Vec<&str> =
+        all.lines().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| line).collect();
+    let added = Sandbox::new().run_with(&["add", "-"], short.join("\n").as_bytes());
+    assert_eq!((added.code, added.out.contains("aggregate")), (1, false), "{added:?}");
+    assert_eq!(added.err.matches("line ").count(), 1, "{added:?}");
+}
+
+/// A memory that is nothing but its vector takes it along wherever it is exported to.
+#[test]
+fn a_memory_without_text_keeps_its_vector_in_an_export_without_vectors() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "in.jsonl",
+        "{\"key\":\"a\",\"text\":\"\",\"vector\":[1,0]}\n{\"key\":\"b\",\"text\":\"b\",\"vector\":[0,1]}\n",
+    );
+    sandbox.document(&["import", "in.jsonl"]);
+    let export = ["export", "-", "--all-states", "--no-vectors"];
+    let lines = sandbox.run(&export).out;
+    let memories = lines.lines().filter(|line| line.contains("\"holders\""));
+    let vectors = memories.map(|line| serde_json::from_str::<Value>(line).unwrap()["vector"].clone());
+    assert_eq!(vectors.collect::<Vec<_>>(), [json!([1.0, 0.0]), Value::Null]);
+    let other = Sandbox::new();
+    assert_eq!(other.run_with(&["import", "-"], lines.as_bytes()).document()["stored"], 2);
+}

@@ -1,0 +1,71 @@
+//! Options that were passed over in silence: each of them is heeded.
+
+use serde_json::{Value, json};
+
+use super::sandbox::Sandbox;
+
+#[test]
+fn the_bound_of_tokens_holds_for_each_of_many_queries() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("q.jsonl", "{\"query\":\"Ann prefers tea\",\"mode\":\"text\"}\n");
+    let keys = |more: &[&str]| {
+        let search = ["search", "--queries", "q.jsonl"];
+        let answer = sandbox.run(&[&search[..], more].concat()).out;
+        serde_json::from_str::<Value>(answer.trim()).unwrap()["keys"].as_array().unwrap().len()
+    };
+    let one = sandbox.document(&["search", "Ann prefers tea", "--mode", "text", "--max-tokens", "5"]);
+    assert_eq!((keys(&[]), one["hits"].as_array().unwrap().len()), (2, 1));
+    assert_eq!((keys(&["--max-tokens", "5"]), keys(&["--max-tokens", "1"])), (1, 0));
+    let told =
+        sandbox.plain(&["--db", "m.oub", "search", "--queries", "q.jsonl", "--max-tokens", "1"], b"").out;
+    assert!(told.contains("has more than 1 token"), "{told}");
+}
+
+#[test]
+fn evidence_is_looked_for_among_as_many_hits_as_are_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"evidence\":[\"a\"]}\n");
+    let eval = ["eval", "--text", "--queries", "q.jsonl", "-k"];
+    let told = sandbox.document(&[&eval[..], &["7"]].concat());
+    let recall = told["text"]["evidence_recall"].as_object().unwrap();
+    assert_eq!(recall.keys().collect::<Vec<_>>(), ["1", "5", "7", "10", "20", "50"]);
+    assert_eq!(recall["7"], 1.0);
+    let (kind, why) = sandbox.run(&[&eval[..], &["0"]].concat()).error();
+    assert!(kind == "Invalid" && why.starts_with("k: "), "{why}");
+    sandbox.write("q.jsonl", "");
+    let nothing = sandbox.document(&[&eval[..], &["10"]].concat());
+    assert_eq!(nothing["text"]["evidence_recall"]["10"], json!(null), "nothing is measured: {nothing}");
+}
+
+#[test]
+fn a_sweep_writes_its_report_to_the_file() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let sweep = ["--db", "m.oub", "--json", "--no-share", "maintain", "--every", "1h", "--report"];
+    let mut child = sandbox.spawn(&[&sweep[..], &["r.json"]].concat());
+    let begun = std::time::Instant::now();
+    while !sandbox.path("r.json").exists() && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let report: Value = serde_json::from_slice(&std::fs::read(sandbox.path("r.json")).unwrap()).unwrap();
+    assert!(report["passes"].is_array(), "{report}");
+    let error = sandbox.run(&["maintain", "--every", "1h", "--report", "no/folder/r.json"]).error();
+    assert_eq!(error.0, "Io", "before the first sweep: {error:?}");
+}
+
+#[test]
+fn a_name_that_is_given_twice_is_superseded_once() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.document(&["supersede", "a", "a", "--with", "b"]);
+    sandbox.document(&["supersede", "c", "c", "--with-text", "Cy walks the cat"]);
+    let live = sandbox.document(&["list"]);
+    assert_eq!(live["items"].as_array().unwrap().len(), 2);
+    assert_eq!(sandbox.document(&["get", "a"])["text"], "Bob prefers coffee");
+    assert_eq!(sandbox.document(&["get", "c"])["text"], "Cy walks the cat");
+    assert_eq!(sandbox.run(&["supersede", "a", "--with", "b"]).error().0, "Conflict");
+}

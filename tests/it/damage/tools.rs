@@ -1,0 +1,110 @@
+//! The tools of a server, and an export, go past a damaged memory.
+
+use std::io::Cursor;
+
+use crate::world::{World, axis, keeping};
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
+use oubliette::memory::SupersedeMode;
+use oubliette::tools::{KnowledgeGraph, Toolbox};
+use oubliette::{Database, Draft, MemoryId};
+use serde_json::{Value, json};
+
+use super::store::{overwrite, tables};
+
+/// Changes one byte in the row of a memory, where it begins with `at`.
+fn damage(world: &mut World, table: &str, row: &[u8]) {
+    world.db.clone().close().unwrap();
+    let all = tables(&world.path());
+    let (key, value) = all[table].iter().find(|(key, _)| key.starts_with(row)).expect("a row");
+    let mut value = value.clone();
+    let middle = value.len() / 2;
+    value[middle] ^= 1;
+    overwrite(&world.path(), table, key, &value);
+    world.open_again(keeping);
+}
+
+fn row_of(id: MemoryId) -> Vec<u8> {
+    [&[0, 0, 0, 1], id.as_bytes().as_slice()].concat()
+}
+
+#[test]
+fn a_search_by_a_tool_tells_the_hits_beside_a_damaged_one() {
+    let mut world = World::with(keeping);
+    let ids: Vec<MemoryId> =
+        (0..3).map(|at| world.add(Draft::new(format!("tea for {at}")).key(format!("k{at}"))).id).collect();
+    damage(&mut world, "holder", &row_of(ids[1]));
+    let told = Toolbox::new(world.ns.clone()).call("search_memories", json!({ "query": "tea" })).unwrap();
+    let hits: Vec<&Value> = told["hits"].as_array().unwrap().iter().collect();
+    assert_eq!(hits.len(), world.ns.search("tea").unwrap().hits.len());
+    assert!(hits.len() >= 2 && hits.iter().all(|hit| hit["text"].is_string()), "{told}");
+    world.forget(&[&ids[1].to_string()]);
+}
+
+#[test]
+fn a_graph_goes_on_beside_a_damaged_memory() {
+    for table in ["memory", "vitals", "holder"] {
+        let mut world = World::with(keeping);
+        let entity = |name: &str| json!({ "name": name, "entityType": "person", "observations": [format!("{name} walks")] });
+        let call = |world: &World, name: &str, args: Value| {
+            KnowledgeGraph::new(world.ns.clone())
+                .call(name, args)
+                .unwrap_or_else(|why| panic!("{table} {name}: {why}"))
+        };
+        call(&world, "create_entities", json!({ "entities": [entity("Ann"), entity("Bob")] }));
+        let bad = world.ns.search("Bob walks").unwrap().hits[0].id;
+        damage(&mut world, table, &row_of(bad));
+        let names = |world: &World| -> Vec<String> {
+            let all = call(world, "read_graph", json!({}));
+            all["entities"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(names(&world), ["Ann", "Bob"], "{table}");
+        call(&world, "create_entities", json!({ "entities": [entity("Cy")] }));
+        assert_eq!(names(&world), ["Ann", "Bob", "Cy"], "{table}");
+        // Nobody is told that all of it is gone.
+        let gone = call(&world, "delete_entities", json!({ "entityNames": ["Ann", "Bob"] }));
+        let told = gone["message"].as_str().unwrap();
+        assert!(told.contains(&bad.to_string()) && told.contains("stays"), "{table}: {told}");
+        assert_eq!(names(&world), ["Cy"], "{table}");
+        world.forget(&[&bad.to_string()]);
+        let gone = call(&world, "delete_entities", json!({ "entityNames": ["Cy"] }));
+        assert_eq!(gone["message"], "Entities deleted successfully", "{table}");
+    }
+}
+
+/// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
+/// back.
+#[test]
+fn an_export_leaves_out_what_has_neither_text_nor_a_readable_vector() {
+    let mut world = World::with(keeping);
+    let bare = world.add(Draft::new("").vector(axis(0))).id;
+    let old = world.add(Draft::new("what it took the place of").vector(axis(1))).id;
+    world.supersede(old, bare, SupersedeMode::Replaced, None).unwrap();
+    world.add(Draft::new("another").vector(axis(2)));
+    world.db.clone().close().unwrap();
+    let all = tables(&world.path());
+    for (key, value) in &all["vector"] {
+        let mut value = value.clone();
+        let unit: Vec<u8> = axis(0).iter().flat_map(|number| number.to_le_bytes()).collect();
+        let at = value.windows(unit.len()).position(|bytes| bytes == unit).expect("the vector");
+        value[at] ^= 1;
+        overwrite(&world.path(), "vector", key, &value);
+    }
+    world.open_again(keeping);
+    for all_states in [false, true] {
+        let (mut out, snapshot) = (Vec::new(), world.db.snapshot().unwrap());
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states };
+        let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        assert!(report.damaged.iter().any(|(_, id)| *id == bare), "{report:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let copy = Database::open(folder.path().join("copy.oub")).unwrap();
+        let done = Import::default().run(&copy, LineReader::new(out.as_slice(), "lines"), &mut ()).unwrap();
+        assert_eq!(done.stored, report.memories, "{all_states}");
+        assert_eq!(report.memories, if all_states { 2 } else { 1 });
+    }
+    world.forget(&[&bare.to_string()]);
+}
