@@ -442,7 +442,8 @@ impl Error {
                 "the end of the file is missing: put a backup in its place, or import an export into a new file"
             }
             ErrorKind::Corrupted => {
-                "run `check`; `reindex` heals indexes, and `backup` writes a whole file of all that can be read"
+                "run `check`; `reindex` heals indexes, `compact` also tables in which a damaged key is out of order, and `backup` \
+                 writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
             ErrorKind::Io => match self.source_of_line() {

@@ -186,26 +186,35 @@ impl Inner {
 }
 
 impl Inner {
-    /// Runs one unit alone in a transaction and gives the transaction up: what the unit answers is all that is left.
+    /// Runs one unit alone in a transaction and gives the transaction up: what the unit answers is all that is left. Damage to
+    /// rows that follow from others is mended for the unit as it is for a write, and the mended rows are given up as well.
     pub(super) fn rehearse<R>(
         &self,
         mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
     ) -> Result<R> {
         self.check_open()?;
         self.queue.alone(|| {
-            let mut value = None;
-            let done = self.attempt(self.durability, FOLDED_MAX, |session| {
-                let answer = unit(session).map_err(|why| (0, why))?;
-                session.ledger.tx.put_gathered().map_err(|why| (0, why))?;
-                value = Some(answer);
-                // Nobody sees this: an error is what gives a transaction up.
-                let why = "a rehearsal is not committed".to_owned();
-                Err((0, Error::Conflict { what: "rehearsal".to_owned(), why }))
-            });
-            match (value, done) {
-                (Some(value), _) => Ok(value),
-                (None, Err((_, why))) => Err(why),
-                (None, Ok(())) => unreachable!("a rehearsal is never committed"),
+            let (mut value, mut mended) = (None, BTreeSet::new());
+            loop {
+                let done = self.attempt(self.durability, FOLDED_MAX, |session| {
+                    let mut answered = || {
+                        mended.iter().try_for_each(|damaged| session.write_anew(*damaged))?;
+                        let answer = unit(session)?;
+                        session.ledger.tx.put_gathered()?;
+                        Ok(answer)
+                    };
+                    value = Some(answered().map_err(|why| (0, why))?);
+                    // Nobody sees this: an error is what gives a transaction up.
+                    let why = "a rehearsal is not committed".to_owned();
+                    Err((0, Error::Conflict { what: "rehearsal".to_owned(), why }))
+                });
+                let why = match (value.take(), done) {
+                    (Some(value), _) => return Ok(value),
+                    (None, Err((_, why))) => why,
+                    (None, Ok(())) => unreachable!("a rehearsal is never committed"),
+                };
+                let Some(damaged) = Damaged::next(&why, &mended) else { return Err(why) };
+                mended.insert(damaged);
             }
         })
     }

@@ -1,8 +1,10 @@
 //! Summaries in place of old memories: plans, packs, commits, aborts.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use crate::engine::gc_guard::Guard;
+use crate::engine::in_force::InForce;
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
@@ -33,6 +35,28 @@ const GROUPS_MAX: u32 = 50;
 const PROBES_MAX: usize = 10;
 /// Confidence of a summary.
 const CONFIDENCE: f32 = 0.4;
+
+/// What the plans of one run have read. A plan reads more of it, and nothing twice: that would cost as much for each plan
+/// as for all of them. What is planned of it is compared with the present state; where that differs, all is read anew.
+#[derive(Default)]
+pub(super) struct Read {
+    /// The plans that follow, with the namespace that they are of.
+    plans: Option<(NsId, Plans)>,
+    /// The policy that they were made under.
+    policy: (u64, [u8; 8]),
+    /// The plans of the file when the last of them was made.
+    made: u64,
+    /// The memories that the plans had. None is planned twice.
+    taken: BTreeSet<MemoryId>,
+}
+
+impl Read {
+    /// Whether what was read holds still: no other policy is in force, and nobody else has made a plan, which may have the
+    /// same memories.
+    fn goes_on(&self, in_force: &InForce, made: u64) -> bool {
+        self.plans.is_some() && self.policy == (in_force.number, in_force.hash) && self.made == made
+    }
+}
 
 /// A group that is asked for by name, and what is known of it.
 struct Asked {
@@ -78,6 +102,11 @@ impl Namespace {
     /// `Invalid` for options out of bounds; `NotFound` for a namespace that no write has made; `Retry`, `Unavailable`, `ReadOnly`,
     /// `Closed`, `Corrupted`.
     pub fn gc_plan(&self, options: &GcOptions) -> Result<GcPlan> {
+        self.gc_next_plan(options, &mut Read::default())
+    }
+
+    /// As [`Namespace::gc_plan`], of what the plans before have read, as far as it holds still.
+    pub(super) fn gc_next_plan(&self, options: &GcOptions, read: &mut Read) -> Result<GcPlan> {
         check(options)?;
         let inner = &self.db.inner;
         inner.check_open()?;
@@ -87,8 +116,8 @@ impl Namespace {
         let _one = inner.upkeep.lock();
         let in_force = inner.in_force();
         let now = inner.instant(&*inner.state()?);
-        let (found, damaged) =
-            self.gc_planned(options, |_, _, mut plans| Ok((plans.groups()?, plans.damaged())))?;
+        let is_first = !read.goes_on(&in_force, inner.gc_plans.load(Ordering::Relaxed));
+        let (found, damaged) = self.gc_found(options, &in_force, read)?;
         let id = RunId::from_bytes(inner.ids.next(now));
         let row = PlanRow {
             state: if found.is_empty() { PlanState::Committed } else { PlanState::Open },
@@ -103,14 +132,46 @@ impl Namespace {
         inner.run_alone(|session| {
             let writer = session.known_writer(&self.name)?;
             let (ns, tx) = (writer.context.ns, &mut *writer.ledger.tx);
-            tx.end_late_gc_plans(ns, now)?;
+            // All plans are read for it, and a run makes many.
+            if is_first {
+                tx.end_late_gc_plans(ns, now)?;
+            }
             tx.put_gc_plan(ns, id, &row)?;
             for (number, group) in (1..).zip(&found) {
                 tx.put_gc_group(ns, id, number, group)?;
             }
             Ok(())
         })?;
+        read.made = inner.gc_plans.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(GcPlan { damaged, ..self.gc_show(id)? })
+    }
+
+    /// The groups of the next plan, and the number of memories that can't be read.
+    fn gc_found(
+        &self,
+        options: &GcOptions,
+        in_force: &InForce,
+        read: &mut Read,
+    ) -> Result<(Vec<GroupRow>, u64)> {
+        let goes_on = read.goes_on(in_force, self.db.inner.gc_plans.load(Ordering::Relaxed));
+        let kept = read.plans.take().filter(|_| goes_on);
+        let found = self.gc_read(|rows, ns, now| {
+            if let Some((_, mut plans)) = kept.filter(|(of, _)| *of == ns) {
+                let groups = plans.groups(rows)?;
+                if !groups.is_empty() && plans.are_as_read(rows, now, &groups)? {
+                    return Ok((groups, plans.damaged(), Some((ns, plans))));
+                }
+            }
+            let mut taken = rows.gc_sources(ns, now)?;
+            taken.extend(&read.taken);
+            let policy = overlaid(&in_force.policy, options);
+            let mut plans = Plans::of(rows, (ns, now), policy, &taken, limits_of(options))?;
+            Ok((plans.groups(rows)?, plans.damaged(), Some((ns, plans))))
+        })?;
+        let (groups, damaged, plans) = found.unwrap_or_default();
+        read.taken.extend(groups.iter().flat_map(|group| &group.sources).map(|stamp| stamp.id));
+        (read.plans, read.policy) = (plans, (in_force.number, in_force.hash));
+        Ok((groups, damaged))
     }
 
     /// A plan, with the state of each of its groups.
@@ -384,15 +445,13 @@ impl Namespace {
     pub(super) fn gc_planned<T: Default>(
         &self,
         options: &GcOptions,
-        work: impl FnOnce(&Snapshot, (NsId, Time), Plans<'_, Snapshot>) -> Result<T>,
+        work: impl FnOnce(&Snapshot, (NsId, Time), Plans) -> Result<T>,
     ) -> Result<T> {
         check(options)?;
         let policy = overlaid(&self.db.inner.in_force().policy, options);
         let done = self.gc_read(|rows, ns, now| {
-            let plan_tokens = options.limit_tokens.unwrap_or(LIMIT_TOKENS);
-            let limits = GroupLimits { plan_tokens, group_tokens: options.group_tokens };
             let taken = rows.gc_sources(ns, now)?;
-            work(rows, (ns, now), Plans::of(rows, (ns, now), &policy, &taken, limits)?)
+            work(rows, (ns, now), Plans::of(rows, (ns, now), policy, &taken, limits_of(options))?)
         })?;
         Ok(done.unwrap_or_default())
     }
@@ -525,6 +584,11 @@ fn check(options: &GcOptions) -> Result<()> {
     }
     within("access_threshold", options.access_threshold.unwrap_or(0.0), 0.0..=1e6)?;
     Ok(())
+}
+
+fn limits_of(options: &GcOptions) -> GroupLimits {
+    let plan_tokens = options.limit_tokens.unwrap_or(LIMIT_TOKENS);
+    GroupLimits { plan_tokens, group_tokens: options.group_tokens }
 }
 
 /// The policy with what a call asks for instead.

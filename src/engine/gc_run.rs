@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::engine::gc::{draft_of, number};
+use crate::engine::gc::{Read, draft_of, number};
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, Plans, pack, shared};
@@ -14,8 +14,6 @@ use crate::summary::{
     Accepted, Expected, Extractive, Fault, InputPack, Summarizer, SummaryDocument, accept, token_estimate,
 };
 
-/// Plans that one call makes at most.
-const PLANS_MAX: u64 = 1_000;
 /// Bytes of the reason of a group that was given up.
 const REASON_CHARS: usize = 400;
 
@@ -175,12 +173,11 @@ impl Namespace {
         goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
         UnderWay { report, unfinished, given_up }: &mut UnderWay,
     ) -> Result<()> {
-        let is_full = |report: &GcRunReport| {
-            options.max_groups.is_some_and(|most| report.groups >= most) || report.plans >= PLANS_MAX
-        };
+        let is_full = |report: &GcRunReport| options.max_groups.is_some_and(|most| report.groups >= most);
+        let mut read = Read::default();
         let mut is_over = is_full(report);
         while !is_over {
-            let plan = self.gc_plan(&options.plan)?;
+            let plan = self.gc_next_plan(&options.plan, &mut read)?;
             // Each plan looks at them again.
             report.damaged = report.damaged.max(plan.damaged);
             if plan.groups.is_empty() {
@@ -188,15 +185,21 @@ impl Namespace {
             }
             report.plans += 1;
             unfinished.push(plan.plan_id);
+            let mut committed = 0;
             for group in &plan.groups {
                 if is_over {
                     break;
                 }
                 report.groups += 1;
                 let is_committed = self.gc_one(summarizer, &plan, group, report, given_up)?;
+                committed += usize::from(is_committed);
                 // A plan that has expired holds its sources no more. The next would take them again, and be as late.
                 let is_late = !is_committed && plan.expires_at <= self.gc_now()?;
                 is_over = is_late || !goes_on(report) || is_full(report);
+            }
+            // Nothing of it is left to give up.
+            if committed == plan.groups.len() {
+                unfinished.pop();
             }
             is_over |= is_full(report);
         }
@@ -353,14 +356,14 @@ impl Namespace {
         summarizer: &dyn Summarizer,
         options: &GcRunOptions,
         (rows, at): (&Snapshot, (NsId, Time)),
-        mut plans: Plans<'_, Snapshot>,
+        mut plans: Plans,
     ) -> Result<GcRunReport> {
         let mut report = GcRunReport::default();
         let gc = self.db.inner.in_force().policy.gc.clone();
         loop {
-            let found = plans.groups()?;
+            let found = plans.groups(rows)?;
             report.damaged = plans.damaged();
-            if found.is_empty() || report.plans >= PLANS_MAX {
+            if found.is_empty() {
                 return Ok(report);
             }
             report.plans += 1;

@@ -86,6 +86,8 @@ pub(super) struct Core {
     pub(super) publishing: Mutex<()>,
     /// Whoever holds it is the one who changes graphs.
     pub(super) upkeep: Mutex<()>,
+    /// Plans of summaries that were made since the file was opened, in all namespaces.
+    pub(super) gc_plans: AtomicU64,
     /// Indexes past their bounds.
     pub(super) pressed: Mutex<BTreeSet<IndexId>>,
     /// The runs that the handle works on.
@@ -169,6 +171,7 @@ impl Inner {
             leases: Mutex::new(Vec::new()),
             publishing: Mutex::new(()),
             upkeep: Mutex::new(()),
+            gc_plans: AtomicU64::new(0),
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
             is_swept: AtomicBool::new(false),

@@ -98,10 +98,10 @@ impl Inner {
     /// Writes rows anew that follow from others, some in each transaction. What is not done when it is cut off is met again.
     pub(super) fn rebuild(&self, durability: Durability, damaged: Damaged) -> Step {
         match damaged {
-            Damaged::Index(index) => self.index_anew(durability, index.ns, &BTreeSet::from([index])),
-            Damaged::Text(text) => self.texts_anew(durability, text.ns, Some(text)),
+            Damaged::Index(_) | Damaged::Text(_) | Damaged::Small(_) => {
+                self.step(durability, damaged.ns(), |session, _| session.write_anew(damaged))
+            }
             Damaged::Declared(ns) => self.declared_anew(durability, ns),
-            Damaged::Small(ns) => self.step(durability, ns, |session, context| session.ledger.mend(context)),
             Damaged::All(ns) => {
                 let mut indexes = BTreeMap::new();
                 self.step(durability, ns, |session, context| {
@@ -109,8 +109,10 @@ impl Inner {
                     indexes = session.ledger.tx.indexes_of(ns)?;
                     Ok(())
                 })?;
-                batches(indexes).iter().try_for_each(|batch| self.index_anew(durability, ns, batch))?;
-                self.texts_anew(durability, ns, None)?;
+                for batch in batches(indexes) {
+                    self.step(durability, ns, |session, context| session.indexes_anew(context, &batch))?;
+                }
+                self.step(durability, ns, |session, context| session.texts_anew(context, None))?;
                 self.declared_anew(durability, ns)
             }
         }
@@ -130,21 +132,6 @@ impl Inner {
         })
     }
 
-    fn index_anew(&self, durability: Durability, ns: NsId, indexes: &BTreeSet<IndexId>) -> Step {
-        self.step(durability, ns, |session, context| {
-            session.reset.extend(indexes);
-            session.ledger.rebuild_indexes(context, indexes).map(drop)
-        })
-    }
-
-    fn texts_anew(&self, durability: Durability, ns: NsId, only: Option<TextId>) -> Step {
-        self.step(durability, ns, |session, context| {
-            let (texts, _) = session.ledger.rebuild_texts(context, only)?;
-            session.reset.extend(texts.into_iter().map(TextId::index));
-            Ok(())
-        })
-    }
-
     fn declared_anew(&self, durability: Durability, ns: NsId) -> Step {
         let mut declared = Vec::new();
         self.step(durability, ns, |session, context| {
@@ -160,6 +147,50 @@ impl Inner {
                     Ok(())
                 })?;
             }
+        }
+        Ok(())
+    }
+}
+
+impl Session<'_, '_, '_> {
+    /// Writes rows anew that follow from others, all in the transaction of the session, which is given up afterwards or is
+    /// small.
+    ///
+    /// # Errors
+    /// Those of the ledger, where what the rows follow from is damaged too.
+    pub(super) fn write_anew(&mut self, damaged: Damaged) -> Result<()> {
+        let ns = damaged.ns();
+        let context = self.context(ns, None);
+        match damaged {
+            Damaged::Index(index) => self.indexes_anew(&context, &BTreeSet::from([index])),
+            Damaged::Text(text) => self.texts_anew(&context, Some(text)),
+            Damaged::Small(_) => self.ledger.mend(&context),
+            Damaged::Declared(_) => self.declared_anew(&context),
+            Damaged::All(_) => {
+                self.ledger.mend(&context)?;
+                let indexes = self.ledger.tx.indexes_of(ns)?;
+                self.indexes_anew(&context, &indexes.into_keys().collect())?;
+                self.texts_anew(&context, None)?;
+                self.declared_anew(&context)
+            }
+        }
+    }
+
+    fn indexes_anew(&mut self, context: &Context, indexes: &BTreeSet<IndexId>) -> Result<()> {
+        self.reset.extend(indexes);
+        self.ledger.rebuild_indexes(context, indexes).map(drop)
+    }
+
+    fn texts_anew(&mut self, context: &Context, only: Option<TextId>) -> Result<()> {
+        let (texts, _) = self.ledger.rebuild_texts(context, only)?;
+        self.reset.extend(texts.into_iter().map(TextId::index));
+        Ok(())
+    }
+
+    fn declared_anew(&mut self, context: &Context) -> Result<()> {
+        self.ledger.void_declared(context)?;
+        for (path, _) in self.ledger.tx.meta_keys(context.ns)? {
+            while self.ledger.go_on_declared(context, &path, SLICE_ROWS_MAX)?.is_continue() {}
         }
         Ok(())
     }

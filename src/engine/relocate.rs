@@ -43,6 +43,10 @@ pub struct RenamespaceReport {
     pub targets: BTreeMap<String, u64>,
     /// Memories that stayed.
     pub skipped: u64,
+    /// Those of them that are damaged: nobody can say where they belong, or what of them would go. Not in JSON while there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<MemoryId>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// References from one memory to another that lead across a border now. A superseder or a source stays named by its id. A link is
@@ -102,7 +106,7 @@ impl Database {
 
     /// Takes a mixed namespace apart: each memory goes to the namespace that the first of the `keys` names that its metadata has as a text. Without
     /// keys they are `import_source_namespace`, `user_id`, `agent_id`, `run_id` and `project`. A memory without any, whose text is empty, no name of a
-    /// namespace or the name of this one, stays.
+    /// namespace or the name of this one, stays. So does a memory that can't be read as a whole, which the report names.
     ///
     /// ```
     /// use oubliette::Draft;
@@ -118,7 +122,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Database::move_namespace`].
+    /// As [`Database::move_namespace`], but that damage to single memories is none.
     pub fn split_namespace<F>(
         &self,
         from: F,
@@ -210,7 +214,7 @@ impl Session<'_, '_, '_> {
         let row = self.row_of(from)?;
         let ns = NsId(row.number);
         let ids = self.ledger.ids_of(ns)?;
-        let targets = self.targets_of(ns, &ids, keys, from)?;
+        let targets = self.targets_of(ns, &ids, keys, from, &mut report.damaged)?;
         let mut places = BTreeMap::new();
         for (target, ids) in &targets {
             let mut writer = self.writer(target, None, false)?;
@@ -243,20 +247,21 @@ impl Session<'_, '_, '_> {
         Ok(())
     }
 
-    /// The memories that the metadata leads to another namespace, by its name.
+    /// The memories that the metadata leads to another namespace, by its name. What can't be read is led nowhere, and goes to
+    /// `damaged`.
     fn targets_of(
         &self,
         ns: NsId,
         ids: &[MemoryId],
         keys: &[&str],
         from: &NamespaceName,
+        damaged: &mut Vec<MemoryId>,
     ) -> Result<BTreeMap<NamespaceName, Vec<MemoryId>>> {
         let (tx, mut targets) = (&*self.ledger.tx, BTreeMap::<NamespaceName, Vec<MemoryId>>::new());
         tx.each_belonging(ns, ids, &mut |id, row| {
-            let metadata = match row {
-                Some(row) => row.metadata,
-                // Asked for as a whole, a damaged row says what is wrong with it.
-                None => tx.content(ns, id)?.map(|content| content.metadata).unwrap_or_default(),
+            let Some(metadata) = row.map(|row| row.metadata).filter(|_| is_whole(tx, ns, id)) else {
+                damaged.push(id);
+                return Ok(());
             };
             let texts = keys.iter().filter_map(|key| metadata.get(key)?.as_str());
             let named = texts.map(str::trim).find(|text| !text.is_empty());
@@ -273,4 +278,9 @@ impl Session<'_, '_, '_> {
         let row = self.ledger.tx.namespace(namespace.as_str())?;
         row.ok_or_else(|| Error::NotFound { what: "namespace", name: namespace.to_string() })
     }
+}
+
+/// Whether a memory can be read as a whole, with what it holds for each of its writers.
+fn is_whole(rows: &impl Rows, ns: NsId, id: MemoryId) -> bool {
+    rows.vitals(ns, id).is_ok() && rows.content(ns, id).is_ok() && rows.holders(ns, id).is_ok()
 }

@@ -100,11 +100,13 @@ pub struct PastPlan {
 }
 
 /// Refuses an instant of transaction time that no commit has reached.
-pub(crate) fn check_known(known_at: Option<Time>, now: Time) -> Result<()> {
-    match known_at.filter(|at| *at > now) {
+pub(crate) fn check_known(point: &PointInTime, now: Time) -> Result<()> {
+    match point.known_at.filter(|at| *at > now) {
         Some(at) => {
             let why = format!("must not lie ahead: it is {now}, and valid_at alone asks what will be true");
-            Err(Error::invalid("known_at", why, at))
+            // What asks for both with one instant is `as_of`.
+            let field = if point.valid_at == point.known_at { "as_of" } else { "known_at" };
+            Err(Error::invalid(field, why, at))
         }
         None => Ok(()),
     }

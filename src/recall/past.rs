@@ -29,7 +29,7 @@ impl<S: Source> Reader<'_, S> {
         if point.is_present() {
             return Ok(at(self.past));
         }
-        check_known(point.known_at, self.now)?;
+        check_known(point, self.now)?;
         // What is committed is known, whatever the clock says.
         let known = point.known_at.unwrap_or(Time::MAX);
         let valid = point.valid_at.unwrap_or(self.now);

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use crate::engine::{Doomed, Forget};
 use crate::error::{Result, sound};
+use crate::limits::TAG_BYTES_MAX;
 use crate::model::{Filter, Forgotten, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
 use crate::tools::reading::{all, name, told};
-use crate::tools::shape::{Member, Shape, at_least, list, text};
+use crate::tools::shape::{Member, Shape, at_least, bytes, list};
 
 /// Ids and names in an answer.
 const IDS_MAX: usize = 100;
@@ -35,7 +36,7 @@ arguments! {
     /// The arguments of `forget_memories`.
     ForgetAllArguments {
         ids: Option<Vec<String>> = list(name(), 1, 500).optional().about("Ids or keys.");
-        tag: Option<String> = text(1, 128).optional().about("Every write with this tag.");
+        tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Every write with this tag.");
         filter: Option<Value> = Shape::Object.optional()
             .about("Every memory that matches, as {\"metadata.user\":\"ann\"}; it must have a condition.");
         dry_run: Option<bool> = dry_run();

@@ -4,7 +4,8 @@
 //! a line of JSON that [`Toolbox::answer`] answers with a line, or a name with arguments ([`Toolbox::call`]).
 //!
 //! Invariants. The schema of a tool and the check of its arguments are made from one description, so a call that the schema
-//! allows is read, and another is refused with a JSON pointer to each wrong value. A call that is refused changes nothing. What
+//! allows is read, and another is refused with a JSON pointer to each wrong value. A schema has no word for bytes: where a bound
+//! is one of bytes, the description says so. A call that is refused changes nothing. What
 //! removes memories is told first: a dry run is the default wherever a tool has one.
 //!
 //! A [`KnowledgeGraph`] has the tools of another memory server, over the same memories.

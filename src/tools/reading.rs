@@ -3,20 +3,18 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
-use crate::limits::K_MAX;
+use crate::limits::{K_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::budget::{Budget, position, rest};
 use crate::tools::host::{Caller, Host};
-use crate::tools::shape::{Member, Shape, integer, text};
+use crate::tools::shape::{Member, Shape, bytes, integer, text};
 
 /// Characters of the name of a memory.
-pub(super) const NAME_CHARS_MAX: usize = 512;
-
 /// The id or the key of a memory.
 pub(super) fn name() -> Shape {
-    text(1, NAME_CHARS_MAX)
+    bytes(KEY_BYTES_MAX)
 }
 
 fn cursor() -> Member {
@@ -40,8 +38,8 @@ arguments! {
         max_tokens: Option<usize> = tokens(1_500);
         cursor: Option<String> = cursor();
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind, such as knowledge or event.");
-        tag: Option<String> = text(1, 128).optional().about("Only memories with this tag.");
-        as_of: Option<String> = text(1, 40).optional().about("What was known at this time, as 2026-01-31T12:00:00Z.");
+        tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
+        as_of: Option<String> = text(1, 40).optional().about("What was true at this time, as it was known then, as 2026-01-31T12:00:00Z.");
     }
 }
 
@@ -64,7 +62,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         hits.iter().take_while(|hit| budget.take(&hit.text).is_some()).count()
     };
     let (found, left_out) = host.namespace.search_given(query, given).map_err(|error| match error {
-        Error::Invalid { field, value, .. } if field == "known_at" => {
+        Error::Invalid { field, value, .. } if field == "as_of" => {
             Error::invalid("as_of", "must not lie ahead", value)
         }
         error => error,
@@ -212,7 +210,7 @@ arguments! {
         max_tokens: Option<usize> = tokens(1_500);
         cursor: Option<String> = cursor();
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind.");
-        tag: Option<String> = text(1, 128).optional().about("Only memories with this tag.");
+        tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
         oldest_first: Option<bool> = Shape::Flag.or(false);
     }
 }

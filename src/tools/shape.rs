@@ -17,6 +17,8 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 pub(super) enum Shape {
     /// A text of so many characters.
     Text { min: usize, max: Option<usize> },
+    /// A text that is not empty, of so many bytes as UTF-8. A schema counts characters alone, so its description says it.
+    Bytes { max: usize },
     /// A whole number.
     Integer { min: u64, max: Option<u64> },
     /// A number.
@@ -68,7 +70,11 @@ impl Member {
         let mut schema = self.shape.schema();
         if let Value::Object(members) = &mut schema {
             members.extend(self.default.clone().map(|value| ("default".to_owned(), value)));
-            members.extend(self.about.map(|about| ("description".to_owned(), json!(about))));
+            let parts = [self.about, members.get("description").and_then(Value::as_str)];
+            let about: Vec<&str> = parts.into_iter().flatten().collect();
+            if !about.is_empty() {
+                members.insert("description".to_owned(), json!(about.join(" ")));
+            }
         }
         schema
     }
@@ -94,6 +100,11 @@ impl Shape {
 /// A text of `min` to `max` characters.
 pub(super) fn text(min: usize, max: usize) -> Shape {
     Shape::Text { min, max: Some(max) }
+}
+
+/// A text of 1 to `max` bytes as UTF-8.
+pub(super) fn bytes(max: usize) -> Shape {
+    Shape::Bytes { max }
 }
 
 /// A list of `min` to `max` values.
@@ -146,6 +157,12 @@ impl Shape {
                 ("type", Some(json!("string"))),
                 ("minLength", (*min > 0).then(|| json!(min))),
                 ("maxLength", max.map(|max| json!(max))),
+            ]),
+            Shape::Bytes { max } => schema_of([
+                ("type", Some(json!("string"))),
+                ("minLength", Some(json!(1))),
+                ("maxLength", Some(json!(max))),
+                ("description", Some(json!(format!("At most {max} bytes as UTF-8.")))),
             ]),
             Shape::Integer { min, max } => schema_of([
                 ("type", Some(json!("integer"))),
@@ -217,6 +234,9 @@ impl Shape {
             (Shape::Text { min, max }, Value::String(text)) => {
                 sized(text.chars().count(), *min, *max, "characters", pointer, faults);
             }
+            (Shape::Bytes { max }, Value::String(text)) => {
+                sized(text.len(), 1, Some(*max), "bytes", pointer, faults);
+            }
             (Shape::Integer { min, max }, Value::Number(number)) if whole_of(number).is_some() => {
                 let number = whole_of(number).unwrap_or_default();
                 if number < i128::from(*min) || max.is_some_and(|max| number > i128::from(max)) {
@@ -281,7 +301,7 @@ impl Shape {
     /// What it is, in words.
     fn told(&self) -> String {
         match self {
-            Shape::Text { .. } => "a string".to_owned(),
+            Shape::Text { .. } | Shape::Bytes { .. } => "a string".to_owned(),
             Shape::Integer { .. } => "an integer".to_owned(),
             Shape::Number { .. } => "a number".to_owned(),
             Shape::Flag => "true or false".to_owned(),

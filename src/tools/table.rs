@@ -100,7 +100,7 @@ tools! {
     Memory Reads "memory_stats" upkeep::brief_stats(NoArguments) -> || with(&["local", "mem0", "health"]);
         "Count the memories by agent, scope and tag.";
     Memory Removes "run_maintenance" maintenance::run(MaintainArguments) -> maintenance::answer;
-        "Run maintenance: what is over goes, duplicates become one. By default it only tells what there is to do; dry_run false does it.";
+        "Run maintenance: what is over goes, vectors and indexes are made. Duplicates become one if `passes` or the policy says so. By default it only tells what there is to do; dry_run false does it.";
     Envelope AddsOnce "memory.context_log_write" summaries::context_log_write(ContextArguments)
         -> || with(&["counted", "already", "unknown"]);
         "Note which memories were put into the context of a language model. Call it once for each context.";

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::engine::Namespace;
 use crate::error::{Error, Result, sound};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
-use crate::limits::CONTENT_BYTES_MAX;
+use crate::limits::{CONTENT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 use crate::model::{Decision, Draft, Expiry, Hint, Memory, Outcome, Patch, Span, SupersedeMode, Time};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
 use crate::tools::reading::{all, name, told};
-use crate::tools::shape::{Member, Shape, list, text};
+use crate::tools::shape::{Member, Shape, bytes, list, text};
 
 /// The ways in which a caller lets one memory take the place of another.
 const MODES: [SupersedeMode; 3] =
@@ -18,11 +18,11 @@ const MODES: [SupersedeMode; 3] =
 
 /// The text of a memory.
 fn content() -> Shape {
-    text(1, CONTENT_BYTES_MAX)
+    bytes(CONTENT_BYTES_MAX)
 }
 
 fn tags() -> Member {
-    list(text(1, 128), 0, 64).optional()
+    list(bytes(TAG_BYTES_MAX), 0, TAGS_MAX).optional()
 }
 
 fn importance() -> Member {
@@ -45,7 +45,7 @@ fn end(ttl: Option<&str>) -> Result<Option<Expiry>> {
         Ok(_) => Err(refused(
             "must be longer than 0; `never` keeps a memory, and the tool forget_memory forgets one",
         )),
-        Err(_) => Err(refused("must be a whole number with s, m, h, d or w, such as 30d, or never")),
+        Err(_) => Err(refused("must be a whole number with ms, s, m, h, d or w, such as 30d, or never")),
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::world::{World, text};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::faults::Tally;
-use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, Entity, EventQuery, EventsOf, Expiry, Field, Link, Tier};
@@ -686,32 +685,6 @@ fn a_long_chain_of_versions_is_read_row_by_row() {
     let large = work();
     linear(small.0, large.0, 4);
     linear(small.1, large.1, 4);
-}
-
-/// A run of summaries reads of what is old about as much for each plan as the plan takes. Each plan read thousands.
-#[test]
-fn a_run_of_summaries_reads_what_it_takes() {
-    let world = world();
-    world.db.set_policy("gc.auto_probes = 0", Syntax::Toml).unwrap();
-    let say = |at: usize| {
-        let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
-        text(&format!("Ann: Box {at} went to Ghent{at}. {rest}"))
-            .kind(Kind::Message)
-            .channel(format!("yard-{}", at / 20))
-            .created_at(world.now().minus("30d".parse().unwrap()))
-    };
-    let dry = GcRunOptions { dry_run: true, ..GcRunOptions::default() };
-    let run = || {
-        let mut done = None;
-        let cost = cost(|| done = Some(world.ns.gc_run(&Extractive::default(), &dry, |_| ()).unwrap()));
-        (cost, done.unwrap().sources)
-    };
-    fill(&world, 0, 1_000, say);
-    let small = run();
-    fill(&world, 1_000, 4_000, say);
-    let large = run();
-    assert_eq!((small.1, large.1), (1_000, 4_000));
-    linear(small.0, large.0, 4);
 }
 
 /// Work on one row of many writers that is done for each of them finds the writer that it concerns, and reads no other.

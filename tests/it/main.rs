@@ -52,6 +52,7 @@ mod goals;
 mod graph;
 mod growth;
 mod growth_exchange;
+mod growth_gc;
 mod habit;
 mod holders;
 mod index;

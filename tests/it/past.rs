@@ -188,7 +188,7 @@ fn instants_that_no_read_can_ask_for_are_refused() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused(Query::text("harbour").known_at(ms(1_001))), "known_at");
-    assert_eq!(refused(Query::vector(axis(0)).as_of(ms(i64::MAX))), "known_at");
+    assert_eq!(refused(Query::vector(axis(0)).as_of(ms(i64::MAX))), "as_of");
     assert_eq!(world.ns.search(Query::text("harbour").valid_at(ms(i64::MAX))).unwrap().hits.len(), 1);
     assert_eq!(world.ns.search(Query::text("harbour").as_of(ms(i64::MIN))).unwrap().hits.len(), 0);
     let at = PointInTime::as_of(ms(500));

@@ -237,7 +237,9 @@ pub(crate) struct ReembedOptions {
 // The fields of a memory, by their names in JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FieldOptions {
-    /// Kind of the memory; a new memory has knowledge
+    /// Kind of the memory: knowledge, event, profile, behavior, skill, tool, self, episode, message, assistant_message,
+    /// tool_result, snapshot, system, developer, admin, search_history, custom:NAME, or one that maintenance makes; a new
+    /// memory has knowledge
     #[arg(long)]
     pub(crate) kind: Option<String>,
     /// Tier: working (3 days by default), episodic (30 days), semantic or procedural; a new memory has semantic
@@ -249,7 +251,8 @@ pub(crate) struct FieldOptions {
     /// Importance, 0 to 1; a new memory has 0.5
     #[arg(long, allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 to 1"))]
     pub(crate) importance: Option<f64>,
-    /// Confidence of the writer, 0 to 1; use moves it between the bounds of the policy (confidence.*)
+    /// Confidence of the writer, 0 to 1; more than confidence.caller_max of the policy counts as that, and use moves it
+    /// between the bounds of the policy (confidence.*)
     #[arg(long, allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 to 1"))]
     pub(crate) confidence: Option<f64>,
     /// A tag; can be given several times. An update replaces all tags by these
@@ -420,10 +423,10 @@ pub(crate) struct TouchOptions {
     /// Ids or keys
     #[arg(required = true)]
     pub(crate) names: Vec<String>,
-    /// After how long they end, counted from now
+    /// After how long they end, counted from now; 0s erases them at once
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
-    /// When they end: a time, or never
+    /// When they end: a time, or never; a time that is over erases them at once, for good
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
     /// They never end
@@ -512,7 +515,8 @@ pub(crate) struct RunsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
-    /// Id of the run, as runs lists it
+    /// Id of the run, as runs lists it. Of an import its writes go; a memory that others have written too stays for them
+    /// ("detached" in JSON), and what the import had replaced is back
     pub(crate) run: String,
 }
 

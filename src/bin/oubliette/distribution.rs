@@ -5,8 +5,8 @@ use oubliette::report::AccessDistribution;
 use crate::output::{Done, Output};
 use crate::told;
 
-/// The tables of a distribution, one below the other.
-pub(crate) fn tell(used: &AccessDistribution, output: Output<'_>) -> Done {
+/// The tables of a distribution, one below the other. `prunes` is whether the pass `prune` removes anything.
+pub(crate) fn tell(used: &AccessDistribution, prunes: bool, output: Output<'_>) -> Done {
     let never =
         used.never_retrieved_share.map_or_else(String::new, |share| format!(" ({:.0} %)", share * 100.0));
     output.line(&format!(
@@ -35,8 +35,15 @@ pub(crate) fn tell(used: &AccessDistribution, output: Output<'_>) -> Done {
         row.push(told::size(effect.bytes));
         row
     });
-    output
-        .table(&["utility below", "memories", "would go", "of sessions", "of chapters", "text"], effects)?;
+    let names = ["utility below", "memories", "unprotected", "of sessions", "of chapters", "text"];
+    output.table(&names, effects)?;
+    output.remark(match prunes {
+        true => "`maintain prune` takes those of sessions and of chapters alone",
+        false => {
+            "Nothing goes for its utility: prune.enabled is false in the policy. With true, `maintain prune` takes those of \
+             sessions and of chapters alone"
+        }
+    });
     let most = used.most_retrieved.iter().map(|row| {
         let contexts = row.contexts.iter().map(|context| context.context.as_str()).collect::<Vec<_>>();
         vec![

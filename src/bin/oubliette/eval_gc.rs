@@ -8,15 +8,15 @@ use oubliette::gc::{Extractive, GcOptions, GcRunOptions, InputPack, Summarizer, 
 use oubliette::memory::Got;
 use oubliette::policy::Policy;
 use oubliette::{
-    Database, Error, Kind, Memory, MemoryId, NamespaceName, PageRequest, Patch, Query, Result, Scope, Span,
-    Time,
+    Database, Error, ErrorKind, Kind, Memory, MemoryId, NamespaceName, PageRequest, Patch, Query, Result,
+    Scope, Span, Time,
 };
 use serde_json::{Value, json};
 
 use crate::arguments::EvalOptions;
 use crate::caller::Caller;
 use crate::embedder;
-use crate::evidence::names;
+use crate::evidence::{names, note_unknown, tell_unknown};
 use crate::output::{Done, Failure, Output};
 use crate::place::{self, Access, Place};
 use crate::progress::Progress;
@@ -70,7 +70,13 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     let shares = if options.shares.is_empty() { &[0.25, 0.5, 0.75, 0.9][..] } else { &options.shares };
     let budgets =
         if options.budgets.is_empty() { vec![policy.gc.summary_tokens] } else { options.budgets.clone() };
-    let texts = texts(&database, &questions)?;
+    let (texts, mut unknown) = (texts(&database, &questions)?, BTreeSet::new());
+    let snapshot = database.snapshot()?;
+    for question in &questions {
+        note_unknown(&snapshot, &question.namespace, &question.evidence, &mut unknown)?;
+    }
+    drop(snapshot);
+    tell_unknown(&unknown, output);
     let before = asked(&database, &questions, &texts)?;
     let progress =
         Progress::new(output, Some((shares.len() * budgets.len() * options.summarizers.len()) as u64));
@@ -104,7 +110,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         "by_source": before.by_source / count, "by_text": before.by_text / count,
         "tokens": before.tokens as f64 / count, "file_bytes": file_bytes, "questions": questions.len(),
     });
-    output.document(&json!({ "shares": rows, "before": before }))
+    output.document(&json!({ "shares": rows, "before": before, "unknown_evidence": unknown.len() }))
 }
 
 /// One row: a copy in which a share of the memories has made room for summaries.
@@ -220,12 +226,20 @@ fn texts(database: &Database, questions: &[Question]) -> Result<HashMap<String, 
     for question in questions {
         let namespace = database.namespace(&question.namespace)?;
         for key in &question.evidence {
-            if let Some(memory) = namespace.get(key.as_str())? {
+            if let Some(memory) = readable(namespace.get(key.as_str()))? {
                 all.insert(key.clone(), content_words(&memory.text));
             }
         }
     }
     Ok(all)
+}
+
+/// A memory that was read; none where it is damaged.
+fn readable(read: Result<Option<Memory>>) -> Result<Option<Memory>> {
+    match read {
+        Err(error) if error.kind() == ErrorKind::Corrupted => Ok(None),
+        read => read,
+    }
 }
 
 fn content_words(text: &str) -> BTreeSet<String> {
@@ -251,7 +265,7 @@ fn asked(
         let (mut named, mut told, mut carried) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for hit in hits.iter().take(question.query.k) {
             named.extend(names(&snapshot, &question.namespace, hit.id)?);
-            let Some(memory) = namespace.get(hit.id)? else { continue };
+            let Some(memory) = readable(namespace.get(hit.id))? else { continue };
             found.tokens += token_estimate(&memory.text);
             if memory.kind != Kind::Summary {
                 continue;

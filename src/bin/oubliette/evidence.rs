@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oubliette::{Mode, Query, Result, Snapshot};
+use oubliette::{ErrorKind, Mode, NamespaceName, Query, Result, Snapshot};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::EvalOptions;
@@ -11,6 +11,7 @@ use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
 use crate::search::Queries;
+use crate::told;
 
 /// Hits among which evidence is looked for, besides as many as are asked for.
 const DEPTHS: [usize; 5] = [1, 5, 10, 20, 50];
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         options.vectors.is_some() || database.embedding_space()?.is_some_and(|space| space.name != "caller");
     let modes: Vec<Mode> = Mode::ALL.iter().copied().filter(|mode| embeds || *mode == Mode::Text).collect();
     let mut tallies: Vec<Tally> = modes.iter().map(|_| Tally::new(options.k)).collect();
-    let mut without = 0_u64;
+    let (mut without, mut unknown) = (0_u64, BTreeSet::new());
     let progress = Progress::new(output, None);
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
         if query.text.is_none() {
@@ -75,6 +76,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
             without += 1;
             continue;
         }
+        note_unknown(&snapshot, &namespace, &queries.evidence, &mut unknown)?;
         for (mode, tally) in modes.iter().zip(&mut tallies) {
             let asked = query.clone().mode(*mode);
             let begun = std::time::Instant::now();
@@ -82,11 +84,22 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
                 snapshot.namespace(&namespace)?.search(&asked).map_err(|error| error.at_line(number))?;
             tally.took.push(micros(begun));
             let names = found.hits.iter().map(|hit| names(&snapshot, &namespace, hit.id));
-            tally.add(&names.collect::<Result<Vec<_>>>()?, &queries.evidence);
+            let names = names.collect::<Result<Vec<_>>>()?;
+            tally.add(&names, &queries.evidence);
+            let is_missed = |name: &&String| !names.iter().any(|names| names.contains(*name));
+            let missed: Vec<&String> = queries.evidence.iter().filter(is_missed).collect();
+            if output.verbose && !missed.is_empty() {
+                let missed = told::names(Some(&json!(missed)));
+                output.remark(&format!(
+                    "line {number}: {mode} does not find all among {} hits{missed}",
+                    names.len()
+                ));
+            }
         }
         progress.set(tallies.first().map_or(0, |tally| tally.took.len() as u64));
     }
     drop(progress);
+    tell_unknown(&unknown, output);
     if !output.json && tallies.iter().all(|tally| tally.took.is_empty()) {
         let told = "No query names what answers it, so nothing is measured: a line does so with \"evidence\": [\"KEY\"]";
         return output.line(told);
@@ -94,16 +107,49 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     let mut members: Map<String, Value> =
         modes.iter().zip(tallies).map(|(mode, tally)| (mode.as_str().to_owned(), tally.document())).collect();
     members.insert("without_evidence".to_owned(), json!(without));
+    members.insert("unknown_evidence".to_owned(), json!(unknown.len()));
     output.document(&Value::Object(members))
 }
 
-/// All that a memory is called.
+/// All that a memory is called. One whose keys can't be read has its id alone.
 pub(crate) fn names(
     snapshot: &Snapshot,
-    namespace: &oubliette::NamespaceName,
+    namespace: &NamespaceName,
     id: oubliette::MemoryId,
 ) -> Result<BTreeSet<String>> {
-    let mut names: BTreeSet<String> = snapshot.namespace(namespace)?.keys_of(id)?.into_iter().collect();
-    names.insert(id.to_string());
-    Ok(names)
+    let keys = match snapshot.namespace(namespace)?.keys_of(id) {
+        Err(error) if error.kind() == ErrorKind::Corrupted => Vec::new(),
+        keys => keys?,
+    };
+    Ok(keys.into_iter().chain([id.to_string()]).collect())
+}
+
+/// Adds the names of evidence that lead to no memory, and to none that is gone. They are found by no search.
+pub(crate) fn note_unknown(
+    snapshot: &Snapshot,
+    namespace: &NamespaceName,
+    evidence: &[String],
+    unknown: &mut BTreeSet<String>,
+) -> Result<()> {
+    let namespace = snapshot.namespace(namespace)?;
+    for name in evidence {
+        match namespace.look_up(name.as_str(), false) {
+            Err(error) if error.kind() == ErrorKind::NotFound => drop(unknown.insert(name.clone())),
+            // A damaged memory is there.
+            Err(error) if error.kind() == ErrorKind::Corrupted => {}
+            found => drop(found?),
+        }
+    }
+    Ok(())
+}
+
+/// Tells people of evidence that leads to no memory: a name that is misspelt counts as one that is not found.
+pub(crate) fn tell_unknown(unknown: &BTreeSet<String>, output: Output<'_>) {
+    if !unknown.is_empty() {
+        let count = told::of(unknown.len() as u64, "name of evidence leads", "names of evidence lead");
+        output.remark(&format!(
+            "{count} to no memory, so no search finds it{}",
+            told::names(Some(&json!(unknown)))
+        ));
+    }
 }

@@ -127,8 +127,10 @@ fn told(plan: &ForgetPlan) -> String {
             format!("; {missing} not found{}", told::names(Some(&json!(plan.answer.missing_names))))
         }
     };
+    let summaries: Vec<String> = plan.answer.derived.iter().map(ToString::to_string).collect();
+    let told = told::still_told(&summaries);
     format!(
-        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}; nothing is forgotten yet",
+        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}{told}; nothing is forgotten yet",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }
@@ -182,7 +184,17 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
             }
             [0, 0, 0] => "Nothing of the run came back".to_owned(),
             [restored, removed, detached] => {
-                format!("Took the run back: {restored} restored, {removed} removed, {detached} detached")
+                let restored = told::of(restored, "memory of before is back", "memories of before are back");
+                let removed = told::of(removed, "record of the run is gone", "records of the run are gone");
+                let mut told = format!("Took the run back: {restored}, {removed}");
+                if detached > 0 {
+                    let kept = (
+                        "memory stays for other writes of its text",
+                        "memories stay for other writes of their texts",
+                    );
+                    told.push_str(&format!(", {}", told::of(detached, kept.0, kept.1)));
+                }
+                told
             }
         };
         told.push_str(&told::still_told(

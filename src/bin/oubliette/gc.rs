@@ -91,7 +91,10 @@ fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Outpu
 fn since_of(text: &str, place: &Place) -> Result<Time> {
     match text.parse::<Span>() {
         Ok(span) => Ok(place.now().minus(span)),
-        Err(_) => named("--since", text.parse()),
+        Err(_) => {
+            let why = "must be an instant, such as 2026-03-01T00:00:00Z, or how long ago it lies, such as 7d";
+            text.parse().map_err(|_| Error::invalid("--since", why, text))
+        }
     }
 }
 

@@ -97,7 +97,8 @@ pub(crate) struct RunOptions {
     /// How long a command or a server may take for one summary
     #[arg(long, value_name = "DURATION", default_value = "2m", allow_hyphen_values = true)]
     pub(crate) timeout: String,
-    /// Say what would be done, and change nothing
+    /// Say what would be done, and change nothing. How many questions would find a summary is measured beside all memories
+    /// of now; a run asks when earlier summaries are there, so that its number can be another one
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -5,7 +5,7 @@ use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, G
 use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation};
 use oubliette::tools::explanation_json;
 use oubliette::{
-    Database, Error, ErrorKind, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State,
+    Database, Error, ErrorKind, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State, Time,
 };
 use serde_json::{Value, json};
 
@@ -23,14 +23,23 @@ const NAMED: usize = 5;
 /// Characters of a text by which a memory is named.
 const CALLED_CHARS: usize = 60;
 
+/// The error for a name that led to no memory at an instant. What is there now is no typing mistake.
+fn not_then(team: &Namespace, name: &str, then: Time) -> Error {
+    let now = match team.look_up(name, false) {
+        Ok(Got::Memory(memory)) => format!("; it is there now, stored {}", memory.recorded_at),
+        _ => String::new(),
+    };
+    Error::NotFound { what: "memory", name: format!("{name} at {then}{now}") }
+}
+
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let team = open(place, output)?;
     let at = options.past.point()?;
     let mut got = match at.valid_at.or(at.known_at) {
-        Some(_) => {
-            let missing = || Error::NotFound { what: "memory", name: options.name.clone() };
+        Some(then) => {
+            let missing = || not_then(&team, &options.name, then);
             Got::Memory(Box::new(team.get_at(&options.name, &at)?.ok_or_else(missing)?))
         }
         None => team.look_up(&options.name, options.vector)?,
@@ -568,7 +577,7 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
     });
     let used = used.transpose()?;
     if let Some(used) = used.as_ref().filter(|_| !output.json) {
-        return distribution::tell(used, output);
+        return distribution::tell(used, database.policy().0.prune.enabled, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
     place.unknown_namespace(&database.namespaces()?, output)?;

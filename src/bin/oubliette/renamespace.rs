@@ -51,12 +51,17 @@ fn show(from: &str, done: Result<RenamespaceReport>, output: Output<'_>) -> Done
             ("reference leads to another namespace now", "references lead to another namespace now");
         let lost = ("key was lost to a memory that holds it", "keys were lost to memories that hold them");
         let rest = [
-            (report.skipped, stayed, stayed),
+            (report.skipped - report.damaged.len() as u64, stayed, stayed),
             (report.cross_namespace_edges, one, many),
             (report.dropped_keys.len() as u64, lost.0, lost.1),
         ];
         for (count, one, many) in rest.into_iter().filter(|(count, ..)| *count > 0) {
             told.push_str(&format!("\n  {}", told::of(count, one, many)));
+        }
+        if !report.damaged.is_empty() {
+            let count =
+                told::of(report.damaged.len() as u64, "is damaged and stayed", "are damaged and stayed");
+            told.push_str(&format!("\n  {count}{}", told::names(Some(&json!(report.damaged)))));
         }
         told
     })

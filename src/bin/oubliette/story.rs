@@ -189,14 +189,14 @@ fn origin(of: Subject<'_>) -> Vec<String> {
         let searches = told::of(of.count("retrieval_count"), "search", "searches");
         lines.push(format!("Found by {searches}{last}."));
     }
-    match of.list("sources").len() {
-        0 => {}
-        count => {
-            lines.push(format!(
-                "Made of {}; `expand` lists them.",
-                told::of(count as u64, "memory", "memories")
-            ));
-        }
+    let sources = of.list("source_memory_ids").len() as u64;
+    if sources > 0 {
+        let gone = match of.count("source_forgotten") {
+            0 => String::new(),
+            gone => format!(", of which {gone} {} forgotten since", if gone == 1 { "was" } else { "were" }),
+        };
+        lines
+            .push(format!("Made of {}{gone}; `expand` lists them.", told::of(sources, "memory", "memories")));
     }
     lines
 }

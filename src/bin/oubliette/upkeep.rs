@@ -444,7 +444,10 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
             let counts = counts(pass);
             std::iter::once(pass.pass.to_string()).chain(counts.iter().map(ToString::to_string)).collect()
         };
-        output.table(&["pass", "to do", "changed", "removed", "skipped", "left"], busy.iter().map(row))?;
+        output.table(
+            &["pass", "to do", "changed", "removed", "skipped", "still to do"],
+            busy.iter().map(row),
+        )?;
     }
     if !idle.is_empty() {
         let idle = idle.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ");
@@ -455,7 +458,8 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
 
 /// Passes as a table, with everything that they counted.
 fn show_all(passes: &[PassReport], output: Output<'_>) -> Done {
-    let names = ["pass", "planned", "scanned", "changed", "removed", "skipped", "left", "ms", "report"];
+    let names =
+        ["pass", "planned", "scanned", "changed", "removed", "skipped", "still to do", "ms", "report"];
     let row = |pass: &PassReport| {
         let counts =
             [pass.planned, pass.scanned, pass.changed, pass.tombstoned, pass.skipped, pass.left, pass.ms];

@@ -1,6 +1,6 @@
 //! Which memories may be summarized?
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::{Slice, owner_of};
@@ -65,29 +65,30 @@ fn day_of(at: Time) -> i64 {
 }
 
 /// The memories of a namespace that may be summarized at an instant, read from the oldest on, as many as are asked for.
-pub(super) struct Candidates<'r, R> {
-    rows: &'r R,
-    asked: Asked<'r>,
+pub(super) struct Candidates {
+    asked: Asked,
     /// What is past the least age, with the instant of its creation, the oldest last.
     unread: Vec<(Time, MemoryId)>,
     /// What was read and may be summarized, the oldest first.
     found: Vec<Candidate>,
+    /// Those of them that plans have taken and that were not left out yet.
+    taken: HashSet<MemoryId>,
     /// How much is read next.
     next: usize,
     /// Memories that were looked at, can't be read, and are left alone.
     damaged: u64,
 }
 
-impl<'r, R: MessageRows> Candidates<'r, R> {
+impl Candidates {
     /// Those that no plan has. Of the namespace, only the index by creation is read.
     ///
     /// # Errors
     /// `Corrupted`.
-    pub(super) fn of(
-        rows: &'r R,
+    pub(super) fn of<R: MessageRows>(
+        rows: &R,
         ns: NsId,
         now: Time,
-        policy: &'r Policy,
+        policy: Policy,
         taken: &BTreeSet<MemoryId>,
     ) -> Result<Self> {
         let mut unread = Vec::new();
@@ -102,15 +103,48 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
             })?;
         }
         unread.sort_unstable_by(|a, b| b.cmp(a));
-        let asked = Asked { ns, now, policy, kinds: Kinds::of(policy) };
-        Ok(Candidates { rows, asked, unread, found: Vec::new(), next: READ_FIRST, damaged: 0 })
+        let asked = Asked { ns, now, kinds: Kinds::of(&policy), policy };
+        let (found, taken) = (Vec::new(), HashSet::new());
+        Ok(Candidates { asked, unread, found, taken, next: READ_FIRST, damaged: 0 })
+    }
+
+    /// What they are asked by.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.asked.policy
+    }
+
+    /// Whether the sources of groups may be summarized still, and are as they were read.
+    ///
+    /// # Errors
+    /// `Corrupted`, where more than single rows is damaged.
+    pub(super) fn are_as_read<R: MessageRows>(
+        &self,
+        rows: &R,
+        now: Time,
+        groups: &[GroupRow],
+    ) -> Result<bool> {
+        let ns = self.asked.ns;
+        for stamp in groups.iter().flat_map(|group| &group.sources) {
+            let vitals = sound(rows.vitals(ns, stamp.id))?.flatten();
+            let access = sound(rows.access(ns, stamp.id))?;
+            let is_as_read = vitals.zip(access).is_some_and(|(vitals, access)| {
+                vitals.version == stamp.version
+                    && self.asked.qualifies(&vitals, now)
+                    && access.access_seq == stamp.access_seq
+                    && access.protected_until.is_none_or(|until| until <= now)
+            });
+            if !is_as_read {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reads as many memories as were read before, and those of the same instant as the last of them.
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(super) fn read(&mut self) -> Result<()> {
+    pub(super) fn read<R: MessageRows>(&mut self, rows: &R) -> Result<()> {
         let mut from = self.unread.len().saturating_sub(self.next);
         if let Some((last, _)) = self.unread.get(from).copied() {
             from = self.unread.partition_point(|(at, _)| *at > last);
@@ -121,7 +155,7 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         ids.sort_unstable();
         let known = self.found.len();
         for ids in ids.chunks(READ_AT_ONCE) {
-            self.damaged += self.asked.candidates(self.rows, ids, &mut self.found)?;
+            self.damaged += self.asked.candidates(rows, ids, &mut self.found)?;
         }
         if let Some(new) = self.found.get_mut(known..) {
             new.sort_unstable_by(|a, b| {
@@ -133,17 +167,21 @@ impl<'r, R: MessageRows> Candidates<'r, R> {
         Ok(())
     }
 
-    /// Leaves out what the groups of a plan take.
+    /// Notes what the groups of a plan take.
     pub(super) fn take(&mut self, groups: &[GroupRow]) {
-        let taken: BTreeSet<MemoryId> =
-            groups.iter().flat_map(|group| &group.sources).map(|stamp| stamp.id).collect();
-        self.found.retain(|one| !taken.contains(&one.stamp.id));
+        self.taken.extend(groups.iter().flat_map(|group| &group.sources).map(|stamp| stamp.id));
         self.next = READ_FIRST;
     }
 
     /// The number of memories that were looked at and can't be read.
     pub(super) fn damaged(&self) -> u64 {
         self.damaged
+    }
+
+    /// Leaves out what plans have taken.
+    pub(super) fn leave_out_taken(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.found.retain(|one| !taken.contains(&one.stamp.id));
     }
 
     /// What was read, and the creation of the oldest memory that was not.
@@ -217,14 +255,14 @@ fn ids_of(seen: &[Seen]) -> Vec<MemoryId> {
     seen.iter().map(|seen| seen.stamp.id).collect()
 }
 
-struct Asked<'p> {
+struct Asked {
     ns: NsId,
     now: Time,
-    policy: &'p Policy,
+    policy: Policy,
     kinds: Kinds,
 }
 
-impl Asked<'_> {
+impl Asked {
     /// Adds those of some memories that may be summarized. A memory with a damaged row is left alone; returns how many these are.
     fn candidates<R: MessageRows>(
         &self,
@@ -236,7 +274,7 @@ impl Asked<'_> {
         let mut seen: Vec<Seen> = Vec::with_capacity(ids.len());
         rows.each_vitals(self.ns, ids, &mut |id, vitals| {
             damaged += u64::from(vitals.is_none());
-            let vitals = vitals.filter(|vitals| self.qualifies(vitals));
+            let vitals = vitals.filter(|vitals| self.qualifies(vitals, self.now));
             seen.extend(vitals.map(|vitals| Seen::of(id, &vitals)));
             Ok(())
         })?;
@@ -273,10 +311,8 @@ impl Asked<'_> {
     }
 
     /// Whether a memory may be summarized, by its vitals.
-    fn qualifies(&self, vitals: &Vitals) -> bool {
-        self.kinds.codes.contains(&vitals.kind_code)
-            && !vitals.is_protected()
-            && may_be_told(vitals, self.now)
+    fn qualifies(&self, vitals: &Vitals, now: Time) -> bool {
+        self.kinds.codes.contains(&vitals.kind_code) && !vitals.is_protected() && may_be_told(vitals, now)
     }
 
     /// Whether a memory may be summarized, by its use.

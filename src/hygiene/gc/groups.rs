@@ -1,6 +1,6 @@
 //! Which memories are summarized together?
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::error::Result;
 use crate::hygiene::gc::candidates::{Candidate, Candidates, GroupKey};
@@ -18,23 +18,37 @@ pub(crate) struct GroupLimits {
 }
 
 /// The plans of a namespace one after the other, each without what those before it take.
-pub(crate) struct Plans<'r, R> {
-    candidates: Candidates<'r, R>,
-    gc: &'r Gc,
+pub(crate) struct Plans {
+    candidates: Candidates,
     limits: GroupLimits,
+    /// What was made of the candidates for the plans before; none where more was read since.
+    waiting: Option<Waiting>,
 }
 
-impl<'r, R: MessageRows> Plans<'r, R> {
+impl Plans {
     /// # Errors
     /// `Corrupted`.
-    pub(crate) fn of(
-        rows: &'r R,
+    pub(crate) fn of<R: MessageRows>(
+        rows: &R,
         (ns, now): (NsId, Time),
-        policy: &'r Policy,
+        policy: Policy,
         taken: &BTreeSet<MemoryId>,
         limits: GroupLimits,
     ) -> Result<Self> {
-        Ok(Plans { candidates: Candidates::of(rows, ns, now, policy, taken)?, gc: &policy.gc, limits })
+        Ok(Plans { candidates: Candidates::of(rows, ns, now, policy, taken)?, limits, waiting: None })
+    }
+
+    /// Whether the memories of groups may be summarized still, and are as they were when they were read.
+    ///
+    /// # Errors
+    /// `Corrupted`, where more than single rows is damaged.
+    pub(crate) fn are_as_read<R: MessageRows>(
+        &self,
+        rows: &R,
+        now: Time,
+        groups: &[GroupRow],
+    ) -> Result<bool> {
+        self.candidates.are_as_read(rows, now, groups)
     }
 
     /// The number of memories that were looked at so far and can't be read. They are in no group.
@@ -47,25 +61,73 @@ impl<'r, R: MessageRows> Plans<'r, R> {
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(crate) fn groups(&mut self) -> Result<Vec<GroupRow>> {
+    pub(crate) fn groups<R: MessageRows>(&mut self, rows: &R) -> Result<Vec<GroupRow>> {
         loop {
-            let (found, next) = self.candidates.found();
-            if let Some(groups) = planned(grouped(found, self.gc, next), self.gc, self.limits) {
-                self.candidates.take(&groups);
-                return Ok(groups);
+            let is_new = self.waiting.is_none();
+            if is_new {
+                self.candidates.leave_out_taken();
             }
-            self.candidates.read()?;
+            let gc = &self.candidates.policy().gc;
+            let mut waiting = self.waiting.take().unwrap_or_else(|| {
+                let (found, next) = self.candidates.found();
+                Waiting::of(found, gc, self.limits, next)
+            });
+            match waiting.plan(gc, self.limits) {
+                // Groups are made of all that is left, once more: what was too little for a group in several of them can be
+                // enough for one together.
+                Some(groups) if groups.is_empty() && !is_new => {}
+                Some(groups) => {
+                    self.candidates.take(&groups);
+                    self.waiting = Some(waiting);
+                    return Ok(groups);
+                }
+                None => self.candidates.read(rows)?,
+            }
         }
     }
 }
 
-/// Groups in the order of their oldest members, and whether a candidate that was made at an instant or later can still join or make one.
-struct Grouped {
-    groups: Vec<Members>,
+/// Groups that no plan has yet, in the order of their oldest members, each in the parts that suit the writer of the summaries.
+struct Waiting {
+    parts: VecDeque<Members>,
+    /// Whether behind them stand groups that a memory which was not read yet can still join or make.
     goes_on: bool,
 }
 
-fn grouped(all: &[Candidate], gc: &Gc, next: Option<Time>) -> Grouped {
+impl Waiting {
+    fn of(all: &[Candidate], gc: &Gc, limits: GroupLimits, next: Option<Time>) -> Self {
+        let mut parts = VecDeque::new();
+        for group in grouped(all, gc, next) {
+            if group.goes_on {
+                return Waiting { parts, goes_on: true };
+            }
+            let divided = group.divided(limits.group_tokens).into_iter();
+            parts.extend(divided.filter(|part| part.sources.len() >= gc.min_group as usize));
+        }
+        Waiting { parts, goes_on: next.is_some() }
+    }
+
+    /// Takes the first groups, as many as a plan has; none as long as a younger memory could change them.
+    fn plan(&mut self, gc: &Gc, limits: GroupLimits) -> Option<Vec<GroupRow>> {
+        let (mut plan, mut left) = (Vec::new(), limits.plan_tokens);
+        while plan.len() < gc.max_groups as usize {
+            // The first group that is too much for the plan ends it: a later one is younger.
+            if self.parts.front().is_some_and(|part| part.tokens > left) {
+                break;
+            }
+            let Some(part) = self.parts.pop_front() else {
+                return Some(plan).filter(|_| !self.goes_on);
+            };
+            left -= part.tokens;
+            plan.push(part.planned());
+        }
+        Some(plan)
+    }
+}
+
+/// Groups in the order of their oldest members. `next` is the instant of the oldest memory that was not read: from it on a
+/// memory can still join a group, or make one.
+fn grouped(all: &[Candidate], gc: &Gc, next: Option<Time>) -> Vec<Members> {
     let mut groups: Vec<Members> = Vec::new();
     // What was told of one owner is never told as that of another.
     let mut open: HashMap<(PartId, &str, &GroupKey), usize> = HashMap::new();
@@ -87,33 +149,7 @@ fn grouped(all: &[Candidate], gc: &Gc, next: Option<Time>) -> Grouped {
             group.goes_on = group.has_room(gc) && next.is_some_and(|next| key.goes_on_at(next));
         }
     }
-    Grouped { groups, goes_on: next.is_some() }
-}
-
-/// The first groups, as many as a plan has; none as long as a younger memory could change them.
-fn planned(all: Grouped, gc: &Gc, limits: GroupLimits) -> Option<Vec<GroupRow>> {
-    let (mut plan, mut left) = (Vec::new(), limits.plan_tokens);
-    for group in all.groups {
-        if plan.len() == gc.max_groups as usize {
-            break;
-        }
-        if group.goes_on {
-            return None;
-        }
-        for part in group.divided(limits.group_tokens) {
-            if part.sources.len() < gc.min_group as usize {
-                continue;
-            }
-            // The first group that is too much for the plan ends it: a later one is younger.
-            if part.tokens > left || plan.len() == gc.max_groups as usize {
-                return Some(plan);
-            }
-            left -= part.tokens;
-            plan.push(part.planned());
-        }
-    }
-    let is_full = plan.len() == gc.max_groups as usize;
-    Some(plan).filter(|_| is_full || !all.goes_on)
+    groups
 }
 
 /// Memories of one group, each with its tokens.
@@ -211,6 +247,10 @@ mod tests {
         }
     }
 
+    fn planned(all: &[Candidate], gc: &Gc, limits: GroupLimits, next: Option<Time>) -> Option<Vec<GroupRow>> {
+        Waiting::of(all, gc, limits, next).plan(gc, limits)
+    }
+
     proptest! {
         /// What is planned of the oldest memories is what is planned of all, or nothing yet.
         #[test]
@@ -223,7 +263,7 @@ mod tests {
             let all: Vec<Candidate> = (0..).zip(made).map(|(number, made)| candidate(number, made)).collect();
             let gc = Gc { max_groups, max_sources, max_tokens, min_group, ..Policy::default().gc };
             let limits = GroupLimits { plan_tokens, group_tokens };
-            let whole = planned(grouped(&all, &gc, None), &gc, limits).unwrap();
+            let whole = planned(&all, &gc, limits, None).unwrap();
             prop_assert!(whole.len() <= max_groups as usize);
             for read in 0..all.len() {
                 // Memories of one instant are read together.
@@ -231,7 +271,7 @@ mod tests {
                 if read > 0 && all[read - 1].created_at == next {
                     continue;
                 }
-                if let Some(early) = planned(grouped(&all[..read], &gc, Some(next)), &gc, limits) {
+                if let Some(early) = planned(&all[..read], &gc, limits, Some(next)) {
                     prop_assert_eq!(&early, &whole, "after {} of {}", read, all.len());
                 }
             }
@@ -243,8 +283,7 @@ mod tests {
         let all: Vec<Candidate> = (0..40).map(|at| candidate(at as usize, (at, 2, 0, 1))).collect();
         let gc = Gc { max_groups: 2, ..Policy::default().gc };
         let limits = GroupLimits { plan_tokens: 1_000, group_tokens: None };
-        let early =
-            |read: usize| planned(grouped(&all[..read], &gc, Some(all[read].created_at)), &gc, limits);
+        let early = |read: usize| planned(&all[..read], &gc, limits, Some(all[read].created_at));
         assert_eq!(early(19), None, "the second day goes on");
         assert_eq!(early(20).unwrap().len(), 2);
     }

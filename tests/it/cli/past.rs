@@ -27,7 +27,7 @@ fn search_list_and_get_read_the_past() {
     assert_eq!(run(NOW, &["search", "Ann"]).document()["plan"]["past"], Value::Null);
 
     for (arguments, field) in [
-        (&["search", "Ann", "--as-of", "2027-01-01T00:00:00Z"][..], "known_at"),
+        (&["search", "Ann", "--as-of", "2027-01-01T00:00:00Z"][..], "as_of"),
         (&["search", "Ann", "--as-of", "tomorrow"], "--as-of"),
         (&["list", "--allow-partial"], "--allow-partial"),
         (&["list", "--state", "any", "--as-of", then], "state"),
@@ -35,7 +35,16 @@ fn search_list_and_get_read_the_past() {
         let (kind, message) = run(NOW, arguments).error();
         assert_eq!((kind.as_str(), message.split(':').next()), ("Invalid", Some(field)), "{arguments:?}");
     }
-    assert_eq!(run(NOW, &["get", "home", "--as-of", "2026-01-01T00:00:00Z"]).error().0, "NotFound");
+    let before = run(NOW, &["get", "home", "--as-of", "2026-01-01T00:00:00Z"]).error();
+    assert_eq!(before.0, "NotFound");
+    assert!(
+        before.1.starts_with("memory not found: home at 2026-01-01T00:00:00Z; it is there now"),
+        "{before:?}"
+    );
+    assert_eq!(
+        run(NOW, &["get", "nobody", "--as-of", then]).error().1,
+        format!("memory not found: nobody at {then}")
+    );
     assert_eq!(run(NOW, &["list", "--as-of", then, "--known-at", then]).code, 2, "one or the other");
 }
 

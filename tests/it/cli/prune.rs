@@ -101,7 +101,7 @@ fn stats_tell_how_memories_are_used() {
     );
     let told = sandbox.plain(&["--db", "m.oub", "stats", "--access"], b"");
     assert!(told.out.starts_with("3 memories, 2 of them never found"), "{}", told.out);
-    assert!(told.out.contains("would go") && told.out.contains("most retrieved"));
+    assert!(told.out.contains("unprotected") && told.out.contains("most retrieved"));
 }
 
 #[test]

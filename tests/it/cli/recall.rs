@@ -194,7 +194,17 @@ fn evaluation_by_text_tells_the_share_of_the_evidence() {
         let share = told[mode]["evidence_recall"]["5"].as_f64().unwrap();
         assert!((share - 0.75).abs() < 1e-6, "one of the memories that are named is nowhere: {told}");
     }
-    assert_eq!(told["without_evidence"], 1);
+    assert_eq!((&told["without_evidence"], &told["unknown_evidence"]), (&json!(1), &json!(1)));
+    // People are told which name is wrong, and which questions fail.
+    let answer = sandbox.plain(&["--db", "m.oub", "eval", "--text", "--queries", "q.jsonl", "-v"], b"");
+    let remarks = answer.err;
+    assert_eq!(answer.code, 0);
+    assert!(
+        remarks.contains("1 name of evidence leads to no memory, so no search finds it: nowhere"),
+        "{remarks}"
+    );
+    assert!(remarks.contains("line 2: text does not find all among "), "{remarks}");
+    assert!(!remarks.contains("line 1: "), "{remarks}");
 }
 
 #[test]

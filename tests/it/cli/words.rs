@@ -117,7 +117,18 @@ fn an_undo_names_the_summaries_that_stay() {
     assert!(runs.iter().any(|run| told.contains(&undo(run))), "{told}");
     let list = sandbox.document(&["list"]);
     let summary = list["items"][0]["id"].as_str().unwrap().to_owned();
+    let told = read(&sandbox, &["get", &summary]);
+    assert!(told.contains("Made of 3 memories; `expand` lists them."), "{told}");
+    let source = list["items"][0]["source_memory_ids"][0].as_str().unwrap().to_owned();
+    let told = read(&sandbox, &["forget", &source, "--dry-run"]);
+    assert!(told.contains(&format!("1 summary may still tell of it: {summary}; nothing is")), "{told}");
+    let since = refused(&sandbox, &["gc", "report", "--since", "yesterday"]);
+    assert!(
+        since.contains("--since: must be an instant, such as ") && since.contains(" such as 7d "),
+        "{since}"
+    );
     let told = read(&sandbox, &["undo", &import]);
+    assert!(told.contains("memories of before are back, 3 records of the run are gone"), "{told}");
     assert!(told.contains(&format!("1 summary may still tell of it: {summary}")), "{told}");
     // Of a run that wrote summaries one that was said anew stays.
     let (sandbox, _) = old();

@@ -2,10 +2,10 @@
 
 use super::store::{overwrite, tables};
 use crate::world::{World, text};
-use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{Expiry, Got, SupersedeMode};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
+use oubliette::memory::{AuthorKind, Expiry, Got, SupersedeMode};
 use oubliette::report::CheckOptions;
-use oubliette::{ErrorKind, Forget, Kind, MemoryId, Patch, Query, WriteOptions};
+use oubliette::{ErrorKind, Forget, Kind, MemoryId, PageRequest, Patch, Query, WriteOptions};
 
 /// Three profiles that are one memory; the text of the first stands in it.
 fn collapsed() -> (World, [MemoryId; 3]) {
@@ -43,6 +43,58 @@ type Change = fn(&World) -> oubliette::Result<()>;
 
 fn found(world: &World, words: &str) -> Vec<String> {
     world.ns.search(Query::text(words)).unwrap().hits.into_iter().map(|hit| hit.text).collect()
+}
+
+/// A namespace is taken apart past a memory that can't be read: it stays, and is named.
+#[test]
+fn a_namespace_is_taken_apart_past_a_damaged_memory() {
+    for table in ["memory", "vitals", "holder"] {
+        let mut world = World::new();
+        let ids = [0, 1, 2, 3].map(|at| {
+            let draft = text(&format!("note {at} of the project")).key(format!("k{at}"));
+            world.add(draft.metadata(serde_json::json!({ "project": format!("p{}", at % 2) }))).id
+        });
+        damage(&mut world, table, ids[1], "");
+        for dry_run in [true, false] {
+            let options = RenamespaceOptions { dry_run, ..RenamespaceOptions::default() };
+            let report = world.db.split_namespace(world.ns.name(), &[], &options).unwrap();
+            assert_eq!((report.moved, report.skipped), (3, 1), "{table}: {report:?}");
+            assert_eq!(report.damaged, [ids[1]], "{table}");
+            assert_eq!((report.targets["p0"], report.targets["p1"]), (2, 1), "{table}");
+        }
+        let keys = world.db.namespace("p0").unwrap().list(&PageRequest::default()).unwrap();
+        assert_eq!(keys.items.len(), 2, "{table}");
+        world.forget(&[&ids[1].to_string()]);
+    }
+}
+
+/// A rehearsal mends what follows from other rows, as a write does, and leaves the file as it is.
+#[test]
+fn a_rehearsal_goes_past_damage_that_a_write_mends() {
+    for table in ["event", "family", "slot", "text_doc"] {
+        let mut world = World::new();
+        for at in 0..3 {
+            let said = format!("build number {at} of the gateway has failed on host h{at}");
+            let mut draft = text(&said).kind(Kind::Message).key(format!("k{at}")).tag("all");
+            draft.fields.author_kind = Some(AuthorKind::Human).into();
+            world.add(draft);
+        }
+        world.db.clone().close().unwrap();
+        let rows = tables(&world.path());
+        for (key, value) in &rows[table] {
+            let mut value = value.clone();
+            let middle = value.len() / 2;
+            if let Some(byte) = value.get_mut(middle) {
+                *byte ^= 16;
+            }
+            overwrite(&world.path(), table, key, &value);
+        }
+        world.open_again(|builder| builder);
+        let plan = world.ns.forget_plan(Forget::tag("all")).unwrap_or_else(|why| panic!("{table}: {why}"));
+        assert_eq!(plan.live, 3, "{table}");
+        assert_eq!(world.ns.list(&PageRequest::default()).unwrap().items.len(), 3, "{table}");
+        assert_eq!(world.ns.forget(Forget::tag("all")).unwrap().forgotten, 3, "{table}");
+    }
 }
 
 /// A memory that was merged into another and can't be read keeps nobody from the other.
