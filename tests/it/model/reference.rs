@@ -505,6 +505,21 @@ impl Model {
             let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
             row.part(at);
         }
+        lost.append(&mut self.reclaim(id, &chain, to, now));
+        let gone = to == To::Write && self.successor(by, now).is_none();
+        let row = self.rows.get_mut(&id).unwrap();
+        row.superseded = None;
+        if mode == SupersedeMode::Replaced {
+            let before = row.valid_to_before.take();
+            // The end stays, although nothing comes then any more.
+            row.valid_to = if gone { row.valid_to } else { before };
+        }
+        Ok(lost)
+    }
+
+    /// A row that is back has its keys again, but for those that others than its superseders have; these it loses.
+    fn reclaim(&mut self, id: MemoryId, chain: &[MemoryId], to: To, now: Time) -> BTreeSet<String> {
+        let mut lost = BTreeSet::new();
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
@@ -527,15 +542,7 @@ impl Model {
                 }
             }
         }
-        let gone = to == To::Write && self.successor(by, now).is_none();
-        let row = self.rows.get_mut(&id).unwrap();
-        row.superseded = None;
-        if mode == SupersedeMode::Replaced {
-            let before = row.valid_to_before.take();
-            // The end stays, although nothing comes then any more.
-            row.valid_to = if gone { row.valid_to } else { before };
-        }
-        Ok(lost)
+        lost
     }
 
     /// What came from a row goes back, and its copies off the rows to which they went on: those that a merge has handed
