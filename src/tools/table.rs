@@ -92,7 +92,7 @@ tools! {
     Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
         "Change the text or the fields of a memory. What is left out stays; tags and metadata that are given replace those that are there.";
     Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
-        "Put what is true now in the place of memories that are no longer true. Searches then find it alone, under the key of the old one. Named by a key, the old text stays for others who wrote it too.";
+        "Put what is true now in the place of what is no longer true. Searches then find the new one, under the old key. By a key, others who wrote the old text keep it.";
     Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;
         "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
     Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
