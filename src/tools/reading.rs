@@ -11,7 +11,6 @@ use crate::tools::budget::{Budget, position, rest};
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Member, Shape, bytes, integer, text};
 
-/// Characters of the name of a memory.
 /// The id or the key of a memory.
 pub(super) fn name() -> Shape {
     bytes(KEY_BYTES_MAX)

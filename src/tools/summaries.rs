@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::engine::{GcRunReport, Namespace};
 use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan};
-use crate::limits::{CONTEXT_NAME_BYTES_MAX, SPAN_MS_MAX, TIME_MAX_MS};
+use crate::limits::{SPAN_MS_MAX, TIME_MAX_MS};
 use crate::model::{
     Bucket, ContextDraft, GroupState, Inclusion, MemoryId, PlanState, Refusal, RunId, Span, Time,
 };
 use crate::tools::arguments::arguments;
 use crate::tools::error::ToolError;
 use crate::tools::host::{Caller, Host};
-use crate::tools::shape::{Shape, bytes, integer, list, set, text};
+use crate::tools::shape::{Shape, at_least, integer, list, set, text};
 
 /// Milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
@@ -34,7 +34,7 @@ arguments! {
     /// A memory of a context.
     ContextItem {
         memory_id: String = id().required();
-        tokens: u32 = integer(0, u32::MAX.into()).required();
+        tokens: u32 = at_least(0).required();
         bucket: Option<Bucket> = Shape::Word(Bucket::ALL.iter().map(|bucket| bucket.as_str()).collect()).optional();
     }
 }
@@ -42,11 +42,11 @@ arguments! {
 arguments! {
     /// The arguments of `memory.context_log_write`.
     ContextArguments {
-        context_id: String = bytes(CONTEXT_NAME_BYTES_MAX).required();
+        context_id: String = text(1, 128).required();
         memory_ids_with_token_costs: Vec<ContextItem> = list(ContextItem::shape(), 1, 500).required();
-        session_id: Option<String> = bytes(CONTEXT_NAME_BYTES_MAX).optional();
-        window_tokens: Option<u32> = integer(0, u32::MAX.into()).optional();
-        ts: Option<i64> = integer(0, TIME_MAX_MS as u64).optional();
+        session_id: Option<String> = text(1, 128).optional();
+        window_tokens: Option<u32> = at_least(0).optional();
+        ts: Option<i64> = at_least(0).optional();
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn context_log_write(host: &Host, args: ContextArguments, _: &dyn Cal
     let mut context = ContextDraft::new(args.context_id, items);
     context.session = args.session_id;
     context.window_tokens = args.window_tokens;
-    context.at = args.ts.map(Time::from_millis);
+    context.at = args.ts.map(|ts| instant("ts", ts)).transpose()?;
     Ok(json!(host.namespace.context_log_write(&context)?))
 }
 
@@ -66,8 +66,8 @@ arguments! {
     /// The arguments of `memory.gc_plan`.
     PlanArguments {
         limit_tokens: Option<u64> = integer(1, 1_000_000).or(60_000);
-        age_min_days: Option<f64> = Shape::Number { min: 0.0, max: Some(SPAN_MS_MAX as f64 / DAY_MS) }.or(14);
-        access_threshold: Option<f64> = Shape::Number { min: 0.0, max: Some(1e6) }.or(0.8);
+        age_min_days: Option<f64> = Shape::Number { min: 0.0, max: None }.or(14);
+        access_threshold: Option<f64> = Shape::Number { min: 0.0, max: None }.or(0.8);
         max_groups: Option<u32> = integer(1, 50).or(10);
         probes: Option<Vec<String>> = list(text(1, 400), 0, 10).optional();
     }
@@ -77,7 +77,7 @@ arguments! {
 pub(super) fn gc_plan(host: &Host, args: PlanArguments, _: &dyn Caller) -> Result<Value> {
     let options = GcOptions {
         limit_tokens: args.limit_tokens,
-        age_min: args.age_min_days.map(days),
+        age_min: args.age_min_days.map(days).transpose()?,
         access_threshold: args.access_threshold,
         max_groups: args.max_groups,
         probes: args.probes.unwrap_or_default(),
@@ -163,13 +163,13 @@ pub(super) fn compact_abort(host: &Host, args: AbortArguments, _: &dyn Caller) -
 arguments! {
     /// The arguments of `memory.gc_report`.
     ReportArguments {
-        since: Option<i64> = integer(0, TIME_MAX_MS as u64).optional();
+        since: Option<i64> = at_least(0).optional();
     }
 }
 
 /// `memory.gc_report`: as data, and as a text.
 pub(super) fn gc_report(host: &Host, args: ReportArguments, _: &dyn Caller) -> Result<Value> {
-    let since = args.since.map(Time::from_millis);
+    let since = args.since.map(|since| instant("since", since)).transpose()?;
     let report = host.namespace.gc_report(since)?;
     let mut answer = json!(report);
     if let Value::Object(members) = &mut answer {
@@ -291,7 +291,19 @@ pub(super) fn run(field: &str, name: &str) -> Result<RunId> {
     name.parse().map_err(|_| Error::invalid(field, "must be a UUID with hyphens", name))
 }
 
+/// Milliseconds since 1970 as an instant.
+fn instant(field: &str, millis: i64) -> Result<Time> {
+    if millis > TIME_MAX_MS {
+        return Err(Error::invalid(field, format!("must be at most {TIME_MAX_MS}"), millis));
+    }
+    Ok(Time::from_millis(millis))
+}
+
 /// Days as a span of time.
-fn days(days: f64) -> Span {
-    Span::from_millis((days * DAY_MS) as i64)
+fn days(days: f64) -> Result<Span> {
+    let most = SPAN_MS_MAX as f64 / DAY_MS;
+    if days > most {
+        return Err(Error::invalid("age_min_days", format!("must be at most {most}"), days));
+    }
+    Ok(Span::from_millis((days * DAY_MS) as i64))
 }

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use crate::engine::{MaintainOptions, Namespace};
 use crate::error::{Error, Result};
 use crate::exchange::journal_json;
-use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX};
 use crate::model::{Pass, Query};
 use crate::recall::{Explanation, Got};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
-use crate::tools::shape::{Shape, integer, text};
+use crate::tools::shape::{Shape, at_least, text};
 use crate::tools::summaries::{id, run};
 
 /// Groups of memories in an answer, unless the call names another number.
@@ -82,8 +81,8 @@ arguments! {
         ]).required();
         dry_run: Option<bool> = Shape::Flag.or(true);
         enable_fuzzy: Option<bool> = Shape::Flag.or(false);
-        max_sample_groups: Option<u32> = integer(0, SAMPLES_MAX.into()).or(SAMPLE_GROUPS);
-        batch_size: Option<u32> = integer(1, LISTING_ROWS_MAX.into()).or(500);
+        max_sample_groups: Option<u32> = at_least(0).or(SAMPLE_GROUPS);
+        batch_size: Option<u32> = at_least(1).or(500);
     }
 }
 
