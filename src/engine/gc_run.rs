@@ -1,10 +1,12 @@
 //! The whole loop of summaries in one call: plan, pack, summarize, commit, group by group.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::engine::gc::{Read, draft_of, number};
 use crate::engine::namespace::Namespace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, Plans, pack, shared};
 use crate::ingest::prepare;
 use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone, is_zero};
@@ -22,10 +24,18 @@ const REASON_CHARS: usize = 400;
 pub struct GcRunOptions {
     /// What each plan is asked for.
     pub plan: GcOptions,
-    /// Groups of the whole call; none: until nothing is left to do.
+    /// Groups of the whole call; none: until nothing is left to do. Groups that are too short for a summary do not count: they
+    /// would keep each call from what is behind them.
     pub max_groups: Option<u64>,
     /// Whether the call only tells what it would do.
     pub dry_run: bool,
+}
+
+impl GcRunOptions {
+    /// Whether as many groups are done as were asked for.
+    fn are_done(&self, report: &GcRunReport) -> bool {
+        self.max_groups.is_some_and(|most| report.groups - report.too_short >= most)
+    }
 }
 
 /// What a run of summaries came to.
@@ -80,6 +90,8 @@ pub struct Expanded {
     pub summary: MemoryId,
     /// The memories that it was made from, each with its tombstone if it is gone.
     pub sources: Vec<(MemoryId, Option<Tombstone>)>,
+    /// Those of them that can't be read. Nobody knows whether they are gone.
+    pub damaged: BTreeSet<MemoryId>,
 }
 
 impl Namespace {
@@ -173,9 +185,8 @@ impl Namespace {
         goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
         UnderWay { report, unfinished, given_up }: &mut UnderWay,
     ) -> Result<()> {
-        let is_full = |report: &GcRunReport| options.max_groups.is_some_and(|most| report.groups >= most);
         let mut read = Read::default();
-        let mut is_over = is_full(report);
+        let mut is_over = options.are_done(report);
         while !is_over {
             let plan = self.gc_next_plan(&options.plan, &mut read)?;
             // Each plan looks at them again.
@@ -195,13 +206,13 @@ impl Namespace {
                 committed += usize::from(is_committed);
                 // A plan that has expired holds its sources no more. The next would take them again, and be as late.
                 let is_late = !is_committed && plan.expires_at <= self.gc_now()?;
-                is_over = is_late || !goes_on(report) || is_full(report);
+                is_over = is_late || !goes_on(report) || options.are_done(report);
             }
             // Nothing of it is left to give up.
             if committed == plan.groups.len() {
                 unfinished.pop();
             }
-            is_over |= is_full(report);
+            is_over |= options.are_done(report);
         }
         Ok(())
     }
@@ -368,7 +379,7 @@ impl Namespace {
             }
             report.plans += 1;
             for group in &found {
-                if options.max_groups.is_some_and(|most| report.groups >= most) {
+                if options.are_done(&report) {
                     return Ok(report);
                 }
                 report.groups += 1;
@@ -444,15 +455,20 @@ impl Namespace {
                 return Err(Error::Conflict { what: format!("expand {}", name.as_str()), why });
             }
         };
-        let stone = |id: MemoryId| {
-            let stone = match self.look_up(id, false)? {
-                Got::Tombstone(stone) => Some(stone),
-                Got::Memory(memory) => memory.limbo.and_then(|limbo| limbo.tombstone),
+        let mut damaged = BTreeSet::new();
+        let mut stone = |id: MemoryId| {
+            let stone = match sound(self.look_up(id, false))? {
+                Some(Got::Tombstone(stone)) => Some(stone),
+                Some(Got::Memory(memory)) => memory.limbo.and_then(|limbo| limbo.tombstone),
+                None => {
+                    damaged.insert(id);
+                    None
+                }
             };
             Ok((id, stone))
         };
         let sources = summary.sources.iter().map(|id| stone(*id)).collect::<Result<_>>()?;
-        Ok(Expanded { summary: summary.id, sources })
+        Ok(Expanded { summary: summary.id, sources, damaged })
     }
 }
 

@@ -61,9 +61,11 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     let Some(linked) = view.linked() else { return Arc::default() };
     let graph = &linked.graph;
     let alive = |slot: u32| view.id(slot).is_some();
-    // The upper levels are the way to all nodes, so removing one of their nodes would tear the graph. The twins of a
-    // node hang on it, so a host cannot be removed either.
-    let is_leaf = |slot: &u32| graph.level(*slot) == Some(0) && graph.twins(*slot).is_empty();
+    // The upper levels are the way to all nodes, so removing one of their nodes, or the entry of a graph without them, would tear
+    // the graph. The twins of a node hang on it, so a host cannot be removed either.
+    let is_leaf = |slot: &u32| {
+        graph.level(*slot) == Some(0) && graph.twins(*slot).is_empty() && graph.entry() != Some(*slot)
+    };
     let all: Vec<u32> = graph.nodes().filter(|slot| is_leaf(slot) && alive(*slot)).collect();
     if all.len() <= K {
         return Arc::default();

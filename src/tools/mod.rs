@@ -5,7 +5,7 @@
 //!
 //! Invariants. The schema of a tool and the check of its arguments are made from one description, so a call that the schema
 //! allows is read, and another is refused with a JSON pointer to each wrong value. A schema has no word for bytes: where a bound
-//! is one of bytes, the description says so. The schemas of the tools `memory.…` are fixed (GC-36), and the error alone tells of
+//! is one of bytes, the description says so. The schemas of the tools `memory.…` are fixed, and the error alone tells of
 //! some of their bounds. A call that is refused changes nothing. What
 //! removes memories is told first: a dry run is the default wherever a tool has one.
 //!

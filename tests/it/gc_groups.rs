@@ -140,7 +140,8 @@ fn what_would_not_become_shorter_stays() {
     short(&world, "a", "");
     short(&world, "b", ", as it is now, and was");
     for dry_run in [true, false] {
-        let options = GcRunOptions { dry_run, ..GcRunOptions::default() };
+        // The short group comes first, and does not count.
+        let options = GcRunOptions { dry_run, max_groups: Some(1), ..GcRunOptions::default() };
         let done = world.ns.gc_run(&Extractive::default(), &options, |_| ()).unwrap();
         assert_eq!(
             (done.groups, done.too_short, done.aborted, done.failures.len()),

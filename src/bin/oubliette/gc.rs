@@ -428,6 +428,9 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
     if !output.json {
         let now = place.present();
         let row = |(id, stone): &(MemoryId, Option<Tombstone>)| {
+            if found.damaged.contains(id) {
+                return Ok(vec![id.to_string(), "damaged".to_owned(), String::new()]);
+            }
             let text = text_of(&team, *id)?;
             let fate = stone
                 .as_ref()
@@ -438,6 +441,7 @@ pub(crate) fn expand(options: &NameOptions, place: &Place, output: Output<'_>) -
         return output.list(&["memory", "fate", "text"], rows, "It was made from no other memory");
     }
     let sources = found.sources.iter().map(|(id, stone)| match stone {
+        None if found.damaged.contains(id) => json!({ "id": id, "damaged": true }),
         None => json!({ "id": id }),
         Some(stone) => json!({ "id": id, "tombstone": {
             "reason": stone.reason, "deleted_at": stone.deleted_at, "run": stone.run,

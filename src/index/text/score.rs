@@ -35,7 +35,8 @@ const K1: f32 = 1.0;
 const B: f32 = 0.5;
 /// The length past which a text counts no less, in means.
 const LENGTH_MAX: f32 = 2.0;
-/// The largest number of terms that a prefix stands for: the first ones in the order of their bytes.
+/// The largest number of terms that a prefix stands for, among the posted texts and in each run of the tail: the first ones in the
+/// order of their bytes.
 const PREFIX_TERMS_MAX: usize = 1_024;
 /// How many times more documents than places compete for the best places at once.
 const SELECT_RATIO: usize = 4;

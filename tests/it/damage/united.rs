@@ -355,3 +355,19 @@ fn a_damaged_row_beside_a_memory_keeps_nobody_from_forgetting() {
         world.check();
     }
 }
+
+/// What a summary stands for is told past a source that can't be read.
+#[test]
+fn a_summary_tells_of_its_sources_past_a_damaged_one() {
+    let mut world = World::new();
+    let sources = ["Ann likes tea", "Bob likes pie"].map(|what| world.add(text(what)).id);
+    let mut summary = text("what they like").kind(Kind::Summary);
+    summary.sources = Some(sources.to_vec());
+    let summary = world.add(summary).id;
+    damage(&mut world, "vitals", sources[0], "");
+    let told = world.ns.expand(summary).unwrap();
+    assert_eq!(told.sources, sources.map(|id| (id, None)));
+    assert_eq!(Vec::from_iter(told.damaged), [sources[0]]);
+    world.forget_id(sources[0]);
+    world.check();
+}
