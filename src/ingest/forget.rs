@@ -139,7 +139,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Removes a key from every row that holds or held it.
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
-        let (mut gone, mut held) = (false, false);
+        let (mut gone, mut held, mut left) = (false, false, Vec::new());
         for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
             // A row that ended together with another row no longer exists.
             if !self.ledger.tx.has_row(ns, id)? || self.is_elsewhere(id, how.part)? {
@@ -156,8 +156,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 continue;
             }
             let is_of_aggregate = how.also_merged && self.is_of_aggregate(id)?;
+            let leaver = sound(self.ledger.tx.holder(ns, id, number))?.flatten();
             let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
             answer.note(&applied);
+            left.extend(leaver.filter(|_| applied.left.is_some()).map(|leaver| (id, leaver)));
             gone = true;
             if is_of_aggregate {
                 self.forget_messages_of(&applied, answer)?;
@@ -165,6 +167,9 @@ impl NamespaceWriter<'_, '_, '_> {
             // Another holder of an earlier version does not hold the present text of the key.
             let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
             held |= counts && applied.left.is_some_and(|left| left.text_held);
+        }
+        for (id, leaver) in left.into_iter().filter(|_| how.keep_history) {
+            self.settle_of_leavers(id, &[leaver], RuleId::FORGET_KEY)?;
         }
         for id in self.ledger.gone_of_key(ns, key)? {
             self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
@@ -279,14 +284,17 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
+            left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
-                left.extend(applied.left.map(|_| (*id, leavers)));
             }
         }
         // A row that was led on to another one comes back when its writers have left that row as well.
         for (id, leavers) in left {
-            restored.append(&mut self.restore_of_leavers(id, &leavers)?);
+            match brings_back {
+                true => restored.append(&mut self.restore_of_leavers(id, &leavers)?),
+                false => self.settle_of_leavers(id, &leavers, rule)?,
+            }
         }
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;

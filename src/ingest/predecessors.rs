@@ -5,23 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Onward, inverse};
-use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode, Vitals};
-use crate::store::{PartId, Rows};
-
-/// Who was on a row at its end.
-struct Last<'e> {
-    part: PartId,
-    keys: BTreeSet<&'e str>,
-    /// The rows from which holders had come.
-    came: BTreeSet<MemoryId>,
-}
-
-impl<'e> Last<'e> {
-    fn of((part, writers): &'e (PartId, Vec<Holder>)) -> Self {
-        let keys = writers.iter().filter_map(|holder| holder.key.as_deref()).collect();
-        Last { part: *part, keys, came: writers.iter().filter_map(|holder| holder.from).collect() }
-    }
-}
+use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode, Tombstone, TombstoneReason};
+use crate::store::Rows;
 
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
@@ -36,7 +21,6 @@ impl NamespaceWriter<'_, '_, '_> {
             let merged = onward.and_then(Onward::merged_into).map(|at| self.merged_on(at)).transpose()?;
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
-            let last = erased.writers.as_ref().map(Last::of);
             for id in &self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
@@ -46,7 +30,6 @@ impl NamespaceWriter<'_, '_, '_> {
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, *id)?;
                 let change = match onward.filter(|_| !has_left) {
                     Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
-                    None if self.was_forgotten(*id, last.as_ref())? => None,
                     None => inverse(Op::Supersede, *id),
                 };
                 let Some(change) = change else { continue };
@@ -56,30 +39,6 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(restored)
-    }
-
-    /// Whether nobody is left of those who have gone on from a row to an erased one, and none of them says anything now: somebody
-    /// has forgotten them there, and meant what they had said before as well.
-    fn was_forgotten(&self, id: MemoryId, last: Option<&Last<'_>>) -> Result<bool> {
-        let Some(last) = last.filter(|last| !last.came.contains(&id)) else { return Ok(false) };
-        // Nobody goes on to an aggregate, or to another partition. A write without a key goes on in too many ways to be known
-        // again.
-        let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
-        let goes_on = |vitals: &Vitals| {
-            let mode = vitals.times.superseded.map(|superseded| superseded.mode);
-            vitals.place.partition == last.part.0 && mode != Some(SupersedeMode::Aggregate)
-        };
-        if !vitals.as_ref().is_some_and(goes_on) {
-            return Ok(false);
-        }
-        let writers = self.ledger.readable_holders(self.ns(), id)?;
-        for writer in &writers {
-            let Some(key) = writer.key.as_deref() else { return Ok(false) };
-            if last.keys.contains(key) || self.current_holder(key)?.is_some() {
-                return Ok(false);
-            }
-        }
-        Ok(!writers.is_empty())
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
@@ -103,6 +62,22 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(restored)
+    }
+
+    /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there
+    /// stays superseded for good, by a tombstone, whatever becomes of the row.
+    pub(super) fn settle_of_leavers(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
+        let replaced = self.replaced_by_leavers(at, leavers)?;
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let stone = Tombstone::bare(self.next_id(), self.now(), TombstoneReason::Forget);
+        self.ledger.keep_tombstone(&self.context, &stone)?;
+        for id in replaced {
+            let onward = Box::new(Onward::apart(at, stone.id, self.now()));
+            self.apply(rule, Change::LeadOn { id, onward })?;
+        }
+        Ok(())
     }
 
     /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same

@@ -1,7 +1,6 @@
 //! What a change did, for the answer to the caller and for the changes that follow from it.
 
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
-use crate::store::PartId;
 
 /// What applying a change did, for the answer to the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +30,6 @@ pub(crate) struct Erased {
     pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
     /// The row that had superseded it.
     pub(crate) onward: Option<Onward>,
-    /// Its partition, and the holders that it had at the end; none if one of these can't be read.
-    pub(crate) writers: Option<(PartId, Vec<Holder>)>,
     /// The summaries and consolidated rows that were made from it.
     pub(crate) derived: Vec<MemoryId>,
 }
@@ -72,8 +69,8 @@ impl Onward {
         (self.merged || is_duplicate).then_some(self.superseded.by)
     }
 
-    /// To where what a row had superseded goes on, if the writer who had replaced that has left for a row of its own with the same
-    /// text.
+    /// To where what a row had superseded goes on, if the writer who had replaced that has left: for a row of its own with the same
+    /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {
         let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at };
         Onward { gone: from, superseded, valid_to: None, merged: true, holders: Vec::new() }

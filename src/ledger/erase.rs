@@ -80,7 +80,6 @@ impl Ledger<'_, '_> {
         let mut erased = self.part_with(context, id, going, Some(whole.vitals.life()))?;
         let Whole { vitals, content, holders } = &whole;
         erased.onward = Onward::of(id, vitals, holders);
-        erased.writers = Some((PartId(vitals.place.partition), holders.clone()));
         self.take_out(context, id, &whole)?;
         let fresh = self.tombstone_of(context, &erased, holders, Some(content), going);
         let tombstone = match vitals.times.removed_at {
@@ -151,7 +150,7 @@ impl Ledger<'_, '_> {
                 predecessors.push((old, mode));
             }
         }
-        Ok(Erased { id, predecessors, onward: None, writers: None, derived: self.made_from(ns, id)? })
+        Ok(Erased { id, predecessors, onward: None, derived: self.made_from(ns, id)? })
     }
 
     /// The summaries and consolidated rows that were made from a memory, as far as they are there. What maintenance removed

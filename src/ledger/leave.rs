@@ -473,7 +473,7 @@ impl Ledger<'_, '_> {
         let Some(first) = gone.first() else { return Ok(None) };
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let derived = self.made_from(ns, id)?;
-        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, writers: None, derived };
+        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
         let tombstone =
             self.tombstone_of(context, &erased, &gone, Some(&said), Going { reason, replaced_by: None });
         truth(self.tx).put_tombstone(ns, &tombstone)?;

@@ -609,5 +609,11 @@ fn what_a_forgotten_key_had_said_stays_away_when_others_leave_its_text() {
         world.forget_tag("y");
         assert!(world.live().is_empty(), "{merge:?}: {:?}", world.get(rome));
         world.check();
+        // The repair of chains takes it for meant as well.
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Supersession])).unwrap();
+        assert!(world.live().is_empty(), "{merge:?}: {:?}", world.get(rome));
+        let refused = world.ns.restore(rome.to_string()).unwrap_err();
+        assert!(refused.to_string().contains("what took its place was forgotten"), "{refused}");
+        world.check();
     }
 }
