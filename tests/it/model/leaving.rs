@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::reference::{Hold, Model, Row, To};
+use crate::model::reference::{Edit, Hold, Model, Row, To};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
@@ -24,6 +24,28 @@ impl Model {
             }
         }
         gone
+    }
+
+    /// What a writer says last is said in the rows as well in which the writer was before these were merged.
+    pub(super) fn patch_former(&mut self, writer: &Hold, edit: &Edit) {
+        let Some(row) = writer.from.and_then(|from| self.rows.get_mut(&from)) else { return };
+        let merged = row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Duplicate);
+        let former = row.holders.iter().position(|hold| match &writer.key {
+            Some(_) => hold.key == writer.key,
+            None => {
+                hold.key.is_none()
+                    && (&hold.tags, hold.run, hold.count) == (&writer.tags, writer.run, writer.count)
+            }
+        });
+        let Some(at) = former.filter(|_| merged || !writer.follows) else { return };
+        let former = row.holders[at].clone();
+        if merged {
+            if former.from.is_none() {
+                row.give(edit);
+            }
+            row.holders[at].patch(edit);
+        }
+        self.patch_former(&former, edit);
     }
 
     /// Rows that went.

@@ -341,11 +341,14 @@ impl Model {
         if edit.vector.is_some() {
             row.vector = edit.vector;
         }
+        let mut writers = Vec::new();
         for (at, hold) in row.holders.iter_mut().enumerate() {
             if through.is_none_or(|through| through == at) {
+                writers.push(hold.clone());
                 hold.patch(&edit);
             }
         }
+        writers.iter().for_each(|writer| self.patch_former(writer, &edit));
         Told::Updated(id)
     }
 
@@ -690,7 +693,7 @@ impl Hold {
         tags.iter().chain(self.tags.get("pinned")).cloned().collect()
     }
 
-    fn patch(&mut self, edit: &Edit) {
+    pub(super) fn patch(&mut self, edit: &Edit) {
         self.valid = (edit.valid.0.or(self.valid.0), edit.valid.1.or(self.valid.1));
         if let Some(tags) = &edit.tags {
             self.tags = self.with_tags(tags);
@@ -707,7 +710,7 @@ impl Row {
         self.next()
     }
 
-    fn give(&mut self, edit: &Edit) {
+    pub(super) fn give(&mut self, edit: &Edit) {
         self.expires = edit.expiry.or(self.expires);
         self.valid_from = edit.valid.0.or(self.valid_from);
         self.valid_to = edit.valid.1.or(self.valid_to);
