@@ -259,9 +259,12 @@ impl Session<'_, '_, '_> {
     ) -> Result<BTreeMap<NamespaceName, Vec<MemoryId>>> {
         let (tx, mut targets) = (&*self.ledger.tx, BTreeMap::<NamespaceName, Vec<MemoryId>>::new());
         tx.each_belonging(ns, ids, &mut |id, row| {
-            let Some(metadata) = row.map(|row| row.metadata).filter(|_| is_whole(tx, ns, id)) else {
-                damaged.push(id);
-                return Ok(());
+            let metadata = match row {
+                Some(row) if self.ledger.can_relocate(ns, id)? => row.metadata,
+                _ => {
+                    damaged.push(id);
+                    return Ok(());
+                }
             };
             let texts = keys.iter().filter_map(|key| metadata.get(key)?.as_str());
             let named = texts.map(str::trim).find(|text| !text.is_empty());
@@ -278,9 +281,4 @@ impl Session<'_, '_, '_> {
         let row = self.ledger.tx.namespace(namespace.as_str())?;
         row.ok_or_else(|| Error::NotFound { what: "namespace", name: namespace.to_string() })
     }
-}
-
-/// Whether a memory can be read as a whole, with what it holds for each of its writers.
-fn is_whole(rows: &impl Rows, ns: NsId, id: MemoryId) -> bool {
-    rows.vitals(ns, id).is_ok() && rows.content(ns, id).is_ok() && rows.holders(ns, id).is_ok()
 }

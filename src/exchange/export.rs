@@ -401,9 +401,9 @@ impl<W: Write + Seek> Lines<'_, W> {
         }
         if !self.report.check.ok {
             stand_in(&mut memory);
-            if let Some(superseded) = &memory.superseded {
-                self.bury(namespace, superseded.by, superseded.at)?;
-            }
+        }
+        if let Some(superseded) = &memory.superseded {
+            self.bury(namespace, superseded.by, superseded.at)?;
         }
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
@@ -477,7 +477,8 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// Writes a tombstone for a memory that other lines name and that no line can tell of: an import takes no line that names what
     /// is not there.
     fn bury(&mut self, namespace: &Of, id: MemoryId, at: Time) -> Result<()> {
-        if self.report.check.ok || self.replaced.contains(&id) {
+        // A memory that has lost its vector since is in order, and still can't be told of.
+        if (self.report.check.ok && self.hollow.is_empty()) || self.replaced.contains(&id) {
             return Ok(());
         }
         match namespace.look_up(id, false) {

@@ -84,6 +84,20 @@ impl Trail {
 }
 
 impl Ledger<'_, '_> {
+    /// Whether everything of a memory can be read that goes with it to another namespace.
+    pub(crate) fn can_relocate(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        let Some(whole) = sound(self.whole(ns, id))?.flatten() else { return Ok(false) };
+        let vitals = &whole.vitals;
+        let vector = |slot| -> Result<bool> {
+            self.tx.vector(Self::index_of(ns, vitals), self.dim_of(vitals)?, slot, &mut Vec::new())
+        };
+        Ok(sound(vitals.place.slot.map(vector).transpose())?.is_some()
+            && sound(self.tx.limbo(ns, id))?.is_some()
+            && sound(self.tx.tombstone(ns, id))?.is_some()
+            && sound(self.tx.access(ns, id))?.is_some()
+            && sound(self.tx.payload(ns, id))?.is_some())
+    }
+
     /// A memory of another namespace as it is to be recreated, with the number of references that end at the border.
     ///
     /// # Errors

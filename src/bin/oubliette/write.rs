@@ -1,6 +1,6 @@
 //! Commands that write memories.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -571,7 +571,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     }
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let before: Vec<_> = options.old.iter().map(|old| memory_of(&team, old)).collect();
+    let before = options.old.iter().filter_map(|old| memory_of(&team, old)).map(|memory| (memory.id, memory));
+    let before: BTreeMap<MemoryId, Memory> = before.collect();
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
             team.supersede_all(&options.old, new, mode, at)?;
@@ -591,8 +592,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
         })
     };
-    let others: Vec<_> = before.into_iter().flatten().filter(stay).map(|memory| memory.id).collect();
-    let others: Vec<String> = others.iter().map(|id| called(&team, &id.to_string())).collect();
+    let others = before.values().filter(|memory| stay(memory));
+    let others: Vec<String> = others.map(|memory| called(&team, &memory.id.to_string())).collect();
     place.close(database)?;
     let old: BTreeSet<&String> = options.old.iter().collect();
     let old = told::of(old.len() as u64, "memory", "memories");

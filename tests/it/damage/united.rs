@@ -48,10 +48,12 @@ fn found(world: &World, words: &str) -> Vec<String> {
 /// A namespace is taken apart past a memory that can't be read: it stays, and is named.
 #[test]
 fn a_namespace_is_taken_apart_past_a_damaged_memory() {
-    for table in ["memory", "vitals", "holder"] {
+    for table in ["memory", "vitals", "holder", "payload", "access"] {
         let mut world = World::new();
         let ids = [0, 1, 2, 3].map(|at| {
-            let draft = text(&format!("note {at} of the project")).key(format!("k{at}"));
+            let mut draft =
+                text(&format!("note {at} of the project")).key(format!("k{at}")).retrieval_count(2);
+            draft.payload = Some(vec![7; 100].into());
             world.add(draft.metadata(serde_json::json!({ "project": format!("p{}", at % 2) }))).id
         });
         damage(&mut world, table, ids[1], "");
