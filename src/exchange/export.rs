@@ -13,8 +13,8 @@ use crate::exchange::{
 use crate::hygiene::CheckReport;
 use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::{
-    Event, EventId, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, Scope, State,
-    Time, Tombstone, TombstoneReason,
+    Event, EventId, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, RunId, Scope,
+    State, Time, Tombstone, TombstoneReason,
 };
 
 /// Rows that are read at a time.
@@ -456,7 +456,10 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// What taking a run back needs to know.
     fn runs(&mut self, namespace: &Of) -> Result<()> {
-        for run in namespace.runs_left()? {
+        for mut run in namespace.runs_left()? {
+            if !self.report.check.ok {
+                run.steps = steps_of(namespace, run.id)?;
+            }
             self.report.runs += 1;
             write_run(namespace.name(), &run, &mut self.line);
             self.end_line(None)?;
@@ -669,4 +672,14 @@ fn unbrought<'h, T: Ord + Clone + 'h>(all: &mut Vec<T>, brought: impl Iterator<I
     let rest = all.iter().filter(|one| !brought.contains(one)).cloned().collect();
     *all = all.drain(..).chain(brought).collect::<BTreeSet<T>>().into_iter().collect();
     rest
+}
+
+/// The number of steps of a run that can be read: an import waits for as many as the run says.
+fn steps_of(namespace: &Of, run: RunId) -> Result<u64> {
+    let (mut count, mut after) = (0, None);
+    loop {
+        let steps = namespace.steps_left(run, after, PAGE_STEPS)?;
+        let Some(last) = steps.last() else { return Ok(count) };
+        (count, after) = (count + steps.len() as u64, Some(last.seq));
+    }
 }

@@ -6,7 +6,7 @@ use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, TombstoneReason};
+use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, Times, TombstoneReason};
 use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
@@ -140,9 +140,11 @@ impl NamespaceWriter<'_, '_, '_> {
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
         let (mut gone, mut held, mut left) = (false, false, Vec::new());
-        for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
+        let holders = self.ledger.tx.holders_of_key(ns, key)?;
+        let past = if how.keep_history { self.past_of_key(&holders)? } else { BTreeSet::new() };
+        for (id, number) in holders {
             // A row that ended together with another row no longer exists.
-            if !self.ledger.tx.has_row(ns, id)? || self.is_elsewhere(id, how.part)? {
+            if past.contains(&id) || !self.ledger.tx.has_row(ns, id)? || self.is_elsewhere(id, how.part)? {
                 continue;
             }
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
@@ -150,11 +152,6 @@ impl NamespaceWriter<'_, '_, '_> {
             let times =
                 vitals.map(|vitals| vitals.times).filter(|times| !times.is_or_will_be_true(self.now()));
             let mode = times.and_then(|times| times.superseded).map(|superseded| superseded.mode);
-            // A memory that was merged into another one is still true.
-            let is_over = mode.is_some() && times.is_some_and(|times| times.merged_into().is_none());
-            if is_over && how.keep_history {
-                continue;
-            }
             let is_of_aggregate = how.also_merged && self.is_of_aggregate(id)?;
             let leaver = sound(self.ledger.tx.holder(ns, id, number))?.flatten();
             let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
@@ -180,6 +177,32 @@ impl NamespaceWriter<'_, '_, '_> {
             (false, false) => answer.miss(key),
         }
         Ok(())
+    }
+
+    /// Those of the rows of a key that are its history: superseded, and true no longer. What was merged into another memory is
+    /// still true as long as the key is there, and what is in limbo is no history.
+    fn past_of_key(&self, holders: &[(MemoryId, u32)]) -> Result<BTreeSet<MemoryId>> {
+        let ids: BTreeSet<MemoryId> = holders.iter().map(|(id, _)| *id).collect();
+        // What is to be replaced at an instant ahead is true until then, and no earlier version.
+        let superseded = |id: MemoryId| -> Result<Option<Times>> {
+            let times = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten().map(|vitals| vitals.times);
+            let is_over = |times: &Times| times.superseded.is_some() && !times.is_or_will_be_true(self.now());
+            Ok(times.filter(is_over))
+        };
+        let mut past = BTreeSet::new();
+        for id in &ids {
+            let Some(times) = superseded(*id)?.filter(|times| times.removed_at.is_none()) else { continue };
+            let merged = times.merged_into().map(|into| self.merged_on(into)).transpose()?;
+            let end = merged.and_then(|merged| merged.last().copied()).filter(|end| ids.contains(end));
+            let is_true = match end {
+                Some(end) => superseded(end)?.is_none(),
+                None => false,
+            };
+            if !is_true {
+                past.insert(*id);
+            }
+        }
+        Ok(past)
     }
 
     /// What was made from a memory that maintenance has erased may still tell of the memory.

@@ -116,7 +116,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// A row, and the rows into which it was merged, one after the other.
-    fn merged_on(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+    pub(super) fn merged_on(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
         let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), Some(id));
         // Damaged rows could lead in a circle, so no row is visited twice.
         while let Some(at) = next.filter(|at| seen.insert(*at)) {

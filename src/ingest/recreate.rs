@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::{Change, Recreated};
@@ -12,7 +12,7 @@ use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
     Kept, Memory, MemoryId, Outcome, RuleId, Run, RunId, SupersedeMode, Time, Tombstone, check_content,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows, Walk, keys};
 use crate::text::normal_form;
 
 /// What became of a part of an export.
@@ -192,10 +192,13 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Whether the journal tells the step of its memory already. What a step says may have been redacted since.
     fn has_step(&self, id: MemoryId, step: &JournalRow) -> Result<bool> {
-        let told = sound(self.ledger.tx.journal_of(self.ns(), id))?;
-        // Where a row of the journal can't be read, it may be the step.
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let told: BTreeSet<u64> =
+            tx.journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?.into_iter().collect();
+        let rows = tx.journal_rows(ns, told.iter().copied().collect())?;
         let is_step = |row: &JournalRow| (row.run, row.op, row.at) == (step.run, step.op, step.at);
-        Ok(told.is_none_or(|told| told.iter().any(is_step)))
+        // A row of the journal that can't be read may be the step.
+        Ok(rows.len() < told.len() || rows.iter().any(is_step))
     }
 
     fn recreate(&mut self, part: &mut Part, memory: &Memory) -> Result<Outcome> {

@@ -617,3 +617,23 @@ fn what_a_forgotten_key_had_said_stays_away_when_others_leave_its_text() {
         world.check();
     }
 }
+
+/// What a key said in a memory that was merged is its history as soon as the key says something else.
+#[test]
+fn a_merged_version_stays_where_history_is_kept() {
+    let world = World::new();
+    let said = |what: &str, key: &str, at| text(what).key(key).vector(axis(at));
+    let mine = world.add(said("apples are red indeed", "mine", 0)).id;
+    world.advance("1h");
+    let other = world.add(said("apples are red", "other", 0)).id;
+    unite_by(&world, Pass::VectorDuplicates);
+    assert_eq!(world.row("mine").id, world.row("other").id);
+    let (first, last) = (world.row("mine").id, if world.row("mine").id == mine { "other" } else { "mine" });
+    let merged = if first == mine { other } else { mine };
+    world.add(said("something entirely new", last, 1));
+    let (names, scope) = (vec![last.to_owned()], Scope::Any);
+    let what = Forget::Names { names, scope, keep_history: true, also_merged: true, with_history: false };
+    assert_eq!(world.ns.forget(what).unwrap().forgotten, 1);
+    assert!(world.get(merged).unwrap().into_memory().is_some(), "an earlier version of the key");
+    world.check();
+}
