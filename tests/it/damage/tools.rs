@@ -4,9 +4,10 @@ use std::io::Cursor;
 
 use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
 use oubliette::tools::{KnowledgeGraph, Toolbox};
-use oubliette::{Database, Draft, MemoryId};
+use oubliette::{Database, Draft, MemoryId, WriteOptions};
 use serde_json::{Value, json};
 
 use super::store::{overwrite, tables};
@@ -112,4 +113,41 @@ fn an_export_leaves_out_what_has_neither_text_nor_a_readable_vector() {
         assert_eq!(report.memories, if all_states { 2 } else { 1 });
     }
     world.forget(&[&bare.to_string()]);
+}
+
+/// A run whose last step can't be read is written with the steps that can be, so that an import takes it; and the same export
+/// stores no step twice where the store itself has lost one.
+#[test]
+fn a_run_travels_past_a_damaged_step() {
+    let mut world = World::with(keeping);
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let texts = ["Ann likes tea", "Bob likes pie", "the office is in Oslo"];
+    let drafts = [0, 1].map(|at| texts.map(|said| Draft::new(said).key(format!("{said} {at}"))));
+    world.ns.add_all(drafts.concat(), &apart).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+    let write = |world: &World| {
+        let (mut out, snapshot) = (Vec::new(), world.db.snapshot().unwrap());
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+        export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+        out
+    };
+    let steps = |lines: &[u8]| String::from_utf8_lossy(lines).matches("\"step\":").count();
+    let whole = write(&world);
+    assert!(steps(&whole) >= 3, "a step for each pair");
+    world.db.clone().close().unwrap();
+    let journal = tables(&world.path()).remove("journal").unwrap();
+    let (key, value) = journal.last().unwrap();
+    let mut value = value.clone();
+    let middle = value.len() / 2;
+    value[middle] ^= 1;
+    overwrite(&world.path(), "journal", key, &value);
+    world.open_again(keeping);
+    let less = write(&world);
+    assert_eq!(steps(&less) + 1, steps(&whole));
+    let folder = tempfile::tempdir().unwrap();
+    let copy = Database::open(folder.path().join("copy.oub")).unwrap();
+    Import::default().run(&copy, LineReader::new(less.as_slice(), "lines"), &mut ()).unwrap();
+    Import::default().run(&world.db, LineReader::new(whole.as_slice(), "lines"), &mut ()).unwrap();
+    assert_eq!(steps(&write(&world)), steps(&less));
+    world.db.reindex().unwrap();
 }
