@@ -80,8 +80,8 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "getrandom",
-        &["src/model/id", "src/engine", "src/mcp/token"],
-        "chance is an argument; only ids, the secret of a file and the token of a server are drawn",
+        &["src/model/id"],
+        "chance is an argument; only `random` draws: ids, the secret of a file and the token of a server",
     ),
     ("now_v7", &[], "the id generator is an argument"),
     ("new_v4", &[], "the id generator is an argument"),

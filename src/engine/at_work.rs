@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::inner::Inner;
+use crate::error::Result;
 use crate::model::RunId;
 
 /// A run that the handle works on until this is dropped.
@@ -43,8 +44,9 @@ impl Inner {
     }
 
     /// The handle works on a new run from now on.
-    pub(super) fn works_on_new(self: &Arc<Self>) -> AtWork {
-        self.works_on(RunId::from_bytes(self.ids.next(self.clock.now())))
+    pub(super) fn works_on_new(self: &Arc<Self>) -> Result<AtWork> {
+        let run = RunId::from_bytes(self.ids.next(self.clock.now())?);
+        Ok(self.works_on(run))
     }
 
     /// The handle works on a run no more. Two calls can work on one run, so only one of its entries goes.

@@ -10,7 +10,7 @@ use crate::engine::inner::{Inner, Opening};
 use crate::engine::series::read_instructions;
 use crate::error::{Error, Result};
 use crate::limits::{DIM_MAX, within};
-use crate::model::{Actor, IdSource, RandomIds, Span};
+use crate::model::{Actor, IdSource, RandomIds, Span, random};
 use crate::policy::Policy;
 use crate::store::disk::{Disk, Folder};
 use crate::store::{Durability, Options, Store};
@@ -211,8 +211,8 @@ impl Builder {
     /// /// Ids for a test that repeats.
     /// struct Counted(std::sync::atomic::AtomicU8);
     /// impl IdSource for Counted {
-    ///     fn next(&self, _now: Time) -> [u8; 16] {
-    ///         [self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst); 16]
+    ///     fn next(&self, _now: Time) -> oubliette::Result<[u8; 16]> {
+    ///         Ok([self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst); 16])
     ///     }
     /// }
     /// let db = Database::builder().ids(Counted(1.into())).open(&path)?;
@@ -545,13 +545,4 @@ fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> 
             other => return other,
         }
     }
-}
-
-/// A secret, a name that no other process chooses, or a mark that no other handle has.
-pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|why| Error::Unavailable {
-        why: format!("the operating system gives no random bytes: {why}"),
-    })?;
-    Ok(bytes)
 }

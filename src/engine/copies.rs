@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::engine::builder::{BUDGET_BYTES, random};
+use crate::engine::builder::BUDGET_BYTES;
 use crate::engine::database::Database;
 use crate::engine::inner::{Inner, Opening};
 use crate::engine::maintain::Sweep;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
 use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant};
 use crate::model::{
-    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
+    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals, random,
 };
 use crate::store::{Damaged, Durability, NsId, PlanRows, Rows, Store};
 
@@ -314,7 +314,7 @@ impl Database {
     /// `retention` removes. Counts them.
     fn erase_ended(&self, ended: &mut Ended) -> Result<()> {
         let options = MaintainOptions::live();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
         let mut sweep = Sweep::new(run, RunSort::Compact, None, &options);
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;

@@ -118,7 +118,7 @@ impl Namespace {
         let now = inner.instant(&*inner.state()?);
         let is_first = !read.goes_on(&in_force, inner.gc_plans.load(Ordering::Relaxed));
         let (found, damaged) = self.gc_found(options, &in_force, read)?;
-        let id = RunId::from_bytes(inner.ids.next(now));
+        let id = RunId::from_bytes(inner.ids.next(now)?);
         let row = PlanRow {
             state: if found.is_empty() { PlanState::Committed } else { PlanState::Open },
             created_ms: now.as_millis(),
@@ -325,7 +325,7 @@ impl Namespace {
         let mut drafts = [prepare(draft_of(&document, &shared))?];
         self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
-        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
+        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now())?);
         let published = self.db.inner.state()?;
         let guard = self.gc_guard(&published, asked.group.part, &asked.probes, sources, &draft)?;
         let wanted = Committing {

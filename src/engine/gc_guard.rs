@@ -63,7 +63,7 @@ impl Namespace {
             Ok(inner.with_vector(published, &query)?.query.into_owned())
         });
         let questions = questions.collect::<Result<_>>()?;
-        let id = MemoryId::from_bytes(inner.ids.next(now));
+        let id = MemoryId::from_bytes(inner.ids.next(now)?);
         let (text, vector) = (summary.text().to_owned(), summary.vector().cloned());
         let summary = Newcomer { id, part, text, vector };
         Ok(Guard { questions, summary, is_gone: gc.delete_sources })

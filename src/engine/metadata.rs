@@ -39,7 +39,7 @@ impl Namespace {
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn declare_index(&self, key: &str) -> Result<u64> {
         check_index_key(key)?;
-        let at_work = self.db.inner.works_on_new();
+        let at_work = self.db.inner.works_on_new()?;
         let run = at_work.run();
         let begun = self.db.inner.run_alone(|session| {
             let writer = session.writer(&self.name, Some(run), false)?;
@@ -68,7 +68,7 @@ impl Namespace {
     /// As [`Namespace::declare_index`].
     pub fn drop_index(&self, key: &str) -> Result<bool> {
         check_index_key(key)?;
-        let at_work = self.db.inner.works_on_new();
+        let at_work = self.db.inner.works_on_new()?;
         let run = at_work.run();
         let begun = self.db.inner.run_alone(|session| {
             let Some(row) = session.ledger.tx.namespace(self.name.as_str())? else { return Ok(None) };

@@ -259,18 +259,19 @@ impl Session<'_, '_, '_> {
     ) -> Result<BTreeMap<NamespaceName, Vec<MemoryId>>> {
         let (tx, mut targets) = (&*self.ledger.tx, BTreeMap::<NamespaceName, Vec<MemoryId>>::new());
         tx.each_belonging(ns, ids, &mut |id, row| {
-            let metadata = match row {
-                Some(row) if self.ledger.can_relocate(ns, id)? => row.metadata,
-                _ => {
-                    damaged.push(id);
-                    return Ok(());
-                }
+            let Some(metadata) = row.map(|row| row.metadata) else {
+                damaged.push(id);
+                return Ok(());
             };
             let texts = keys.iter().filter_map(|key| metadata.get(key)?.as_str());
             let named = texts.map(str::trim).find(|text| !text.is_empty());
             let target = named.and_then(|name| name.parse().ok()).filter(|target| target != from);
-            if let Some(target) = target {
-                targets.entry(target).or_default().push(id);
+            match target {
+                Some(target) if self.ledger.can_relocate(ns, id)? => {
+                    targets.entry(target).or_default().push(id)
+                }
+                Some(_) => damaged.push(id),
+                None => {}
             }
             Ok(())
         })?;

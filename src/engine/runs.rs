@@ -77,7 +77,7 @@ impl Namespace {
     /// As there.
     pub(crate) fn begin_import(&self) -> Result<AtWork> {
         self.db.inner.check_open()?;
-        let at_work = self.db.inner.works_on_new();
+        let at_work = self.db.inner.works_on_new()?;
         let (namespace, run) = (self.name.clone(), at_work.run());
         self.db.submit(ONE, move |session| {
             let writer = session.writer(&namespace, None, false)?;
@@ -372,7 +372,7 @@ impl Database {
             session.ledger.counters.forget(ns);
             session.dropped.push(ns);
             let context = session.context(DROPPED, None);
-            let id = MemoryId::from_bytes(session.ids.next(context.now));
+            let id = MemoryId::from_bytes(session.ids.next(context.now)?);
             session.ledger.bury_namespace(&context, id, name.as_str(), rows)?;
             Ok((ns, rows))
         })?;

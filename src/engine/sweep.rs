@@ -87,7 +87,7 @@ impl Namespace {
             let named: Vec<&str> = options.passes.iter().map(|pass| pass.as_str()).collect();
             return Err(Error::invalid("passes", "must be one, for a plan", named.join(", ")));
         };
-        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
+        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now())?);
         let mut sweep = Sweep::new(run, RunSort::Maintain, Some(self.name.clone()), options);
         let Some((namespace, ns)) = self.db.tenants(Some(&self.name))?.pop() else {
             return Err(Error::NotFound { what: "namespace", name: self.name.to_string() });
@@ -282,7 +282,7 @@ impl Database {
             details.cut(&plan);
         }
         Ok(Some(Work::Plan(Box::new(MaintenancePlan {
-            id: RunId::from_bytes(self.inner.ids.next(now)),
+            id: RunId::from_bytes(self.inner.ids.next(now)?),
             run: resumed.as_ref().map_or(sweep.run, |row| row.run),
             pass,
             namespace,

@@ -7,16 +7,19 @@
 //! than six different bytes, such as zeros.
 //!
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
-//! search first. The same holds for messages and their aggregates, which have a retention of their own. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
+//! search first. The same holds for messages and their aggregates, which have a retention of their own, but for those of a memory that somebody has forgotten. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as Bytes;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::report::{CheckReport, Code};
-use crate::store::{IndexId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, keys};
+use crate::model::MemoryId;
+use crate::store::{
+    Id, IndexId, MessageRows, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, keys,
+};
 use crate::vector::{UnitVector, encode};
 
 /// Bytes of a window.
@@ -301,16 +304,19 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    const WHOLE: [Table; 7] = [
-        Table::Namespace,
-        Table::Partition,
-        Table::Policy,
-        Table::Run,
-        Table::Goal,
-        Table::Event,
-        Table::Aggregate,
-    ];
-    for table in WHOLE {
+    for table in [Table::Event, Table::Aggregate] {
+        snapshot.walk(table, &Walk::all(), &mut |key, value| {
+            let (address, _) = table.address(key);
+            if let Some((ns, id)) = address.ns.zip(address.id)
+                && tells_of_nobody_forgotten(snapshot, table, (ns, id.as_bytes()))?
+            {
+                search.subtract(key);
+                search.subtract(value);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run, Table::Goal] {
         snapshot.walk(table, &Walk::all(), &mut |key, value| {
             search.subtract(key);
             search.subtract(value);
@@ -318,6 +324,30 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Whether a message, or an aggregate of messages, is of no memory that somebody has forgotten: with such a memory its text goes.
+/// With a memory that maintenance has removed, the message stays until its own time is over.
+fn tells_of_nobody_forgotten(snapshot: &Snapshot, table: Table, (ns, id): (NsId, &Id)) -> Result<bool> {
+    let of_aggregate = |id: &Id| -> Result<Option<Id>> {
+        Ok(sound(snapshot.aggregate(ns, id))?.flatten().and_then(|row| row.memory))
+    };
+    let memories = match table {
+        Table::Event => match sound(snapshot.event(ns, id))?.flatten() {
+            Some(row) => [row.memory, row.aggregate.as_ref().map(of_aggregate).transpose()?.flatten()],
+            None => return Ok(false),
+        },
+        _ => [of_aggregate(id)?, None],
+    };
+    for memory in memories.into_iter().flatten().map(MemoryId::from_bytes) {
+        let stone = sound(snapshot.tombstone(ns, memory))?.flatten();
+        let is_forgotten =
+            stone.is_none_or(|stone| stone.reason.is_asked_for() || stone.forgotten_at.is_some());
+        if is_forgotten && !snapshot.has_row(ns, memory)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The vectors of live rows and their codes.

@@ -177,7 +177,7 @@ impl NamespaceWriter<'_, '_, '_> {
         {
             return self.absorb(prepared, id, RuleId::VECTOR, evidence, hints);
         }
-        let id = self.next_id();
+        let id = self.next_id()?;
         self.store(prepared, id, part, hints)
     }
 

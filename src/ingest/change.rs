@@ -630,7 +630,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         parts.content.text = text;
         Ok(NewRow {
-            id: self.next_id(),
+            id: self.next_id()?,
             vitals: parts.vitals,
             content: parts.content,
             access: parts.access,

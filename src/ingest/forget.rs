@@ -242,7 +242,7 @@ impl NamespaceWriter<'_, '_, '_> {
         rule: RuleId,
         reason: TombstoneReason,
     ) -> Result<Applied> {
-        let stone = self.next_id();
+        let stone = self.next_id()?;
         self.apply(rule, Change::Detach { id, numbers, reason, stone })
     }
 

@@ -49,7 +49,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 *id
             }
-            None => GoalId::from_bytes(self.ids.next(self.now())),
+            None => GoalId::from_bytes(self.ids.next(self.now())?),
         };
         let change = Change::SetGoal { id, row: Box::new(row.clone()) };
         self.apply_entry(Entry::new(RuleId::GOAL, change))?;

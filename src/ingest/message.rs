@@ -191,7 +191,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Decision::Reinforced => EventDecision::Reinforced,
             _ => return Ok(()),
         };
-        let id = *self.next_id().as_bytes();
+        let id = *self.next_id()?.as_bytes();
         let memory = outcome.id;
         let row =
             EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
@@ -220,7 +220,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let goes_on = before.as_ref().map_or(Ok(false), |row| self.goes_on(row, message, part))?;
         let before = before.filter(|_| goes_on);
         Ok(FamilyRow {
-            family: before.map_or_else(|| *self.next_id().as_bytes(), |row| row.family),
+            family: before.map_or_else(|| self.next_id().map(|id| *id.as_bytes()), |row| Ok(row.family))?,
             part: part.0,
             author: message.author.code(),
             channel: message.channel.clone().unwrap_or_default(),
@@ -417,7 +417,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     ..AggregateRow::default()
                 };
                 numbers.take(tx, ns, &found.slice, &first, most)?;
-                (*self.next_id().as_bytes(), numbers)
+                (*self.next_id()?.as_bytes(), numbers)
             }
         };
         numbers.near |= found.distance.is_some();
@@ -440,7 +440,7 @@ impl NamespaceWriter<'_, '_, '_> {
         found: FamilyMatch,
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
-        let id = *self.next_id().as_bytes();
+        let id = *self.next_id()?.as_bytes();
         let event = EventRow {
             memory: Some(found.row.first_memory),
             decision: EventDecision::Reinforced,
@@ -477,7 +477,7 @@ impl NamespaceWriter<'_, '_, '_> {
         found: FamilyMatch,
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
-        let id = *self.next_id().as_bytes();
+        let id = *self.next_id()?.as_bytes();
         let event =
             EventRow { decision: EventDecision::Aggregated, ..self.event_of(prepared, part, message) };
         let (row, (aggregate, mut numbers), family) = self.count(message, &found, &id, event)?;
@@ -486,7 +486,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let life = vitals.life().absorbing(message.standing.life);
         let begins = numbers.memory.is_none();
         if begins {
-            let memory = self.next_id();
+            let memory = self.next_id()?;
             numbers.memory = Some(*memory.as_bytes());
             numbers.slice = Some(self.slice_of(message.at).name);
             self.put_aggregate_memory(&aggregate, &numbers, &found, life, &evidence)?;

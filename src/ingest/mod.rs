@@ -245,8 +245,8 @@ impl NamespaceWriter<'_, '_, '_> {
         self.ledger.note_part(&self.context, run, RunSort::Import, counts)
     }
 
-    fn next_id(&self) -> MemoryId {
-        MemoryId::from_bytes(self.ids.next(self.now()))
+    fn next_id(&self) -> Result<MemoryId> {
+        self.ids.next(self.now()).map(MemoryId::from_bytes)
     }
 
     fn apply(&mut self, rule: RuleId, change: Change) -> Result<Applied> {

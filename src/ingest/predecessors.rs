@@ -71,7 +71,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if replaced.is_empty() {
             return Ok(());
         }
-        let stone = Tombstone::bare(self.next_id(), self.now(), TombstoneReason::Forget);
+        let stone = Tombstone::bare(self.next_id()?, self.now(), TombstoneReason::Forget);
         self.ledger.keep_tombstone(&self.context, &stone)?;
         for id in replaced {
             let onward = Box::new(Onward::apart(at, stone.id, self.now()));

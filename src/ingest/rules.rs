@@ -316,7 +316,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
 
     /// A rule says that a draft is not to be stored. Only a journal row under a new id and a count are written.
     pub(super) fn ignore(&mut self, prepared: &Prepared, rule: &str) -> Result<Outcome> {
-        let id = self.next_id();
+        let id = self.next_id()?;
         let evidence = Evidence { signature: Some(format!("rule {rule}")), ..Evidence::default() };
         let why = Why { rule: RuleId::RULE, evidence: evidence.clone() };
         self.ledger.ignore(&self.context, id, why)?;

@@ -24,7 +24,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let draft = prepared.checked.draft();
         let held = prepared.checked.key().map(|key| self.held_in(key, part)).transpose()?.flatten();
         let held = held.map(|(id, _)| id);
-        let id = self.next_id();
+        let id = self.next_id()?;
         let mut others = match self.time_of(draft) {
             Some(at) if !self.is_again(held, draft)? => {
                 let mut others = self.of_period(part, series_of(draft), at)?;

@@ -39,7 +39,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let holder = self.holder_of(draft);
         let all: BTreeSet<String> = holder.tags.iter().chain(tags).cloned().collect();
         let holder = Holder { share, tags: all.into_iter().collect(), ..holder };
-        let id = self.next_id();
+        let id = self.next_id()?;
         let row = NewRow {
             id,
             vitals: parts.vitals,

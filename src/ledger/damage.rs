@@ -16,7 +16,7 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Left, Onward};
 use crate::ledger::change::Change;
 use crate::ledger::derived::{IndexRow, index_rows};
-use crate::ledger::erase::{Going, erased_late, is_asked_for};
+use crate::ledger::erase::{Going, erased_late};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
@@ -155,8 +155,9 @@ impl Ledger<'_, '_> {
         let mut left = self.readable_holders(ns, id)?;
         let gone: Vec<Holder> = left.extract_if(.., |holder| numbers.contains(&holder.number)).collect();
         let may_have_written = gone.len() < numbers.len() || gone.iter().any(Holder::wrote_row_text);
-        let text_goes =
-            reason.is_some_and(is_asked_for) && may_have_written && !left.iter().any(Holder::wrote_row_text);
+        let text_goes = reason.is_some_and(TombstoneReason::is_asked_for)
+            && may_have_written
+            && !left.iter().any(Holder::wrote_row_text);
         let has_teller = left.iter().any(|holder| holder.text.is_some());
         if let Some(reason) = reason.filter(|_| stay.is_empty() || text_goes && !has_teller) {
             return self.remove_damaged(context, id, Going { reason, replaced_by: None }, why);

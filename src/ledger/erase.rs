@@ -43,7 +43,7 @@ impl Ledger<'_, '_> {
         // An end that a caller set is a promise that nothing of the text is left, as an erasure is. Whoever set that of a
         // damaged row is unknown.
         let is_promised = reason == TombstoneReason::Expired && life.is_none_or(Life::is_promised_end);
-        let is_asked_for = is_asked_for(reason) || is_promised;
+        let is_asked_for = reason.is_asked_for() || is_promised;
         self.leave_queries(context.ns, id, is_asked_for)?;
         if is_asked_for {
             erased.derived.append(&mut self.erase_messages(context, id)?);
@@ -189,7 +189,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
         let stone = sound(self.tx.tombstone(ns, id))?.flatten();
-        let stone = stone.filter(|stone| !is_asked_for(stone.reason) && stone.forgotten_at.is_none());
+        let stone = stone.filter(|stone| !stone.reason.is_asked_for() && stone.forgotten_at.is_none());
         let Some(before) = stone else { return Ok(Vec::new()) };
         let mut made = Vec::new();
         for from in self.made_from(ns, id)? {
@@ -318,17 +318,4 @@ pub(super) fn erased_late(stone: Tombstone, reason: TombstoneReason, now: Time) 
     let is_forgotten = matches!(reason, TombstoneReason::Forget | TombstoneReason::ForgetByTag);
     let forgotten_at = stone.forgotten_at.or(is_forgotten.then_some(now));
     Tombstone { erased_at: Some(now), forgotten_at, ..stone }
-}
-
-/// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well, and the
-/// queries that had found it. When maintenance removes a memory, its messages keep their own retention, and a query that
-/// had found others as well stays.
-pub(super) const fn is_asked_for(reason: TombstoneReason) -> bool {
-    matches!(
-        reason,
-        TombstoneReason::Forget
-            | TombstoneReason::ForgetByTag
-            | TombstoneReason::Undone
-            | TombstoneReason::NamespaceDropped
-    )
 }

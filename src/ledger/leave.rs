@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result, sound};
 use crate::index::{Former, Lineage, slots};
 use crate::ledger::applied::{Applied, Erased, Left};
-use crate::ledger::erase::{Going, is_asked_for};
+use crate::ledger::erase::Going;
 use crate::ledger::given::{said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -186,7 +186,7 @@ impl Ledger<'_, '_> {
             }
         }
         let is_asked = match departure {
-            Departure::Forgotten(reason, _) => is_asked_for(reason),
+            Departure::Forgotten(reason, _) => reason.is_asked_for(),
             Departure::Apart | Departure::Back(_) => true,
         };
         if retold && is_asked {
@@ -478,7 +478,7 @@ impl Ledger<'_, '_> {
             self.tombstone_of(context, &erased, &gone, Some(&said), Going { reason, replaced_by: None });
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
-        if retold && is_asked_for(reason) {
+        if retold && reason.is_asked_for() {
             erased.derived.append(&mut self.erase_messages(context, id)?);
         }
         Ok(Some(erased))

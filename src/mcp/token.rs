@@ -6,6 +6,7 @@ use std::hint::black_box;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::model::random;
 
 /// Fewest and most characters of a token.
 const CHARS_MIN: usize = 16;
@@ -64,9 +65,7 @@ impl Token {
     /// # Errors
     /// `Unavailable` where the operating system gives no random bytes.
     pub fn random() -> Result<Self> {
-        let mut bytes = [0_u8; RANDOM_BYTES];
-        getrandom::fill(&mut bytes)
-            .map_err(|why| Error::Unavailable { why: format!("no random bytes: {why}") })?;
+        let bytes: [u8; RANDOM_BYTES] = random()?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 

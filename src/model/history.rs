@@ -113,6 +113,21 @@ closed_set! {
     }
 }
 
+impl TombstoneReason {
+    /// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well, and the
+    /// queries that had found it. When maintenance removes a memory, its messages keep their own retention, and a query that
+    /// had found others as well stays.
+    pub(crate) const fn is_asked_for(self) -> bool {
+        matches!(
+            self,
+            TombstoneReason::Forget
+                | TombstoneReason::ForgetByTag
+                | TombstoneReason::Undone
+                | TombstoneReason::NamespaceDropped
+        )
+    }
+}
+
 /// What remains of a memory that is gone: no content, no vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tombstone {

@@ -127,7 +127,10 @@ uuid_id!(
 /// bug of the source and refuses the write.
 pub trait IdSource: Send + Sync {
     /// The next id. `now` is the transaction time, for the time part of a UUIDv7.
-    fn next(&self, now: Time) -> [u8; 16];
+    ///
+    /// # Errors
+    /// `Unavailable` if there is none to be had: then nothing is written.
+    fn next(&self, now: Time) -> Result<[u8; 16]>;
 }
 
 /// UUIDv7 with 74 bits from the operating system's generator. All ids of one transaction are made at one instant. The
@@ -140,7 +143,7 @@ pub trait IdSource: Send + Sync {
 ///
 /// let ids = RandomIds::default();
 /// let now: Time = "2026-01-02T03:04:05Z".parse()?;
-/// assert!(ids.next(now) < ids.next(now));
+/// assert!(ids.next(now)? < ids.next(now)?);
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 ///
@@ -157,12 +160,9 @@ const RANDOM_BITS: u32 = 74;
 const LOW_BITS: u32 = 62;
 
 impl IdSource for RandomIds {
-    fn next(&self, now: Time) -> [u8; 16] {
-        let mut random = [0_u8; 16];
+    fn next(&self, now: Time) -> Result<[u8; 16]> {
         // If the operating system's generator fails, no id can be trusted at all.
-        #[expect(clippy::expect_used, reason = "without randomness no id can be made")]
-        getrandom::fill(&mut random).expect("the operating system gives random bytes");
-        let random = u128::from_le_bytes(random);
+        let random = u128::from_le_bytes(random()?);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let mut last = self.last.lock();
         let bits = match *last {
@@ -176,6 +176,18 @@ impl IdSource for RandomIds {
         let mut counter = [0; 10];
         counter[..2].copy_from_slice(&with_version);
         counter[2..].copy_from_slice(&with_variant);
-        uuid::Builder::from_unix_timestamp_millis(millis, &counter).into_uuid().into_bytes()
+        Ok(uuid::Builder::from_unix_timestamp_millis(millis, &counter).into_uuid().into_bytes())
     }
+}
+
+/// Random bytes: an id, a secret, a name that no other process chooses, or a mark that no other handle has.
+///
+/// # Errors
+/// `Unavailable` if the operating system gives none.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|why| Error::Unavailable {
+        why: format!("the operating system gives no random bytes: {why}"),
+    })?;
+    Ok(bytes)
 }

@@ -64,6 +64,7 @@ pub use gc::{GcProbe, GroupState, PlanState, ProbeSource, RecallGuard, Refusal};
 pub(crate) use goal::check_goal;
 pub use goal::{Goal, GoalDraft};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
+pub(crate) use id::random;
 pub use id::{AggregateId, EventId, GoalId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, Run};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};

@@ -25,7 +25,7 @@ struct Waiting {
 }
 
 impl IdSource for Waiting {
-    fn next(&self, now: Time) -> [u8; 16] {
+    fn next(&self, now: Time) -> oubliette::Result<[u8; 16]> {
         if self.is_armed.swap(false, Ordering::SeqCst) {
             self.asked.lock().unwrap().send(()).unwrap();
             self.go_on.lock().unwrap().recv().unwrap();

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::damage::store::{overwrite, tables};
 use crate::world::{World, axis, text};
-use oubliette::maintain::RunId;
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
-use oubliette::memory::{Entity, Got, Link, SupersedeMode};
+use oubliette::memory::{AuthorKind, Entity, Got, Link, SupersedeMode, Tier};
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Draft, Filter, Forget, MemoryId, PageRequest, Scope, State};
+use oubliette::{Draft, Filter, Forget, Kind, MemoryId, PageRequest, Scope, State};
 use serde_json::json;
 
 const TEXT: &str = "Quetzalcoatl keeps the only spare key of the lighthouse under a blue stone";
@@ -267,4 +268,45 @@ fn a_holder_detached() {
         Scene { victim: id, old: id, friend: id, summary: id, run: RunId::from_bytes([0; 16]), world };
     scene.assert_unheard_of(&[]);
     scene.assert_erased(&[]);
+}
+
+/// A message that was left behind with the text of a forgotten memory is a residue. A message whose memory maintenance has
+/// removed stays until its own time is over, and is none.
+#[test]
+fn the_text_of_a_forgotten_message_is_looked_for_in_its_event() {
+    let erased = || vec![ErasedProbe { texts: vec![TEXT.to_owned()], ..ErasedProbe::default() }];
+    let check = |world: &World| world.db.check(&CheckOptions { deep: true, erased: erased() }).unwrap();
+    let message = || {
+        let mut draft = text(TEXT).kind(Kind::Message).key("k").tier(Tier::Working);
+        draft.fields.author_kind = Some(AuthorKind::Human).into();
+        draft
+    };
+    let mut world = World::new();
+    world.add(message());
+    world.db.clone().close().unwrap();
+    let (key, value) = tables(&world.path())["event"].first().unwrap().clone();
+    world.open_again(|builder| builder);
+    world.forget(&["k"]);
+    world.db.compact().unwrap();
+    assert!(check(&world).ok);
+    world.db.clone().close().unwrap();
+    let forgotten = tables(&world.path())["event"].first().unwrap().clone();
+    overwrite(&world.path(), "event", &key, &value);
+    world.open_again(|builder| builder);
+    let report = check(&world);
+    assert!(report.findings.iter().any(|finding| finding.code == "residue"), "{report:?}");
+    world.db.clone().close().unwrap();
+    overwrite(&world.path(), "event", &forgotten.0, &forgotten.1);
+    world.open_again(|builder| builder);
+
+    let world = World::new();
+    let gone = world.add(message()).id;
+    world.advance("9d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    world.advance("9d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+    world.db.compact().unwrap();
+    assert!(matches!(world.get(gone).unwrap(), Got::Tombstone(_)), "{:?}", world.get(gone));
+    let report = check(&world);
+    assert_eq!((report.ok, report.unproven), (true, 1), "{report:?}");
 }

@@ -26,7 +26,7 @@ pub(crate) const START: &str = "2026-01-02T10:00:00Z";
 pub(crate) struct CountingIds(Arc<AtomicU64>);
 
 impl IdSource for CountingIds {
-    fn next(&self, now: Time) -> [u8; 16] {
+    fn next(&self, now: Time) -> oubliette::Result<[u8; 16]> {
         let count = self.0.fetch_add(1, Ordering::SeqCst);
         let millis = now.as_millis().max(0) as u64;
         let mut id = [0; 16];
@@ -34,7 +34,7 @@ impl IdSource for CountingIds {
         id[6] = 0x70;
         id[8..].copy_from_slice(&count.to_be_bytes());
         id[8] = 0x80;
-        id
+        Ok(id)
     }
 }
 

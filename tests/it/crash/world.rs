@@ -38,13 +38,13 @@ impl StepIds {
 }
 
 impl IdSource for StepIds {
-    fn next(&self, now: Time) -> [u8; 16] {
+    fn next(&self, now: Time) -> oubliette::Result<[u8; 16]> {
         let number = self.0.fetch_add(1, Ordering::SeqCst);
         let mut id = [0; 16];
         id[..6].copy_from_slice(&now.as_millis().to_be_bytes()[2..]);
         (id[6], id[8]) = (0x70, 0x80);
         id[9..].copy_from_slice(&number.to_be_bytes()[1..]);
-        id
+        Ok(id)
     }
 }
 

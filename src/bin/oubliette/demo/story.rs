@@ -34,11 +34,11 @@ const STEP: usize = 5;
 struct Ids(AtomicU64);
 
 impl IdSource for Ids {
-    fn next(&self, now: Time) -> [u8; 16] {
+    fn next(&self, now: Time) -> Result<[u8; 16]> {
         // Time, version 7, variant and a number, as in a UUIDv7.
         let millis = u128::from(now.as_millis().unsigned_abs()) << 80;
         let number = u128::from(self.0.fetch_add(1, Ordering::SeqCst));
-        (millis | 0x7 << 76 | 0x2 << 62 | number).to_be_bytes()
+        Ok((millis | 0x7 << 76 | 0x2 << 62 | number).to_be_bytes())
     }
 }
 
