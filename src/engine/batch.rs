@@ -15,7 +15,7 @@ use crate::model::{
     Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Partition,
     Patch, Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
 };
-use crate::recall::{Got, SearchResult, Source};
+use crate::recall::{Got, Keyed, SearchResult, Source};
 use crate::store::{IndexId, PartId, Rows, WriteTx};
 
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
@@ -238,7 +238,7 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// As [`Namespace::keyed`](crate::Namespace::keyed).
-    pub(crate) fn keyed(&self, namespace: &NamespaceName, beginnings: &[&str]) -> Result<Page<Memory>> {
+    pub(crate) fn keyed(&self, namespace: &NamespaceName, beginnings: &[&str]) -> Result<Keyed> {
         self.session.reader(namespace)?.keyed(beginnings)
     }
 

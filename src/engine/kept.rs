@@ -13,6 +13,9 @@ pub struct PutBack {
     /// Ends of links and provenance that are not there yet, with the position of the row that named each, counted from
     /// 1. They are left out; as [`Kept::Joint`] of a later part they find their place.
     pub ahead: Vec<(u64, Joint)>,
+    /// Rows of memories that are there in the same version and say something else: the position of each row, counted from
+    /// 1, and the names of these fields. Somebody has edited the row, and the memory is left as it is.
+    pub differing: Vec<(u64, Vec<&'static str>)>,
 }
 
 impl Namespace {
@@ -83,13 +86,14 @@ impl Namespace {
             }
             let ahead: Vec<_> =
                 part.ahead.into_iter().map(|(place, joint)| (place as u64 + 1, joint)).collect();
+            let differing = part.differing.into_iter().map(|(place, fields)| (place as u64 + 1, fields));
             if let Some((place, joint)) = ahead.first().filter(|_| whole) {
                 let field = if joint.number.is_some() { "links" } else { "sources" };
                 let why = "must lead to memories of the namespace";
                 return Err(Error::invalid(field, why, joint.to).at_line(*place));
             }
             session.forget_nothing();
-            Ok(PutBack { outcomes: part.outcomes, ahead })
+            Ok(PutBack { outcomes: part.outcomes, ahead, differing: differing.collect() })
         })
     }
 }

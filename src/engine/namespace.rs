@@ -14,8 +14,8 @@ use crate::model::{
     Tombstone,
 };
 use crate::recall::{
-    Around, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
-    Why, index_stats, memory_stats,
+    Around, Explanation, Got, History, IndexStats, Keyed, MemoryStats, Reader, SearchResult, Stats,
+    StatsContext, Why, index_stats, memory_stats,
 };
 
 /// A namespace of a database: the tenant boundary, with everything that is remembered in it. It is made by
@@ -374,7 +374,7 @@ impl<Of> Namespace<Of> {
     }
 
     /// All memories that have a key with one of these beginnings ([`Reader::keyed`]).
-    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Page<Memory>> {
+    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Keyed> {
         self.ask(|reader| reader.keyed(beginnings))
     }
 

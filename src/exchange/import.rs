@@ -149,7 +149,8 @@ pub struct ImportReport {
     pub dangling: u64,
     /// Lines left out.
     pub bad: u64,
-    /// Values that were read otherwise than they stand there.
+    /// Values that were read otherwise than they stand there, and lines of an export that somebody has edited, which are left
+    /// out.
     pub warnings: u64,
 }
 
@@ -327,6 +328,11 @@ fn put_back(mut rows: Vec<Waiting>, at: usize, waiting: &mut VecDeque<Waiting>) 
         waiting.push_front(row);
     }
     first
+}
+
+/// The number of the line that brought the row at a position of a part, counted from 1.
+fn line_of(lines: &[u64], place: u64) -> u64 {
+    usize::try_from(place - 1).ok().and_then(|at| lines.get(at)).copied().unwrap_or_default()
 }
 
 /// An import under way.
@@ -572,9 +578,21 @@ impl Running<'_> {
     /// Keeps what leads ahead, with the number of its line.
     fn wait(&mut self, lines: &[u64], ahead: Vec<(u64, Joint)>) {
         for (place, joint) in ahead {
-            let line = usize::try_from(place - 1).ok().and_then(|at| lines.get(at)).copied();
             let to = (self.namespace.clone(), joint.to);
-            self.ahead.entry(to).or_default().push((line.unwrap_or_default(), joint));
+            self.ahead.entry(to).or_default().push((line_of(lines, place), joint));
+        }
+    }
+
+    /// Warns of edited lines, which change nothing.
+    fn warn_of_edits(&mut self, lines: &[u64], differing: &[(u64, Vec<&'static str>)]) {
+        for (place, fields) in differing {
+            let warning = format!(
+                "the line is of an export, and its memory is there already: it stays as it is, though the line has another {}. \
+                 An edit is a line with the key, the text and the fields alone",
+                fields.join(", ")
+            );
+            self.report.warnings += 1;
+            self.observer.warned(line_of(lines, *place), &warning);
         }
     }
 
@@ -590,6 +608,7 @@ impl Running<'_> {
             let part = self.database.namespace(&self.namespace)?.recreate_part_of(run, kept)?;
             let lines: Vec<u64> = rows.iter().map(|row| row.place.number()).collect();
             self.wait(&lines, part.ahead);
+            self.warn_of_edits(&lines, &part.differing);
             return Ok(part.outcomes);
         }
         let how = WriteOptions {

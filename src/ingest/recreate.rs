@@ -4,13 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::{Change, Recreated};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
-    Kept, Memory, MemoryId, Outcome, RuleId, Run, RunId, SupersedeMode, Time, Tombstone, check_content,
+    Kept, Memory, MemoryId, Outcome, Parts, RuleId, Run, RunId, SupersedeMode, Time, Tombstone,
+    check_content,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows, Walk, keys};
 use crate::text::normal_form;
@@ -23,7 +24,12 @@ pub(crate) struct PutBack {
     /// The ends that were left out because they do not exist yet, with the position of the row that names
     /// them.
     pub(crate) ahead: Vec<(usize, Joint)>,
+    /// The positions of rows whose memory exists and says something else, with the names of these fields.
+    pub(crate) differing: Vec<(usize, Vec<&'static str>)>,
 }
+
+/// The fields that uses and further writers change without a new version.
+const UNVERSIONED: [&str; 3] = ["reinforcement_count", "expires_at", "expires_by"];
 
 /// A part being put back.
 #[derive(Default)]
@@ -34,6 +40,7 @@ struct Part {
     memories: BTreeSet<MemoryId>,
     gone: BTreeSet<MemoryId>,
     ahead: Vec<(usize, Joint)>,
+    differing: Vec<(usize, Vec<&'static str>)>,
     /// Rows whose superseder did not exist when they were written.
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
@@ -110,7 +117,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (run, brought) in &part.runs {
             brought.check_whole(*run).map_err(blame(brought.place))?;
         }
-        Ok(PutBack { outcomes, ahead: part.ahead })
+        Ok(PutBack { outcomes, ahead: part.ahead, differing: part.differing })
     }
 
     /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
@@ -206,7 +213,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let key = memory.keys.first().cloned();
         let known = self.ledger.tx.vitals(ns, id)?;
         match &known {
-            Some(row) if row.version == memory.version => self.rejoin_all(part, memory)?,
+            Some(row) if row.version == memory.version => {
+                self.rejoin_all(part, memory)?;
+                let fields = self.differing(memory)?;
+                part.differing.extend((!fields.is_empty()).then_some((part.place, fields)));
+            }
             Some(_) => {}
             None => self.write_memory(part, memory.clone())?,
         }
@@ -286,6 +297,23 @@ impl NamespaceWriter<'_, '_, '_> {
         memory.sources = sources;
         part.ahead.extend(ahead.into_iter().map(|joint| (part.place, joint)));
         Ok(())
+    }
+
+    /// The names of the fields that a row of an export says otherwise than the memory of its id and version, so that somebody
+    /// has edited the row. What changes without a new version is not compared.
+    fn differing(&self, memory: &Memory) -> Result<Vec<&'static str>> {
+        let Some((vitals, content)) = sound(self.ledger.load_there(self.ns(), memory.id))?.flatten() else {
+            return Ok(Vec::new());
+        };
+        let parts = memory.parts();
+        let mut fields = Vec::new();
+        fields.extend((parts.content.text != content.text).then_some("text"));
+        fields.extend((parts.content.tags != content.tags).then_some("tags"));
+        let there = Parts { vitals, content, access: parts.access.clone() };
+        let pairs = there.journaled().into_iter().zip(parts.journaled());
+        let others = pairs.filter(|(there, here)| there != here).map(|(_, (name, _))| name);
+        fields.extend(others.filter(|name| !UNVERSIONED.contains(name)));
+        Ok(fields)
     }
 
     /// Joins a memory that an interrupted import had left without its ends.

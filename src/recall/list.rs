@@ -1,7 +1,7 @@
 //! Listings: pages of memories by creation, pages of tombstones by id.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -10,7 +10,15 @@ use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Ti
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
-use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id, last_id_and_number};
+use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
+
+/// The memories of some keys.
+#[derive(Debug, Default)]
+pub(crate) struct Keyed {
+    pub(crate) memories: Vec<Memory>,
+    /// Those that can't be read, with these keys of each.
+    pub(crate) damaged: Vec<(MemoryId, Vec<String>)>,
+}
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
@@ -46,38 +54,41 @@ impl<S: Source> Reader<'_, S> {
     }
 
     /// The memories of the shared partition that a live read sees and that have a key with one of these beginnings, in the order
-    /// of creation, those of equal instants by id: all on one page, which reads no other memory. Damaged rows are named beside
-    /// them.
+    /// of creation, those of equal instants by id. No other memory is read.
     ///
     /// # Errors
     /// `Corrupted`.
-    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Page<Memory>> {
-        let Some(ns) = self.ns else { return Ok(nothing()) };
-        let mut ids = BTreeSet::new();
+    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Keyed> {
+        let Some(ns) = self.ns else { return Ok(Keyed::default()) };
+        let mut keys_of: BTreeMap<MemoryId, Vec<String>> = BTreeMap::new();
         for begins in beginnings {
             let walk = Walk::prefix(&keys::holder_keys_of(ns, begins));
-            let id = |key: &[u8]| Ok(last_id_and_number(Table::HolderKey, key)?.0);
-            ids.extend(self.rows().each_key(Table::HolderKey, &walk, usize::MAX, id)?);
+            let named = |key: &[u8]| {
+                let keys::HolderKey { key: name, id, .. } = keys::HolderKey::read(Table::HolderKey, key)?;
+                Ok((id, name.0.to_owned()))
+            };
+            for (id, key) in self.rows().each_key(Table::HolderKey, &walk, usize::MAX, named)? {
+                keys_of.entry(id).or_default().push(key);
+            }
         }
-        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
-        for id in ids {
+        let (mut rows, mut keyed) = (Vec::new(), Keyed::default());
+        for (id, keys) in keys_of {
             match sound(self.vitals(ns, id))? {
                 Some(vitals) if vitals.place.partition == SHARED.0 && self.sees(&vitals) => {
-                    rows.push((vitals.created_at, id, vitals));
+                    rows.push((vitals.created_at, id, vitals, keys));
                 }
                 Some(_) => {}
-                None => damaged.push(id),
+                None => keyed.damaged.push((id, keys)),
             }
         }
-        rows.sort_unstable_by_key(|(at, id, _)| (*at, *id));
-        let mut items = Vec::with_capacity(rows.len());
-        for (_, id, vitals) in rows {
+        rows.sort_unstable_by_key(|(at, id, ..)| (*at, *id));
+        for (_, id, vitals, keys) in rows {
             match sound(self.memory(ns, id, vitals, None, false))? {
-                Some(memory) => items.push(memory),
-                None => damaged.push(id),
+                Some(memory) => keyed.memories.push(memory),
+                None => keyed.damaged.push((id, keys)),
             }
         }
-        Ok(Page::new(items, None, damaged))
+        Ok(keyed)
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read

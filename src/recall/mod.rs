@@ -53,6 +53,7 @@ pub use around::Around;
 pub use chain::ChainEnd;
 pub(crate) use deadline::Deadline;
 pub use explain::{Explanation, History, Origin, Removal, Version};
+pub(crate) use list::Keyed;
 pub use read::Got;
 pub(crate) use rehearsal::{Newcomer, Rehearsed};
 pub(crate) use runs::RunContext;

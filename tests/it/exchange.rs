@@ -9,7 +9,8 @@ use oubliette::maintain::RunId;
 use oubliette::memory::Link;
 use oubliette::report::{CheckOptions, RuleId};
 use oubliette::{
-    Database, Draft, Error, ErrorKind, Forget, NamespaceName, Outcome, PageRequest, Result, Scope, Snapshot,
+    Database, Draft, Error, ErrorKind, Forget, NamespaceName, Outcome, PageRequest, Patch, Result, Scope,
+    Snapshot,
 };
 use serde_json::Value;
 
@@ -516,6 +517,37 @@ fn a_bad_item_of_mem0_is_named_and_may_be_skipped() {
     let report = Import { skip_bad: true, ..import }.run(&db, lines(text), &mut seen).unwrap();
     assert_eq!((report.read, report.stored, report.bad), (4, 2, 2), "{:?}", seen.0);
     assert!(seen.0.iter().any(|line| line.starts_with("bad: item 3: memory: ")), "{:?}", seen.0);
+}
+
+/// A line that somebody has edited changes nothing, because the store may have moved on since; the answer says so (MODEL-48).
+#[test]
+fn an_edited_line_of_an_export_is_told_from_the_same_line_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let team = db.namespace(NamespaceName::default()).unwrap();
+    let ann = team.add(Draft::new("Ann lives in Ulm").key("ann").tag("home")).unwrap().id;
+    team.add(Draft::new("Ann lives in Ulm").key("twin")).unwrap();
+    let first = export(&db.snapshot().unwrap(), db.namespaces().unwrap(), true);
+    let again = |text: &str| {
+        let mut seen = Seen::default();
+        let report = Import::default().run(&db, lines(text), &mut seen).unwrap();
+        (
+            report.unchanged,
+            report.warnings,
+            seen.0.into_iter().filter(|line| line.contains("warns")).collect::<Vec<_>>(),
+        )
+    };
+    let none = Vec::<String>::new;
+    assert_eq!(again(&first), (1, 0, none()));
+    let edited = first.replace("in Ulm", "in Bonn").replace("\"importance\":0.5", "\"importance\":0.9");
+    let edited = edited.replace("\"home\"", "\"house\"");
+    let (unchanged, warnings, told) = again(&edited);
+    assert_eq!((unchanged, warnings, told.len()), (1, 1, 1));
+    assert!(told[0].contains("another text, tags, importance. An edit is"), "{told:?}");
+    assert_eq!(team.get(ann).unwrap().unwrap().text, "Ann lives in Ulm");
+    // A file of an earlier day is no edit.
+    team.update(ann, Patch::default().importance(0.7)).unwrap();
+    assert_eq!(again(&first), (1, 0, none()));
 }
 
 /// The name of the namespace that a line had goes into its metadata, and into no export that can't be imported again.

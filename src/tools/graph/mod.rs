@@ -5,7 +5,7 @@
 
 mod nodes;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -16,6 +16,7 @@ use crate::engine::{Batch, Namespace, WriteOptions};
 use crate::error::{Error, Result};
 use crate::exchange::Element;
 use crate::json;
+use crate::model::{MemoryId, Time};
 use crate::tools::error::ToolError;
 use crate::tools::graph::nodes::{Edge, Graph};
 
@@ -208,14 +209,15 @@ impl KnowledgeGraph {
 
     /// The graph as it stands.
     fn graph(&self) -> Result<Graph> {
-        Ok(Graph::of(&self.0.keyed(&Element::KEYS)?))
+        Ok(Graph::of(self.0.keyed(&Element::KEYS)?))
     }
 
     /// Reads the graph and changes it in one transaction.
     fn change<R>(&self, mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>) -> Result<R> {
         self.0.database().batch(|batch| {
-            let graph = Graph::of(&batch.keyed(self.0.name(), &Element::KEYS)?);
-            unit(Change { batch, namespace: &self.0, graph: &graph }, &graph)
+            let graph = Graph::of(batch.keyed(self.0.name(), &Element::KEYS)?);
+            let leaving = BTreeSet::new();
+            unit(Change { batch, namespace: &self.0, graph: &graph, leaving }, &graph)
         })
     }
 
@@ -278,38 +280,48 @@ impl KnowledgeGraph {
     fn delete_entities(&self, EntityNames { entity_names }: EntityNames) -> Result<Value> {
         let names: HashSet<&str> = entity_names.iter().map(String::as_str).collect();
         self.change(|mut change, graph| {
-            let nodes = names.iter().filter_map(|name| graph.find(name));
-            let of_nodes =
-                nodes.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
+            for name in &names {
+                let node = graph.find(name).into_iter();
+                let of_node =
+                    node.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
+                change.leave(
+                    of_node.cloned().chain(graph.unreadable_keys(&Element::Entity { name, sort: "" })),
+                );
+            }
             let ends = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
-            change.forget(of_nodes.chain(graph.edges.iter().filter(ends).map(|edge| &edge.key)))?;
-            Ok(deleted("Entities", graph))
+            change.leave(graph.edges.iter().filter(ends).map(|edge| edge.key.clone()));
+            change.deleted("Entities")
         })
     }
 
     /// An entity stays when the last that was observed of it goes, as in the reference.
     fn delete_observations(&self, Deletions { deletions }: &Deletions) -> Result<Value> {
         self.change(|mut change, graph| {
-            for Deletion { entity_name, observations } in deletions {
-                let Some(node) = graph.find(entity_name) else { continue };
+            for Deletion { entity_name: entity, observations } in deletions {
+                for text in observations {
+                    change.leave(graph.unreadable_keys(&Element::Observation { entity, sort: "", text }));
+                }
+                let Some(node) = graph.find(entity) else { continue };
                 let goes = |text: &String| observations.contains(text);
                 if node.key.is_none() && node.observations.first().is_some_and(|(text, _)| goes(text)) {
-                    let mut draft = Element::Entity { name: &node.name, sort: &node.sort }.draft();
-                    draft.fields.created_at = Some(node.since);
-                    change.write(draft)?;
+                    change.add_since(
+                        Element::Entity { name: &node.name, sort: &node.sort },
+                        Some(node.since),
+                    )?;
                 }
                 let gone = node.observations.iter().filter(|(text, _)| goes(text));
-                change.forget(gone.map(|(_, key)| key))?;
+                change.leave(gone.map(|(_, key)| key.clone()));
             }
-            Ok(deleted("Observations", graph))
+            change.deleted("Observations")
         })
     }
 
     fn delete_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
         self.change(|mut change, graph| {
             let goes = |edge: &&Edge| relations.iter().any(|given| given.is(edge));
-            change.forget(graph.edges.iter().filter(goes).map(|edge| &edge.key))?;
-            Ok(deleted("Relations", graph))
+            change.leave(graph.edges.iter().filter(goes).map(|edge| edge.key.clone()));
+            change.leave(relations.iter().flat_map(|given| graph.unreadable_keys(&given.element())));
+            change.deleted("Relations")
         })
     }
 
@@ -330,41 +342,48 @@ struct Change<'c, 'b, 's, 'a, 't> {
     namespace: &'c Namespace,
     /// The graph as it was before.
     graph: &'c Graph,
+    /// The keys of elements that go.
+    leaving: BTreeSet<String>,
 }
 
 impl Change<'_, '_, '_, '_, '_> {
     fn add(&mut self, element: Element<'_>) -> Result<()> {
-        self.write(element.draft().key(self.graph.key_for(&element)))
+        self.add_since(element, None)
     }
 
-    /// No dedup and no pass unites an element with another memory: the graph would lose it.
-    fn write(&mut self, draft: crate::model::Draft) -> Result<()> {
+    /// Adds an element that is older than now. No dedup and no pass unites an element with another memory: the graph would
+    /// lose it.
+    fn add_since(&mut self, element: Element<'_>, since: Option<Time>) -> Result<()> {
+        let mut draft = element.draft().key(self.graph.key_for(&element));
+        draft.fields.created_at = since;
         let how = WriteOptions { verbatim: true, ..WriteOptions::default() };
         self.batch.add_with(self.namespace.name(), draft, &how).map(|_| ())
     }
 
-    fn forget<'k>(&mut self, keys: impl Iterator<Item = &'k String>) -> Result<()> {
-        let keys: Vec<String> = keys.cloned().collect();
-        if keys.is_empty() {
-            return Ok(());
-        }
-        self.batch.forget(self.namespace.name(), keys).map(|_| ())
+    fn leave(&mut self, keys: impl IntoIterator<Item = String>) {
+        self.leaving.extend(keys);
     }
-}
 
-/// The answer of the reference. A damaged memory may tell of what was to go, and stays.
-fn deleted(what: &str, graph: &Graph) -> Value {
-    let mut message = format!("{what} deleted successfully");
-    if let Some(first) = graph.damaged.first() {
-        let others = match graph.damaged.len() - 1 {
-            0 => String::new(),
-            count => format!(" and {count} more"),
-        };
-        message.push_str(&format!(
-            ". Memory {first}{others} can't be read, may tell of the same, and stays: `check` tells more"
-        ));
+    /// Forgets the elements that go, and gives the answer of the reference. A damaged memory that was not asked for by its key
+    /// may tell of what was to go, and stays.
+    fn deleted(self, what: &str) -> Result<Value> {
+        let mut message = format!("{what} deleted successfully");
+        let stays = |(_, keys): &&(MemoryId, Vec<String>)| keys.iter().any(|key| !self.leaving.contains(key));
+        let mut damaged = self.graph.damaged.iter().filter(stays).map(|(id, _)| id);
+        if let Some(first) = damaged.next() {
+            let others = match damaged.count() {
+                0 => String::new(),
+                count => format!(" and {count} more"),
+            };
+            message.push_str(&format!(
+                ". Memory {first}{others} can't be read, may tell of the same, and stays: `check` tells more"
+            ));
+        }
+        if !self.leaving.is_empty() {
+            self.batch.forget(self.namespace.name(), self.leaving)?;
+        }
+        Ok(json!({ "success": true, "message": message }))
     }
-    json!({ "success": true, "message": message })
 }
 
 /// The arguments of a call; members that nobody knows are let be, as in the reference.

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use crate::exchange::Element;
-use crate::model::{Memory, MemoryId, Page, Time};
+use crate::model::{MemoryId, Time};
+use crate::recall::Keyed;
 
 /// An entity with what was observed of it.
 #[derive(Debug)]
@@ -36,17 +37,21 @@ pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
     /// Where an entity stands, by its name.
     places: HashMap<String, usize>,
-    /// The keys of all elements.
+    /// The keys of all elements, and of memories that can't be read.
     keys: HashSet<String>,
-    /// Memories under such keys that can't be read, so nobody knows which elements they are.
-    pub(super) damaged: Vec<MemoryId>,
+    /// The keys of memories that can't be read.
+    unreadable: HashSet<String>,
+    /// Memories that can't be read, each with its keys. The key of an element tells which of them is the element, but no key tells
+    /// what its element says.
+    pub(super) damaged: Vec<(MemoryId, Vec<String>)>,
 }
 
 impl Graph {
     /// The graph of the memories whose keys are those of elements ([`Element::KEYS`]), without those that are damaged.
-    pub(super) fn of(page: &Page<Memory>) -> Self {
-        let mut graph = Graph { damaged: page.damaged.clone(), ..Graph::default() };
-        for memory in &page.items {
+    pub(super) fn of(Keyed { memories, damaged }: Keyed) -> Self {
+        let unreadable: HashSet<String> = damaged.iter().flat_map(|(_, keys)| keys.iter().cloned()).collect();
+        let mut graph = Graph { keys: unreadable.clone(), unreadable, damaged, ..Graph::default() };
+        for memory in &memories {
             for key in &memory.keys {
                 if let Some(element) = Element::of(memory, key) {
                     graph.put(element, key, memory.created_at);
@@ -90,6 +95,13 @@ impl Graph {
         let mut keys = element.keys();
         let free = keys.find(|key| !self.keys.contains(key));
         free.unwrap_or_else(|| element.key())
+    }
+
+    /// The keys under which a memory that can't be read is this element.
+    pub(super) fn unreadable_keys(&self, element: &Element<'_>) -> Vec<String> {
+        // Most graphs have no such memory. Then the keys need not be made.
+        let count = if self.unreadable.is_empty() { 0 } else { usize::MAX };
+        element.keys().take(count).filter(|key| self.unreadable.contains(key)).collect()
     }
 
     /// An entity by its name.

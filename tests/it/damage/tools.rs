@@ -77,6 +77,43 @@ fn a_graph_goes_on_beside_a_damaged_memory() {
     }
 }
 
+/// What is asked for by its name goes though nobody can read it, and keeps nothing else from going.
+#[test]
+fn a_damaged_element_of_a_graph_is_deleted_by_what_it_is() {
+    let deletions = |text: &str| json!({ "deletions": [{ "entityName": "Bob", "observations": [text] }] });
+    let relations = || json!({ "relations": [{ "from": "Bob", "to": "Ann", "relationType": "knows" }] });
+    for table in ["memory", "vitals", "holder"] {
+        for (damaged, tool, args) in [
+            ("Bob (person)", "delete_entities", json!({ "entityNames": ["Bob"] })),
+            ("Bob walks", "delete_observations", deletions("Bob walks")),
+            ("Bob knows Ann", "delete_relations", relations()),
+        ] {
+            let mut world = World::with(keeping);
+            let call = |world: &World, name: &str, args: Value| {
+                let graph = KnowledgeGraph::new(world.ns.clone());
+                graph.call(name, args).unwrap_or_else(|why| panic!("{table} {name}: {why}"))
+            };
+            let bob =
+                json!({ "name": "Bob", "entityType": "person", "observations": ["Bob walks", "Bob sings"] });
+            call(&world, "create_entities", json!({ "entities": [bob] }));
+            call(&world, "create_relations", relations());
+            let hits = world.ns.search(damaged).unwrap().hits;
+            let bad = hits.iter().find(|hit| hit.text == damaged).expect("the element").id;
+            damage(&mut world, table, &row_of(bad));
+            if tool == "delete_entities" {
+                // The entity is written anew under its next key before its first observation goes.
+                call(&world, "delete_observations", deletions("Bob walks"));
+                let whole = call(&world, "read_graph", json!({}));
+                assert_eq!(whole["entities"][0]["observations"], json!(["Bob sings"]), "{table}");
+            }
+            let gone = call(&world, tool, args);
+            assert!(gone["message"].as_str().unwrap().ends_with("deleted successfully"), "{table}: {gone}");
+            assert!(world.ns.get(bad).is_ok_and(|found| found.is_none()), "{table}: {damaged} stays");
+            world.check();
+        }
+    }
+}
+
 /// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
 /// back.
 #[test]
