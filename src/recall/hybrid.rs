@@ -97,7 +97,7 @@ impl Reader<'_> {
             self.add_near(ns, &lexical, found, &mut candidates)?;
         }
         add_away(&away, pool_of(query, BY_TEXT), &mut candidates);
-        Self::add_beside(&lexical, &mut matcher, &mut candidates)?;
+        self.add_beside(ns, &mut lexical, &mut matcher, &mut candidates)?;
         if let (Some((_, target)), Some(vector)) = (&near, vector) {
             self.add_cosines(*target, &lexical, vector, &mut candidates)?;
         }
@@ -105,7 +105,9 @@ impl Reader<'_> {
             let hits = &found.hits;
             hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
         });
-        self.leave_out_unseen(ns, &mut lexical, &candidates, weights.window_reach as usize)?;
+        if self.past.is_some() {
+            self.beside(ns, &mut lexical, &candidates, weights.window_reach as usize)?;
+        }
         let priors = Priors::of(words, weights, self, ns)?;
         let spoken = match &priors {
             None => Vec::new(),
@@ -272,11 +274,13 @@ impl Reader<'_> {
 
     /// Adds the neighbours of all candidates in their threads.
     fn add_beside(
-        lexical: &Lexical,
+        &self,
+        ns: NsId,
+        lexical: &mut Lexical,
         matcher: &mut Option<Matcher<'_>>,
         candidates: &mut Vec<Candidate>,
     ) -> Result<()> {
-        for (at, id) in Self::beside(lexical, candidates, BESIDE) {
+        for (at, id) in self.beside(ns, lexical, candidates, BESIDE)? {
             if Self::passes(matcher, id)? {
                 candidates.push(Candidate { id, doc: Some(at), cosine: None, alone: None });
             }
@@ -284,40 +288,43 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The documents that stand up to `reach` places beside those of the candidates, without the candidates.
-    fn beside(lexical: &Lexical, candidates: &[Candidate], reach: usize) -> Vec<(DocRef, MemoryId)> {
-        let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
-        let mut edge: Vec<DocRef> = known.iter().copied().collect();
-        // The order of a hash set is chance, and the order of the candidates must not be.
-        edge.sort_unstable();
-        let mut found = Vec::new();
-        for _ in 0..reach {
-            edge = edge.into_iter().flat_map(|at| lexical.beside(at)).flatten().collect();
-            edge.retain(|at| known.insert(*at));
-            found.extend(edge.iter().filter_map(|at| Some((*at, lexical.id(*at)?))));
-        }
-        found
-    }
-
-    /// Leaves out the neighbours that were not visible at the instants of a reader of the past: they lend no words. The
-    /// documents of a live search are visible anyway.
-    fn leave_out_unseen(
+    /// The documents that stand up to `reach` places beside those of the candidates, without the candidates. What a reader of
+    /// the past passes over, because it was not visible at its instants, lends no words from then on. What the index holds is
+    /// visible to a live search anyway.
+    fn beside(
         &self,
         ns: NsId,
         lexical: &mut Lexical,
         candidates: &[Candidate],
         reach: usize,
-    ) -> Result<()> {
-        if self.past.is_none() {
-            return Ok(());
-        }
-        for (at, id) in Self::beside(lexical, candidates, reach) {
-            let vitals = sound(self.rows().vitals(ns, id))?.flatten();
-            if vitals.is_none_or(|vitals| !self.sees(&vitals)) {
-                lexical.leave_out(at);
+    ) -> Result<Vec<(DocRef, MemoryId)>> {
+        let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
+        let mut edge: Vec<DocRef> = known.iter().copied().collect();
+        // The order of a hash set is chance, and the order of the candidates must not be.
+        edge.sort_unstable();
+        let (mut found, mut unseen) = (Vec::new(), HashSet::new());
+        for _ in 0..reach {
+            let mut next = Vec::new();
+            for (at, forward) in edge.iter().flat_map(|at| [(*at, false), (*at, true)]) {
+                let sees = |doc| {
+                    if self.past.is_none() || known.contains(&doc) {
+                        return Ok(true);
+                    }
+                    let vitals = lexical.id(doc).map(|id| sound(self.rows().vitals(ns, id))).transpose()?;
+                    let sees = vitals.flatten().flatten().is_some_and(|vitals| self.sees(&vitals));
+                    if !sees {
+                        unseen.insert(doc);
+                    }
+                    Ok(sees)
+                };
+                next.extend(lexical.beside(at, forward, sees)?);
             }
+            next.retain(|at| known.insert(*at));
+            found.extend(next.iter().filter_map(|at| Some((*at, lexical.id(*at)?))));
+            edge = next;
         }
-        Ok(())
+        unseen.into_iter().for_each(|doc| lexical.leave_out(doc));
+        Ok(found)
     }
 
     /// Fills in the cosines that the search by vector did not bring.

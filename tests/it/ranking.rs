@@ -2,7 +2,7 @@
 
 use oubliette::clock::ManualClock;
 use oubliette::embed::HashEmbedder;
-use oubliette::memory::Significance;
+use oubliette::memory::{Significance, SupersedeMode};
 use oubliette::policy::Policy;
 use oubliette::{Database, Draft, Filter, Kind, MemoryId, Namespace, Query, Scope, Time};
 use serde_json::json;
@@ -69,6 +69,38 @@ fn the_turn_between_two_halves_of_an_answer_is_found() {
     }
     let found = ns(&db).search(&query).unwrap();
     assert!(found.hits.iter().all(|hit| hit.signals.context == Some(0.0)), "the policy turns it off");
+}
+
+/// What is no longer visible takes no place in its thread, whether or not its row is still there.
+#[test]
+fn the_turns_on_both_sides_of_a_superseded_one_are_neighbours() {
+    let folder = TempDir::new().unwrap();
+    let clock = ManualClock::at(at("2026-06-01T00:00:00Z"));
+    let db = Database::builder().clock(clock.clone()).open(folder.path().join("m.oub")).unwrap();
+    let team = ns(&db);
+    let turn = |key: &str, minute: u32, words: &str| {
+        let when = format!("2026-05-01T10:{minute:02}:00Z");
+        team.add(said("t", &when, words).key(key)).unwrap().id
+    };
+    let asked = turn("a", 0, "shall we eat out tonight");
+    let between: Vec<MemoryId> = (1..4).map(|at| turn(&format!("b{at}"), at, &format!("hmm {at}"))).collect();
+    let answer = turn("c", 9, "Luigi on the corner");
+    let query = || Query::text("eat out tonight");
+    let scores = |query: Query| -> Vec<(MemoryId, u32)> {
+        team.search(query).unwrap().hits.iter().map(|hit| (hit.id, hit.score.to_bits())).collect()
+    };
+    assert!(!scores(query()).iter().any(|(id, _)| *id == answer), "too far away");
+    clock.advance("1h".parse().unwrap());
+    let other = team.add("the weather of May").unwrap().id;
+    for id in &between {
+        team.supersede_all([*id], other, SupersedeMode::Correction, None).unwrap();
+    }
+    let live = scores(query());
+    assert_eq!(live.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [asked, answer]);
+    clock.advance("1h".parse().unwrap());
+    assert_eq!(scores(query().as_of(at("2026-06-01T01:30:00Z"))), live);
+    between.iter().for_each(|id| drop(team.forget(*id).unwrap()));
+    assert_eq!(scores(query()), live);
 }
 
 #[test]

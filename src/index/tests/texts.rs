@@ -248,20 +248,20 @@ impl Texts {
         }
         let asked: Vec<_> = docs.iter().map(|(at, _)| *at).collect();
         for ((_, row), found) in docs.iter().zip(found.evidence(&asked, window)) {
-            let around = self.around(row, window, oracle.mean);
+            let around = self.around(row, window, oracle.mean, now);
             let shown = format!("{shown}, with neighbours: {:?}", row.words);
             close(f64::from(found), oracle.share(&around, now), &shown);
         }
     }
 
-    /// A text and its neighbours in its thread, with the share that each lends.
-    fn around<'r>(&'r self, row: &'r Row, window: Window, mean: f64) -> Vec<(&'r Row, f64)> {
+    /// A text and its visible neighbours in its thread, with the share that each lends.
+    fn around<'r>(&'r self, row: &'r Row, window: Window, mean: f64, now: i64) -> Vec<(&'r Row, f64)> {
         let mut all = vec![(row, 1.0)];
         let Some((thread, _)) = &row.thread else { return all };
         let mut turns: Vec<&Row> = self
             .rows
             .iter()
-            .filter(|other| other.text == row.text)
+            .filter(|other| other.text == row.text && other.seen(now))
             .filter(|other| other.thread.as_ref().is_some_and(|(other, _)| other == thread))
             .collect();
         turns.sort_by_key(|turn| (turn.thread.as_ref().map(|(_, at)| *at), turn.doc));

@@ -195,25 +195,27 @@ impl TextView {
         self.doc(doc).map(|doc| doc.id)
     }
 
+    /// The documents before or after a document in its thread, the nearest first.
+    pub(super) fn thread(&self, doc: u32, forward: bool) -> impl Iterator<Item = (u32, &DocMeta)> {
+        let step = move |meta: &DocMeta| if forward { meta.after } else { meta.before };
+        let mut next = self.doc(doc).and_then(step);
+        let steps = std::iter::from_fn(move || {
+            let at = next?;
+            let meta = self.doc(at)?;
+            next = step(meta);
+            Some((at, meta))
+        });
+        // No chain is longer than the number of documents, whatever the file says.
+        steps.take(self.head.len as usize)
+    }
+
     /// The visible memories before and after a document in its thread, the nearest first, at most `steps` on each
     /// side.
     pub(crate) fn beside(&self, doc: u32, steps: usize, now: Time) -> [Vec<MemoryId>; 2] {
         let now = now.as_millis();
-        let step = |meta: &DocMeta, forward: bool| if forward { meta.after } else { meta.before };
         [false, true].map(|forward| {
-            let mut all = Vec::new();
-            let mut next = self.doc(doc).and_then(|meta| step(meta, forward));
-            // No chain is longer than the number of documents, whatever the file says.
-            for _ in 0..self.head.len {
-                let Some(meta) = next.filter(|_| all.len() < steps).and_then(|doc| self.doc(doc)) else {
-                    break;
-                };
-                if meta.from <= now && now < meta.until {
-                    all.push(meta.id);
-                }
-                next = step(meta, forward);
-            }
-            all
+            let seen = self.thread(doc, forward).filter(|(_, meta)| meta.from <= now && now < meta.until);
+            seen.map(|(_, meta)| meta.id).take(steps).collect()
         })
     }
 

@@ -85,6 +85,9 @@ pub(crate) struct Window {
     pub(crate) reach: usize,
 }
 
+/// The number of unseen documents that a step in a thread passes over at most.
+const PASSED_MAX: usize = 256;
+
 /// One index in a query.
 struct Source {
     view: Arc<TextView>,
@@ -260,6 +263,18 @@ impl Source {
     fn unread(&self) -> impl Iterator<Item = MemoryId> {
         let docs = self.tail.unread().iter().filter(|doc| self.seen.holds(**doc));
         docs.filter_map(|doc| Some(self.view.doc(*doc)?.id))
+    }
+
+    /// The visible documents before or after a document in its thread, the nearest first. Those in between are no steps, as if
+    /// they were gone already; where more than [`PASSED_MAX`] follow each other, the thread ends.
+    fn beside(&self, doc: u32, forward: bool) -> impl Iterator<Item = u32> {
+        let mut passed = 0;
+        let near = self.view.thread(doc, forward).map(|(doc, _)| (doc, self.seen.holds(doc)));
+        let near = near.take_while(move |(_, seen)| {
+            passed = if *seen { 0 } else { passed + 1 };
+            passed <= PASSED_MAX
+        });
+        near.filter(|(_, seen)| *seen).map(|(doc, _)| doc)
     }
 
     /// The documents over which the statistics are counted.
@@ -540,12 +555,24 @@ impl Lexical {
         Some(DocRef { source: source as u32, doc })
     }
 
-    /// The documents before and after a document in its thread, if they are visible.
-    pub(crate) fn beside(&self, at: DocRef) -> [Option<DocRef>; 2] {
-        let Some(source) = self.sources.get(at.source as usize) else { return [None; 2] };
-        let Some(meta) = source.view.doc(at.doc) else { return [None; 2] };
-        let seen = |doc: &u32| source.seen.holds(*doc);
-        [meta.before, meta.after].map(|doc| doc.filter(seen).map(|doc| DocRef { source: at.source, doc }))
+    /// The next visible document that `sees` wants, before or after a document in its thread.
+    ///
+    /// # Errors
+    /// Those of `sees`.
+    pub(crate) fn beside(
+        &self,
+        at: DocRef,
+        forward: bool,
+        mut sees: impl FnMut(DocRef) -> Result<bool>,
+    ) -> Result<Option<DocRef>> {
+        let Some(source) = self.sources.get(at.source as usize) else { return Ok(None) };
+        let steps = source.beside(at.doc, forward).map(|doc| DocRef { source: at.source, doc });
+        for next in steps {
+            if sees(next)? {
+                return Ok(Some(next));
+            }
+        }
+        Ok(None)
     }
 
     /// The `most` documents with the highest scores above 0, in no order. Of equal scores, the first
@@ -724,20 +751,14 @@ impl Lent {
         let mut shares = Vec::new();
         for (borrower, (_, doc)) in (0..).zip(docs) {
             shares.push((*doc, borrower, 1.0));
-            let Some(meta) = source.view.doc(*doc) else { continue };
             let ratio = source.length(*doc) as f32 / mean;
             // A short turn, such as a mere "Thanks!", says less about the topic.
             let gate = 2.0 * ratio / (1.0 + ratio);
-            for (mut next, forward) in [(meta.before, false), (meta.after, true)] {
+            for forward in [false, true] {
                 let mut share = window.share * gate;
-                for _ in 0..window.reach {
-                    let Some(lender) = next else { break };
-                    if source.seen.holds(lender) {
-                        shares.push((lender, borrower, share));
-                    }
+                for lender in source.beside(*doc, forward).take(window.reach) {
+                    shares.push((lender, borrower, share));
                     share *= window.decay;
-                    let beside = source.view.doc(lender);
-                    next = beside.and_then(|meta| if forward { meta.after } else { meta.before });
                 }
             }
         }
