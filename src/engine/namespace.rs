@@ -10,8 +10,8 @@ use crate::hygiene::{Briefing, briefing};
 use crate::index::Published;
 use crate::model::{
     Aggregate, AggregateId, DistinctQuery, DistinctValues, Event, EventId, EventQuery, Family, JournalRow,
-    Memory, MemoryId, Name, NamespaceName, Page, PageRequest, Payload, Query, Run, RunId, Scope, State, Time,
-    Tombstone,
+    Memory, MemoryId, Name, NamespaceName, Page, PageRequest, Payload, PointInTime, Query, Run, RunId, Scope,
+    State, Time, Tombstone,
 };
 use crate::recall::{
     Around, Explanation, Got, History, IndexStats, Keyed, MemoryStats, Reader, SearchResult, Stats,
@@ -347,7 +347,7 @@ impl<Of> Namespace<Of> {
     /// # Errors
     /// `Invalid` for more than 1,000 steps.
     pub fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
-        self.ask(|reader| reader.around(id, steps))
+        self.around_at(id, steps, &PointInTime::default())
     }
 
     /// A page of memories, by partition and creation.

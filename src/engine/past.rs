@@ -2,8 +2,8 @@
 
 use crate::engine::namespace::Namespace;
 use crate::error::Result;
-use crate::model::{Changes, Memory, Name, PointInTime};
-use crate::recall::ChainEnd;
+use crate::model::{Changes, Memory, MemoryId, Name, PointInTime};
+use crate::recall::{Around, ChainEnd};
 
 impl<Of> Namespace<Of> {
     /// The memory that an id or key led to at an instant; none if no memory with that name was visible then.
@@ -30,6 +30,31 @@ impl<Of> Namespace<Of> {
     pub fn get_at(&self, name: impl Into<Name>, at: &PointInTime) -> Result<Option<Memory>> {
         let name = name.into();
         self.ask(|reader| reader.get_at(name.as_str(), at))
+    }
+
+    /// As [`Namespace::around`], the neighbours that were visible at an instant of the past.
+    ///
+    /// ```
+    /// use oubliette::clock::ManualClock;
+    /// use oubliette::memory::PointInTime;
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// let clock = ManualClock::at("2026-01-01T12:00:00Z".parse()?);
+    /// let db = Database::builder().clock(clock.clone()).open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// let first = team.add(Draft::new("Shall we meet?").thread("t1"))?.id;
+    /// clock.advance("1h".parse()?);
+    /// team.add(Draft::new("Yes, at noon").thread("t1"))?;
+    /// let then = PointInTime::as_of("2026-01-01T12:30:00Z".parse()?);
+    /// assert_eq!(team.around(first, 5)?.after.len(), 1);
+    /// assert!(team.around_at(first, 5, &then)?.after.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for more than 1,000 steps and for an instant of transaction time that lies ahead; `BeforePurgeHorizon`.
+    pub fn around_at(&self, id: MemoryId, steps: usize, at: &PointInTime) -> Result<Around> {
+        self.ask(|reader| reader.around(id, steps, at))
     }
 
     /// What stands in the end in the place of the memory with an id or key: itself while it is visible, else what has taken

@@ -1,10 +1,11 @@
 //! The neighbours of a memory in its thread, and hits that differ from each other.
 
-use crate::error::{Result, sound};
+use crate::error::{Error, Result, sound};
 use crate::limits::{AROUND_MAX, at_most};
-use crate::model::{MemoryId, Ranked};
+use crate::model::{MemoryId, PointInTime, Ranked};
 use crate::recall::Reader;
 use crate::recall::assemble::index_of;
+use crate::record::DocMeta;
 use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::dot_f32;
 
@@ -21,23 +22,47 @@ pub struct Around {
 }
 
 impl Reader<'_> {
-    /// At most `steps` visible memories before and after a memory in its thread, within its own partition.
+    /// At most `steps` memories before and after a memory in its thread, within its own partition: those that were visible at
+    /// these instants.
     ///
     /// # Errors
-    /// `Invalid` for more than 1,000 steps; `Corrupted`.
-    pub(crate) fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
+    /// `Invalid` for more than 1,000 steps; those of [`Reader::at`].
+    pub(crate) fn around(&self, id: MemoryId, steps: usize, point: &PointInTime) -> Result<Around> {
         at_most("around", steps, AROUND_MAX)?;
-        let Some(ns) = self.ns else { return Ok(Around::default()) };
-        let Some(place) = self.rows().vitals(ns, id)?.map(|vitals| vitals.place) else {
+        let reader = self.at(point)?;
+        let Some(ns) = reader.ns else { return Ok(Around::default()) };
+        let Some(place) = reader.rows().vitals(ns, id)?.map(|vitals| vitals.place) else {
             return Ok(Around::default());
         };
         let text = TextId { ns, part: PartId(place.partition) };
-        let (Some(doc), Some(view)) = (place.doc, self.source.text_view(text)?) else {
+        let (Some(doc), Some(view)) = (place.doc, reader.source.text_view(text)?) else {
             return Ok(Around::default());
         };
-        let [mut before, after] = view.beside(doc, steps, self.now);
+        let beside = |forward| {
+            let mut all = Vec::new();
+            for (_, meta) in view.thread(doc, forward) {
+                if all.len() == steps {
+                    break;
+                }
+                if reader.sees_turn(ns, meta)? {
+                    all.push(meta.id);
+                }
+            }
+            Ok::<_, Error>(all)
+        };
+        let (mut before, after) = (beside(false)?, beside(true)?);
         before.reverse();
         Ok(Around { before, after })
+    }
+
+    /// Whether a memory of a thread is visible. The index knows of the present alone; what can't be read was not visible.
+    fn sees_turn(&self, ns: NsId, meta: &DocMeta) -> Result<bool> {
+        if self.past.is_none() {
+            let now = self.now.as_millis();
+            return Ok(meta.from <= now && now < meta.until);
+        }
+        let vitals = sound(self.rows().vitals(ns, meta.id))?.flatten();
+        Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
     }
 
     /// The first `k` of `hits`, chosen one after the other by this value: the score, less `diversity` times the

@@ -2,7 +2,7 @@
 
 use oubliette::clock::ManualClock;
 use oubliette::embed::HashEmbedder;
-use oubliette::memory::{Significance, SupersedeMode};
+use oubliette::memory::{PointInTime, Significance, SupersedeMode};
 use oubliette::policy::Policy;
 use oubliette::{Database, Draft, Filter, Kind, MemoryId, Namespace, Query, Scope, Time};
 use serde_json::json;
@@ -99,6 +99,9 @@ fn the_turns_on_both_sides_of_a_superseded_one_are_neighbours() {
     assert_eq!(live.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [asked, answer]);
     clock.advance("1h".parse().unwrap());
     assert_eq!(scores(query().as_of(at("2026-06-01T01:30:00Z"))), live);
+    let then = PointInTime::as_of(at("2026-06-01T00:30:00Z"));
+    assert_eq!(team.around_at(asked, 9, &then).unwrap().after, [between.clone(), vec![answer]].concat());
+    assert_eq!(team.around(asked, 9).unwrap().after, [answer]);
     between.iter().for_each(|id| drop(team.forget(*id).unwrap()));
     assert_eq!(scores(query()), live);
 }

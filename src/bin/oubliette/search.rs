@@ -78,16 +78,15 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     }
     let hits = found.hits;
     let plan = json!(found.plan);
+    let around = options.around.map(|steps| Window { steps, at: &query.at });
     if output.json {
-        let hits = hits
-            .iter()
-            .map(|hit| hit_told((&team, output), hit, options.around))
-            .collect::<Result<Vec<Value>>>()?;
+        let hits =
+            hits.iter().map(|hit| hit_told((&team, output), hit, around)).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let most = options.max_tokens.filter(|_| left_out > 0);
     let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
-    tell(&team, (&query, &hits, &found.plan), options.around, &none, output)?;
+    tell(&team, (&query, &hits, &found.plan), around, &none, output)?;
     if options.explain {
         figures::plan(&found.plan, took_us, output)?;
         if output.verbose {
@@ -116,7 +115,7 @@ fn none(
 fn tell(
     team: &Namespace<Snapshot>,
     (query, hits, plan): (&Query, &[Hit], &SearchPlan),
-    around: Option<usize>,
+    around: Option<Window<'_>>,
     none: &str,
     output: Output<'_>,
 ) -> Done {
@@ -170,14 +169,14 @@ fn remark(plan: &SearchPlan, output: Output<'_>) {
 }
 
 /// A hit as JSON, with its neighbours; of a summary, what it stands for.
-fn hit_told(of: (&Namespace<Snapshot>, Output<'_>), hit: &Hit, steps: Option<usize>) -> Result<Value> {
+fn hit_told(of: (&Namespace<Snapshot>, Output<'_>), hit: &Hit, window: Option<Window<'_>>) -> Result<Value> {
     let mut document = json!({
         "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
         "signals": hit.signals,
     });
     let Value::Object(members) = &mut document else { return Ok(document) };
-    if let Some(steps) = steps {
-        members.insert("around".to_owned(), around(of, hit.id, steps)?);
+    if let Some(window) = window {
+        members.insert("around".to_owned(), around(of, hit.id, window)?);
     }
     if let Some(sources) = hit.stands_for {
         members.insert("sources".to_owned(), json!(sources));
@@ -189,7 +188,7 @@ fn hit_told(of: (&Namespace<Snapshot>, Output<'_>), hit: &Hit, steps: Option<usi
 fn rows(
     of: (&Namespace<Snapshot>, Output<'_>),
     hits: &[Hit],
-    around: Option<usize>,
+    around: Option<Window<'_>>,
 ) -> Result<Vec<Vec<String>>> {
     let verbose = of.1.verbose;
     let mut rows = Vec::new();
@@ -201,7 +200,7 @@ fn rows(
         }
         row.push(hit.text.clone());
         rows.push(row);
-        for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(of, hit.id, steps))? {
+        for neighbour in around.map_or_else(|| Ok(Vec::new()), |window| neighbours(of, hit.id, window))? {
             let (id, step) = (neighbour.id, neighbour.step);
             let mut row = vec![String::new(), String::new()];
             match verbose {
@@ -257,9 +256,18 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
     options.deadline.as_deref().map(|text| named("--deadline", text.parse())).transpose()
 }
 
+/// Which neighbours of a hit are shown.
+#[derive(Clone, Copy)]
+struct Window<'q> {
+    /// How many on each side.
+    steps: usize,
+    /// When they were visible.
+    at: &'q PointInTime,
+}
+
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
-fn around(of: (&Namespace<Snapshot>, Output<'_>), id: MemoryId, steps: usize) -> Result<Value> {
-    let all = neighbours(of, id, steps)?.into_iter();
+fn around(of: (&Namespace<Snapshot>, Output<'_>), id: MemoryId, window: Window<'_>) -> Result<Value> {
+    let all = neighbours(of, id, window)?.into_iter();
     Ok(all.map(|one| json!({ "step": one.step, "id": one.id, "key": one.key, "text": one.text })).collect())
 }
 
@@ -276,9 +284,9 @@ struct Neighbour {
 fn neighbours(
     (team, output): (&Namespace<Snapshot>, Output<'_>),
     id: MemoryId,
-    steps: usize,
+    window: Window<'_>,
 ) -> Result<Vec<Neighbour>> {
-    let found = team.around(id, steps)?;
+    let found = team.around_at(id, window.steps, window.at)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
     let after = (1..).zip(found.after);

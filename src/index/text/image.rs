@@ -196,7 +196,7 @@ impl TextView {
     }
 
     /// The documents before or after a document in its thread, the nearest first.
-    pub(super) fn thread(&self, doc: u32, forward: bool) -> impl Iterator<Item = (u32, &DocMeta)> {
+    pub(crate) fn thread(&self, doc: u32, forward: bool) -> impl Iterator<Item = (u32, &DocMeta)> {
         let step = move |meta: &DocMeta| if forward { meta.after } else { meta.before };
         let mut next = self.doc(doc).and_then(step);
         let steps = std::iter::from_fn(move || {
@@ -207,16 +207,6 @@ impl TextView {
         });
         // No chain is longer than the number of documents, whatever the file says.
         steps.take(self.head.len as usize)
-    }
-
-    /// The visible memories before and after a document in its thread, the nearest first, at most `steps` on each
-    /// side.
-    pub(crate) fn beside(&self, doc: u32, steps: usize, now: Time) -> [Vec<MemoryId>; 2] {
-        let now = now.as_millis();
-        [false, true].map(|forward| {
-            let seen = self.thread(doc, forward).filter(|(_, meta)| meta.from <= now && now < meta.until);
-            seen.map(|(_, meta)| meta.id).take(steps).collect()
-        })
     }
 
     /// The image with its tail. The bytes of the tail count among its own.
