@@ -30,12 +30,13 @@ const WORDS: [&str; 18] = [
     "what is",
     "github",
 ];
-const QUERIES: [&str; 12] = [
+const QUERIES: [&str; 13] = [
     "lamp",
     "the lamp of the hall",
     "\"user name\"",
     "\"the lamp\" zebra",
     "run*",
+    "running* lamps*",
     "la* \"lamp hall\"",
     "getusername naive",
     "今日は",
@@ -68,8 +69,9 @@ impl Row {
         let has = |term: &String, position: u32| self.terms.contains(&(term.clone(), position));
         match clause {
             Clause::Term { term } => self.terms.iter().filter(|(found, _)| found == term).count(),
-            Clause::Prefix { prefix } => {
-                self.terms.iter().filter(|(found, _)| found.starts_with(prefix.as_str())).count()
+            Clause::Prefix { prefix, word } => {
+                let begins = |found: &String| found.starts_with(prefix) || word.as_ref() == Some(found);
+                self.terms.iter().filter(|(found, _)| begins(found)).count()
             }
             Clause::Phrase { terms } => (0..self.terms.len() as u32 + 64)
                 .filter(|start| terms.iter().all(|(term, behind)| has(term, start + behind)))

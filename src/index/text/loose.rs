@@ -59,7 +59,9 @@ fn occurrences(clause: &Clause, terms: &[(String, u32)]) -> u32 {
     let of = |wanted: &dyn Fn(&str) -> bool| terms.iter().filter(|(term, _)| wanted(term)).count();
     let count = match clause {
         Clause::Term { term } => of(&|found| found == term),
-        Clause::Prefix { prefix } => of(&|found| found.starts_with(prefix)),
+        Clause::Prefix { prefix, word } => {
+            of(&|found| found.starts_with(prefix) || word.as_deref() == Some(found))
+        }
         Clause::Phrase { terms: phrase } => {
             let Some((first, _)) = phrase.first() else { return 0 };
             let holds = |term: &String, at: u32| {

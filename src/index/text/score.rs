@@ -299,8 +299,8 @@ impl Source {
                     view.each(seen, true, postings, |doc, often| held.take(doc, often));
                 }
             }
-            Clause::Prefix { prefix } => {
-                for (doc, often) in self.prefix(snapshot, prefix, stop)? {
+            Clause::Prefix { prefix, word } => {
+                for (doc, often) in self.prefix(snapshot, prefix, word.as_deref(), stop)? {
                     held.take(doc, often);
                 }
             }
@@ -357,8 +357,14 @@ impl Source {
         Lengths::of(&self.view, &self.tail).get(doc)
     }
 
-    /// The number of occurrences in each document of terms with a prefix.
-    fn prefix(&self, snapshot: &Snapshot, prefix: &str, stop: Stop<'_>) -> Result<BTreeMap<u32, u32>> {
+    /// The number of occurrences in each document of terms with a prefix, and of the term of the prefix as a word.
+    fn prefix(
+        &self,
+        snapshot: &Snapshot,
+        prefix: &str,
+        word: Option<&str>,
+        stop: Stop<'_>,
+    ) -> Result<BTreeMap<u32, u32>> {
         let (view, seen) = (&self.view, &self.seen);
         let mut found = BTreeMap::new();
         let mut add = |doc, often| {
@@ -387,6 +393,14 @@ impl Source {
             for (_, postings) in run.from(prefix).take(PREFIX_TERMS_MAX) {
                 view.each(seen, true, postings, &mut add);
             }
+            if let Some(postings) = word.and_then(|word| run.postings(word)) {
+                view.each(seen, true, postings, &mut add);
+            }
+        }
+        if let Some(word) = word {
+            self.blocks(snapshot, &keys_of(text, word), stop, &mut |postings| {
+                view.each(seen, false, postings, &mut add)
+            })?;
         }
         Ok(found)
     }

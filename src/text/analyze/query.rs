@@ -43,6 +43,9 @@ pub(crate) enum Clause {
     Prefix {
         /// The prefix, folded and not stemmed.
         prefix: String,
+        /// The term of the prefix as a word, where it does not begin with the prefix, because its stem is shorter or ends
+        /// otherwise. So a word with a star is found wherever the word alone is.
+        word: Option<String>,
     },
     /// Terms at these distances from each other.
     Phrase {
@@ -87,11 +90,12 @@ impl Analyzer {
     fn loose(&self, text: &str, clauses: &mut Clauses) {
         let mut from = 0;
         for chunk in text.split_whitespace() {
-            let Some((before, prefix)) = prefix(chunk) else { continue };
+            let Some((before, run, prefix)) = prefix(chunk) else { continue };
             // The chunk lies in the text, so the difference of their addresses is its position.
             let at = chunk.as_ptr() as usize - text.as_ptr() as usize;
             self.terms(text.get(from..at + before.len()).unwrap_or_default(), clauses);
-            clauses.add(Clause::Prefix { prefix });
+            let word = self.one_term(run).filter(|term| !term.starts_with(&prefix));
+            clauses.add(Clause::Prefix { prefix, word });
             from = at + chunk.len();
         }
         self.terms(text.get(from..).unwrap_or_default(), clauses);
@@ -99,6 +103,16 @@ impl Analyzer {
 
     fn terms(&self, text: &str, clauses: &mut Clauses) {
         self.analyze(text, &mut |term, _| clauses.add(single(term.to_owned())));
+    }
+
+    /// The term of a text that has only one.
+    fn one_term(&self, text: &str) -> Option<String> {
+        let mut terms = Vec::new();
+        self.analyze(text, &mut |term, _| terms.push(term.to_owned()));
+        match <[String; 1]>::try_from(terms) {
+            Ok([term]) => Some(term),
+            Err(_) => None,
+        }
     }
 
     /// The words in a pair of quotes.
@@ -185,13 +199,13 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
 fn single(term: String) -> Clause {
     let mut characters = term.chars();
     match characters.next().is_some_and(is_unspaced) && characters.all(is_combining_mark) {
-        true => Clause::Prefix { prefix: term },
+        true => Clause::Prefix { prefix: term, word: None },
         false => Clause::Term { term },
     }
 }
 
-/// The prefix at the end of a piece without white space, and what stands before it.
-fn prefix(chunk: &str) -> Option<(&str, String)> {
+/// What stands before the prefix at the end of a piece without white space, the prefix as it stands there, and folded.
+fn prefix(chunk: &str) -> Option<(&str, &str, String)> {
     let starred = chunk.trim_end_matches(|c: char| c != '*' && !is_word(c)).strip_suffix('*')?;
     let inside = |c: char| {
         is_word(c)
@@ -209,5 +223,5 @@ fn prefix(chunk: &str) -> Option<(&str, String)> {
     let mut prefix = String::new();
     fold(&small, TERM_BYTES_MAX, &mut prefix);
     cut(&mut prefix, TERM_BYTES_MAX);
-    (prefix.chars().count() >= PREFIX_CHARS_MIN).then_some((before, prefix))
+    (prefix.chars().count() >= PREFIX_CHARS_MIN).then_some((before, stem, prefix))
 }

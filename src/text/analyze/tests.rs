@@ -169,7 +169,8 @@ fn query(text: &str) -> TextQuery {
 fn clauses(text: &str) -> String {
     let shown = query(text).clauses.into_iter().map(|(clause, count)| match clause {
         Clause::Term { term } => format!("{term}×{count}"),
-        Clause::Prefix { prefix } => format!("{prefix}*×{count}"),
+        Clause::Prefix { prefix, word: None } => format!("{prefix}*×{count}"),
+        Clause::Prefix { prefix, word: Some(word) } => format!("{prefix}*|{word}×{count}"),
         Clause::Phrase { terms } => {
             let terms: Vec<_> = terms.into_iter().map(|(term, at)| format!("{term}@{at}")).collect();
             format!("\"{}\"×{count}", terms.join(" "))
@@ -190,6 +191,8 @@ fn a_star_behind_two_characters_makes_a_prefix() {
     assert_eq!(clauses("Runn* café* x"), "runn*×1 cafe*×1 x×1");
     assert_eq!(clauses("(foo*), foo*"), "foo*×2");
     assert_eq!(clauses("src/ma* a,bc*"), "src/ma*×1 a×1 bc*×1");
+    // The word itself is found as well, whatever its stem.
+    assert_eq!(clauses("memory* (houses*) getUser*"), "memory*|memori×1 houses*|hous×1 getuser*×1");
     // Too short, in the middle, emphasis of Markdown, bigrams.
     assert_eq!(clauses("a* 2*3 *very* **bold** 東京*"), "a×1 2×1 3×1 veri×1 bold×1 東京×1");
 }
@@ -359,7 +362,7 @@ proptest! {
     fn a_query_without_signs_asks_for_the_terms_of_its_text(text in "[a-zA-Z0-9é今_./ -]{0,60}") {
         let asked: Vec<String> = query(&text).clauses.into_iter().flat_map(|(clause, count)| match clause {
             Clause::Term { term } => vec![term; count as usize],
-            Clause::Prefix { prefix } if prefix == "今" => vec![prefix; count as usize],
+            Clause::Prefix { prefix, .. } if prefix == "今" => vec![prefix; count as usize],
             other => panic!("{other:?}"),
         }).collect();
         let mut terms: Vec<String> = terms_of("english", &text).into_iter().map(|(term, _)| term).collect();
