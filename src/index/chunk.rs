@@ -287,9 +287,16 @@ impl Chunk {
         self.from.iter().copied().zip(self.until.iter().copied())
     }
 
-    /// A bit for each slot that holds a memory.
+    /// The number of slots that hold a memory, however many slots there are: a block that is streamed can have more than
+    /// [`CHUNK_SLOTS`].
+    pub(super) fn used(&self) -> usize {
+        self.ids.iter().filter(|id| **id != SlotMeta::VACANT.id).count()
+    }
+
+    /// A bit for each slot that holds a memory, of a chunk of at most [`CHUNK_SLOTS`].
     pub(super) fn occupied(&self) -> u64 {
-        let bits = self.ids.iter().take(CHUNK_SLOTS).enumerate();
+        assert!(self.ids.len() <= CHUNK_SLOTS, "a bit for each slot");
+        let bits = self.ids.iter().enumerate();
         bits.fold(0, |word, (bit, id)| word | (u64::from(*id != SlotMeta::VACANT.id) << bit))
     }
 

@@ -613,7 +613,7 @@ impl<'p> Search<'p> {
             let opened = sound(SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes))?;
             let Some(slots) = opened else { return Ok(ControlFlow::Continue(())) };
             read_block(&mut scratch, &slots, self.dim);
-            read += scratch.occupied().count_ones();
+            read += scratch.used() as u32;
             scratch.summarise();
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));

@@ -98,7 +98,7 @@ impl View {
         if u64::from(next) * (per as u64) < u64::from(head.len) {
             fault = Some(format!("{next} blocks are too few for {head:?}"));
         }
-        let used: u32 = chunks.iter().map(|chunk| chunk.occupied().count_ones()).sum();
+        let used: u32 = chunks.iter().map(|chunk| chunk.used() as u32).sum();
         if used != head.used && fault.is_none() {
             return Err(disagree(index, format!("{used} slots hold a memory, not as {head:?} says")));
         }

@@ -7,7 +7,7 @@ use oubliette::maintain::MaintainOptions;
 use oubliette::{Draft, Effort, Forget, Query, Scope};
 
 use super::{all_passes, asking, everywhere, helped, maintained, question, row, vector};
-use crate::world::World;
+use crate::world::{World, keeping};
 
 fn of_agent(agent: &str, at: usize) -> Draft {
     row(at).agent(agent)
@@ -41,6 +41,24 @@ fn a_question_to_every_partition_is_answered_by_graphs_and_scans_together() {
         world.maintain(&all_passes());
         assert_eq!((world.vectors().dead, world.vectors().tail), (0, 0));
         world.reopen();
+    }
+}
+
+/// A block of the file has as many slots as fill a page: more than 64 where vectors are short.
+#[test]
+fn a_search_of_whole_blocks_of_any_length_misses_nothing() {
+    for dim in [1, 2, 24, 56, 384] {
+        let mut world = World::with(keeping);
+        let vector = |at: usize| {
+            (0..dim).map(|place| ((at * 31 + place * 17) % 101) as f32 - 49.5).collect::<Vec<_>>()
+        };
+        let draft = |at: usize| Draft::new(format!("row {at}")).vector(vector(at));
+        world.add_rows((0..400).map(|at| if at % 3 == 0 { draft(at).agent("ann") } else { draft(at) }));
+        for scope in [Scope::Any, Scope::Shared] {
+            world.reopen();
+            let plan = world.ns.search(Query::vector(vector(7)).scope(scope.clone())).unwrap().plan;
+            assert_eq!(plan.damaged, 0, "{dim} dimensions, {scope:?}");
+        }
     }
 }
 
