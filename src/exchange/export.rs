@@ -19,6 +19,8 @@ use crate::model::{
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
+/// Memories that are read at a time. Each may have a text of a megabyte, and metadata that take more in memory than in a line.
+const PAGE_MEMORIES: usize = 100;
 /// Superseders of which it is known whether they are shown.
 const ASKED_MAX: usize = 100_000;
 /// Steps of a run that are read at a time: each tells of as many memories as a slice of a pass works on.
@@ -289,7 +291,8 @@ impl<W: Write + Seek> Lines<'_, W> {
         scope: &Scope,
         visit: &mut dyn FnMut(&mut Self, Memory) -> Result<()>,
     ) -> Result<()> {
-        let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
+        let mut request =
+            PageRequest { scope: scope.clone(), limit: PAGE_MEMORIES, ..PageRequest::default() };
         request.any_state = self.all_states;
         loop {
             let page = match namespace.list(&request) {

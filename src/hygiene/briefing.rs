@@ -7,8 +7,8 @@ use crate::model::{Memory, MemoryId, PageRequest, Scope, Time};
 use crate::policy::Policy;
 use crate::recall::Reader;
 
-/// Rows that are read at a time.
-const PAGE_ROWS: usize = 1_000;
+/// Rows that are read at a time. Each may have a text of a megabyte.
+const PAGE_ROWS: usize = 100;
 /// Memories of a briefing beside the pinned ones, at most.
 const MEMORIES_MAX: usize = 1_000;
 
@@ -51,12 +51,15 @@ pub(crate) fn briefing(
         damaged.extend(page.damaged);
         for memory in page.items {
             let score = Worth::of_shown(&memory, now).score(policy);
-            let list = if memory.pinned { &mut pinned } else { &mut others };
-            list.push(Briefed { memory, score });
+            if memory.pinned {
+                pinned.push(Briefed { memory, score });
+            } else {
+                others.push(Other { id: memory.id, score, tokens: tokens_of(&memory.row_text) });
+            }
         }
         // Only the best of those that are not pinned can be in it.
         if others.len() > 2 * MEMORIES_MAX || page.next.is_none() {
-            others.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.memory.id.cmp(&b.memory.id)));
+            others.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
             others.truncate(MEMORIES_MAX);
         }
         match page.next {
@@ -72,13 +75,20 @@ pub(crate) fn briefing(
     for briefed in &pinned {
         left = left.saturating_sub(tokens_of(&briefed.memory.row_text));
     }
-    for briefed in others {
-        let cost = tokens_of(&briefed.memory.row_text);
+    for Other { id, score, tokens } in others {
         // A shorter one may still fit where a longer one does not.
-        if cost <= left {
-            left -= cost;
-            pinned.push(briefed);
+        if tokens <= left {
+            left -= tokens;
+            let memory = reader.get(&id.to_string(), false)?.into_memory();
+            pinned.extend(memory.map(|memory| Briefed { memory, score }));
         }
     }
     Ok(Briefing { items: pinned, damaged })
+}
+
+/// A memory that is not pinned, without what it says: most are not shown.
+struct Other {
+    id: MemoryId,
+    score: f64,
+    tokens: usize,
 }
