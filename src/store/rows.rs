@@ -265,7 +265,9 @@ pub(crate) trait Rows: Read {
 
     /// The hot part of every row of a namespace that can be read, by id.
     fn all_vitals(&self, ns: NsId, visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>) -> Result<()> {
-        self.vitals_after(ns, None, &mut |id, vitals| visit(id, vitals).map(ControlFlow::Continue))
+        self.vitals_after(ns, None, &mut |id, vitals| {
+            vitals.map_or(Ok(()), |vitals| visit(id, vitals)).map(ControlFlow::Continue)
+        })
     }
 
     /// The indexes of a namespace, each with the number of memories that have their slots there, whatever else is damaged.
@@ -283,19 +285,19 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The memories of a namespace behind one whose hot part can be read, by id, until `visit` breaks off.
+    /// The memories of a namespace behind one, by id, until `visit` breaks off; none where the hot part can't be read.
     fn vitals_after(
         &self,
         ns: NsId,
         after: Option<MemoryId>,
-        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<ControlFlow<()>>,
+        visit: &mut dyn FnMut(MemoryId, Option<&Vitals>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let all = Walk::prefix(&keys::ns(ns));
         let walk = after.into_iter().fold(all, |walk, after| walk.after(&keys::memory(ns, after)));
         self.walk(Table::Vitals, &walk, &mut |key, bytes| {
             let vitals = sound(record::decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
-            let row = vitals.zip(Some(last_id(Table::Vitals, key)?)).filter(|(_, id)| after < Some(*id));
-            row.map_or(Ok(ControlFlow::Continue(())), |(vitals, id)| visit(id, &vitals))
+            let id = Some(last_id(Table::Vitals, key)?).filter(|id| after < Some(*id));
+            id.map_or(Ok(ControlFlow::Continue(())), |id| visit(id, vitals.as_ref()))
         })
     }
 
@@ -303,7 +305,7 @@ pub(crate) trait Rows: Read {
     fn vitals_page(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<(MemoryId, Vitals)>> {
         let mut page = Vec::new();
         self.vitals_after(ns, after, &mut |id, vitals| {
-            page.push((id, vitals.clone()));
+            page.extend(vitals.map(|vitals| (id, vitals.clone())));
             Ok(if page.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(page)
