@@ -311,8 +311,7 @@ impl Reader<'_> {
                     if self.past.is_none() || known.contains(&doc) {
                         return Ok(true);
                     }
-                    let vitals = lexical.id(doc).map(|id| sound(self.rows().vitals(ns, id))).transpose()?;
-                    let sees = vitals.flatten().flatten().is_some_and(|vitals| self.sees(&vitals));
+                    let sees = lexical.id(doc).map_or(Ok(false), |id| self.saw(ns, id))?;
                     if !sees {
                         unseen.insert(doc);
                     }

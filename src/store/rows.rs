@@ -19,7 +19,7 @@ use crate::store::counterparts;
 use crate::store::keys;
 use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::raw::Walk;
-use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of, space_of};
+use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, last_id, last_id_and_number, meta_of, space_of};
 use crate::store::tx::Read;
 
 /// One junction row: what the memory is joined to, and in which role.
@@ -788,15 +788,3 @@ pub(crate) trait Rows: Read {
 }
 
 impl<T: Read + ?Sized> Rows for T {}
-
-/// Id and number at the end of a key.
-pub(crate) fn last_id_and_number(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
-    let ends = key.split_last_chunk().and_then(|(head, number)| Some((head.last_chunk()?, *number)));
-    let (id, number) = ends.ok_or_else(|| bad_key(table, key))?;
-    Ok((MemoryId::from_bytes(*id), u32::from_be_bytes(number)))
-}
-
-/// Id at the end of a key.
-pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
-    key.last_chunk().copied().map(MemoryId::from_bytes).ok_or_else(|| bad_key(table, key))
-}
