@@ -56,10 +56,7 @@ impl Target {
     /// `Io`, of the kind `AlreadyExists` if there is a database: a slip in a name must not take its memories.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        if is_database(&path) {
-            let why = "a database is there, and nothing is written in its place";
-            return Err(io("write", &path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, why)));
-        }
+        spare_databases(&path)?;
         let Some(meant) = followed(&path).map_err(|source| io("find", &path, source))? else {
             let file = OpenOptions::new().append(true).open(&path);
             let file = file.map_err(|source| io("open", &path, source))?;
@@ -132,13 +129,15 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// `Io`; what was there before is still there then.
+    /// `Io`, as of [`Target::create`] also where a database has come to be there meanwhile. What was there before is still there
+    /// then.
     pub fn finish(mut self) -> Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.flush().map_err(|source| io("write", &self.path, source))?;
         let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
         writer.get_ref().sync_all().map_err(|source| io("sync", &temporary, source))?;
         drop(writer);
+        spare_databases(&meant)?;
         std::fs::rename(&temporary, &meant).map_err(|source| io("rename", &meant, source))?;
         self.names = None;
         #[cfg(unix)]
@@ -183,6 +182,15 @@ impl Drop for Target {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// A slip in a name must not take the memories of a database.
+fn spare_databases(path: &Path) -> Result<()> {
+    if !is_database(path) {
+        return Ok(());
+    }
+    let why = "a database is there, and nothing is written in its place";
+    Err(io("write", path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, why)))
 }
 
 /// The file that a name means, behind every link; none for what is written to directly. An open file of a process has no name that could

@@ -5,6 +5,8 @@
 
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::json;
@@ -26,11 +28,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>,
         return Err(answer(PARSE_ERROR, &Value::Null, "a message is UTF-8"));
     };
     let value = json::read_exact(text).map_err(|why| {
-        // The id is that of the usual reader, so that whoever waits for an answer gets this one.
-        let lax: Value = serde_json::from_str(text).unwrap_or_default();
-        let code = if lax.is_null() { PARSE_ERROR } else { INVALID_REQUEST };
+        // Whoever waits for an answer gets this one.
+        let called = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten();
+        let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
         let place = if why.pointer.is_empty() { "the message" } else { &*why.pointer };
-        answer(code, lax.get("id").unwrap_or(&Value::Null), &format!("{place}: {}", why.why))
+        let Called { id } = called.unwrap_or_default();
+        answer(code, &id, &format!("{place}: {}", why.why))
     })?;
     let id = value.get("id").cloned();
     let is_call = value.get("method").is_some();
@@ -40,6 +44,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>,
         Err(_) if is_call && id.is_none() => Ok(None),
         Err(why) => Err(answer(INVALID_REQUEST, &id.unwrap_or_default(), &json::clean(&why))),
     }
+}
+
+/// What a message that can't be read is answered by. Members that are ignored may be of any depth, and have half a character or a
+/// number that nothing can hold.
+#[derive(Default, Deserialize)]
+struct Called {
+    #[serde(default)]
+    id: Value,
 }
 
 fn answer(code: i32, id: &Value, why: &str) -> String {

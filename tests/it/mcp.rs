@@ -500,7 +500,15 @@ fn a_message_that_is_none_is_answered_and_changes_nothing() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for (line, code, id) in [
             ("{", -32_700, json!(null)),
-            (deep.as_str(), -32_700, json!(null)),
+            (deep.as_str(), -32_600, json!(null)),
+            // JSON that nobody can hold; whoever waits for the answer gets it.
+            (&request(41, "add_memory", r#"{"text":"half a character \ud83d"}"#), -32_600, json!(41)),
+            (
+                &request(42, "add_memory", &format!(r#"{{"text":"a","metadata":{{"deep":{deep}}}}}"#)),
+                -32_600,
+                json!(42),
+            ),
+            (&request(43, "add_memory", r#"{"text":"a","importance":1e999}"#), -32_600, json!(43)),
             ("[]", -32_600, json!(null)),
             (r#"{"jsonrpc":"2.0","id":7}"#, -32_600, json!(7)),
             (r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32_600, json!("a")),

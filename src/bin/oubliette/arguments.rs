@@ -7,7 +7,7 @@ mod context_log;
 mod contradict;
 mod goal;
 mod member;
-mod paths;
+pub(crate) mod paths;
 mod reading;
 mod renamespace;
 mod tool;

@@ -18,6 +18,7 @@ use oubliette::{
 use serde_json::{Map, Value, json};
 
 use crate::answers;
+use crate::arguments::paths::{not_its_own, place_of};
 use crate::arguments::{
     AddOptions, ContradictOptions, FieldOptions, ImportOptions, RenameOptions, SupersedeOptions,
     TouchOptions, UpdateOptions,
@@ -353,6 +354,11 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     }
     let lines = LineReader::new(read(&options.file, place.caller())?, &options.file);
     let mut decisions = options.decisions.as_deref().map(Target::create).transpose()?;
+    // A database that is not there yet would be made, and lost to the file.
+    let database = place_of(place.path()?);
+    if let Some(file) = options.decisions.as_deref().filter(|file| place_of(file) == database) {
+        return Err(not_its_own("--decisions", file).into());
+    }
     let database = place.open(Access::Create)?;
     let progress = Progress::new(output, total);
     let mut watch = Watch { output, progress: &progress, decisions: decisions.as_mut(), runs: Vec::new() };
@@ -362,8 +368,11 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     drop(progress);
     // The batches before one that is refused are written.
     let closed = place.close(database);
+    // What the batches before one that is refused have become is told as well.
+    let decisions = decisions.filter(|_| done.is_ok() || !runs.is_empty());
+    let decided = decisions.map_or(Ok(()), Target::finish);
     let report = done.map_err(|error| partly(error, &runs))?;
-    decisions.map_or(Ok(()), Target::finish)?;
+    decided?;
     closed?;
     let elsewhere = place.named_namespace()?.filter(|_| options.into.is_none());
     if let Some(named) = elsewhere {

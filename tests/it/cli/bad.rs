@@ -625,6 +625,7 @@ fn no_output_takes_the_place_of_a_database_or_of_another_file_of_the_call() {
         (&["import", "in.jsonl", "--decisions", "in.jsonl"][..], "--decisions"),
         (&["import", "in.jsonl", "--decisions", "./in.jsonl"], "--decisions"),
         (&["export", "out.jsonl", "--vectors", "out.jsonl"], "--vectors"),
+        (&["export", "out.jsonl", "--vectors", "./out.jsonl"], "--vectors"),
         (&["--policy", "p.toml", "maintain", "--report", "p.toml"], "--report"),
         (&["--policy", "p.toml", "export", "./p.toml"], "file"),
         (&["--policy", "p.toml", "access", "export", "p.toml"], "file"),
@@ -640,6 +641,25 @@ fn no_output_takes_the_place_of_a_database_or_of_another_file_of_the_call() {
     assert_eq!(std::fs::read(sandbox.path("p.toml")).unwrap(), b"prune.enabled = true\n");
     assert_eq!(std::fs::read(sandbox.path("i.txt")).unwrap(), b"only English\n");
     assert!(!sandbox.path("out.jsonl").exists());
+    // A database that is not there yet.
+    for name in ["new.oub", "./new.oub"] {
+        let told = sandbox.plain(&["--db", "new.oub", "import", "in.jsonl", "--decisions", name], b"");
+        assert_eq!((told.code, told.err.contains("--decisions")), (1, true), "{}", told.err);
+        assert!(!sandbox.path("new.oub").exists());
+    }
+}
+
+/// The first batches of an import that ends early are written, and so is what became of them.
+#[test]
+fn the_decisions_of_an_import_that_ends_early_are_told() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("in.jsonl"), "{\"text\":\"one\"}\n{\"text\":7}\n").unwrap();
+    let told = || std::fs::read_to_string(sandbox.path("d.jsonl")).ok().map(|text| text.lines().count());
+    let import = ["import", "in.jsonl", "--decisions", "d.jsonl"];
+    sandbox.run(&import).error();
+    assert_eq!(told(), None, "nothing was written");
+    sandbox.run(&[&import[..], &["--batch", "1"]].concat()).error();
+    assert_eq!(told(), Some(1));
 }
 
 #[test]

@@ -10,6 +10,8 @@ use crate::arguments::{
 };
 use crate::gc_arguments::GcCommand;
 
+/// Links that lead from one name to the next, as many as Linux follows.
+const LINKS_FOLLOWED_MAX: usize = 40;
 /// What stands for standard input and output in the place of a path.
 const STREAM: &str = "-";
 
@@ -37,14 +39,13 @@ impl Arguments {
         // The database comes first, if it was named. Whoever opens the file to write refuses that in words of its own.
         let named = usize::from(self.global.db.is_some());
         let all: Vec<PathBuf> = self.paths().into_iter().skip(named).map(|path| path.clone()).collect();
-        let meant = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         for (name, file) in written {
             // Standard output, a pipe, or the terminal, takes one text after the other.
             let is_stream =
                 file == Path::new(STREAM) || std::fs::metadata(&file).is_ok_and(|found| !found.is_file());
-            let places = all.iter().filter(|other| meant(other) == meant(&file)).count();
+            let places = all.iter().filter(|other| place_of(other) == place_of(&file)).count();
             if places > 1 && !is_stream {
-                return Err(Error::invalid(name, "must be a file of its own", file.display()));
+                return Err(not_its_own(name, &file));
             }
         }
         Ok(())
@@ -58,6 +59,32 @@ impl Arguments {
         paths.extend(self.command.as_mut().map(of_command).unwrap_or_default());
         paths
     }
+}
+
+/// The refusal of a file to write that is another file of the call as well.
+pub(crate) fn not_its_own(name: &str, file: &Path) -> Error {
+    Error::invalid(name, "must be a file of its own", file.display())
+}
+
+/// Where a file lies, or will lie, behind every link: files with two spellings of a name have one place.
+pub(crate) fn place_of(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_FOLLOWED_MAX {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(there) = std::fs::canonicalize(&path) {
+            return there;
+        }
+        // A link may lead to a file that is not there yet.
+        match std::fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => {
+                let name = path.file_name().unwrap_or_default();
+                return std::fs::canonicalize(folder)
+                    .map_or_else(|_| path.clone(), |folder| folder.join(name));
+            }
+        }
+    }
+    path
 }
 
 /// The files that a command writes, with the names of their options.
