@@ -1,9 +1,10 @@
-//! What an operation on one namespace costs as a database gets more of them, in rows read and written: always the same.
+//! What an operation on one namespace costs as a database gets more of them, in rows read and written: always the same. And
+//! what agents of one namespace share.
 
 use oubliette::WriteOptions;
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{IndexReport, MaintainOptions, Pass};
 
-use crate::growth::{constant, cost, world};
+use crate::growth::{constant, cost, fill, world};
 use crate::world::{World, text};
 
 /// Gives the database one more namespace for each number, with one memory in each.
@@ -43,4 +44,29 @@ fn maintaining_one_namespace_among_many() {
     let small = maintain();
     people(&world, 5, 200);
     constant(small, maintain());
+}
+
+/// A few texts of each of many agents get their postings in a few commits. It took two for each agent.
+#[test]
+fn the_short_texts_of_many_agents_share_a_commit() {
+    const AGENTS: usize = 300;
+    let world = world();
+    let index = MaintainOptions::live().passes([Pass::Index]);
+    let say = |round: usize| {
+        fill(&world, 0, AGENTS, |at| {
+            text(&format!("note {round} of the crew"))
+                .key(format!("{at}-{round}"))
+                .agent(format!("agent-{at}"))
+        });
+        let before = world.db.writes();
+        let report = world.ns.maintain_with(&index).unwrap();
+        let details = report.passes[0].report.get::<IndexReport>().unwrap().clone();
+        assert_eq!((details.posted, details.unposted), (AGENTS as u64, 0));
+        world.check();
+        (world.db.writes() - before, details.joined)
+    };
+    let (first, joined) = say(0);
+    assert!(first <= 4 && joined == 0, "{first} commits, {joined} blocks joined");
+    let (then, joined) = say(1);
+    assert!(then <= 6 && joined > 0, "{then} commits, {joined} blocks joined");
 }
