@@ -341,7 +341,7 @@ impl Database {
         let now = self.inner.instant(&published);
         let mut all = Vec::new();
         published.snapshot().vitals_after(ns, after, &mut |id, vitals| {
-            if is_over(vitals, now, horizon) {
+            if vitals.is_some_and(|vitals| is_over(vitals, now, horizon)) {
                 all.push(id);
             }
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })

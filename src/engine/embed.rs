@@ -394,7 +394,7 @@ impl Database {
             let space = rows.clock()?.space;
             let mut all = Vec::new();
             rows.vitals_after(ns, after, &mut |id, vitals| {
-                if vitals.place.slot.is_some() && vitals.place.space != space {
+                if vitals.is_some_and(|vitals| vitals.place.slot.is_some() && vitals.place.space != space) {
                     all.push(id);
                 }
                 Ok(if all.len() < BATCH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })

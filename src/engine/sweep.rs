@@ -192,7 +192,10 @@ impl Database {
         report: &mut PassReport,
     ) -> Result<ControlFlow<()>> {
         match self.plan_in(report.pass, namespace.clone(), ns, options, sweep)? {
-            None => return Ok(ControlFlow::Break(())),
+            None => {
+                report.cut_short = sweep.pace.is_over();
+                return Ok(ControlFlow::Break(()));
+            }
             Some(Work::Plan(plan)) if options.dry_run => {
                 plan.tell_dry(report);
                 sweep.destroy.insert(ns, plan.would_leave());

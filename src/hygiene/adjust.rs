@@ -179,6 +179,14 @@ macro_rules! adjustable {
                 all
             }
 
+            /// The value of a field; none where it is no such field.
+            pub(crate) fn value(&self, field: &str) -> Option<Value> {
+                match field {
+                    $($name => Some(shown(&self.$part.$($place).+)),)+
+                    _ => None,
+                }
+            }
+
             /// Puts a field back to what it was; none where it is no such field, or the row has another value since.
             pub(crate) fn put_back(&mut self, delta: &Delta) -> Option<()> {
                 match delta.field.as_str() {

@@ -37,6 +37,9 @@ pub struct PassReport {
     pub resumed: bool,
     /// Whether the destruction budget cut its plan.
     pub budget_exhausted: bool,
+    /// Whether the time or the rows of the call were over before the pass knew what there is to do in all namespaces. The next
+    /// call looks at everything again, so it needs a larger budget.
+    pub cut_short: bool,
     /// Rows of the plan that the budget leaves to a later run; a dry run cuts as a live one does.
     pub cut: u64,
     /// Time that it took, in milliseconds.
@@ -60,6 +63,7 @@ impl PassReport {
             run: None,
             resumed: false,
             budget_exhausted: false,
+            cut_short: false,
             cut: 0,
             ms: 0,
             report: PassDetails::default(),

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
 use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, RestoreTo, Restored};
-use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason, Vitals};
+use crate::model::{
+    Delta, ExpiresBy, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason, Vitals,
+};
 use crate::store::Rows;
 
 /// Journal rows that one slice takes back.
@@ -150,9 +152,17 @@ fn readjust(
     Ok(())
 }
 
+/// The fields that say how long a memory lives. They are one value, and go back together or not at all.
+const LIFE: [&str; 3] = ["tier", "expires_at", "expires_by"];
+
+fn is_of_life(delta: &&Delta) -> bool {
+    LIFE.contains(&&*delta.field)
+}
+
 /// What a row that merged others by a step of the journal has of them, such as the longest life, goes when they are back: fields
 /// that nothing has changed since are what they were before. What has joined the row since had its own share in its life and tier,
-/// so these stay; if it was a merge as well, they go with the undo of that.
+/// so these stay; if it was a merge as well, they go with the undo of that. They also stay where somebody has given the row
+/// another life or tier since.
 fn lower(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
@@ -161,13 +171,11 @@ fn lower(
     all: &mut Returned,
 ) -> Result<()> {
     let Some(before) = adjustable(ledger, context, id, all)? else { return Ok(()) };
-    let is_of_life = |delta: &&Delta| ["tier", "expires_at", "expires_by"].contains(&&*delta.field);
-    let heir = match deltas.iter().any(|delta| is_of_life(&delta)) {
-        true => ledger.joined_since(context.ns, id, seq)?,
-        false => None,
-    };
+    let has_life = deltas.iter().any(|delta| is_of_life(&delta));
+    let heir = if has_life { ledger.joined_since(context.ns, id, seq)? } else { None };
+    let is_lowered = heir.is_none() && has_life && keeps_life(ledger, context, (id, seq), deltas, &before)?;
     let mut next = before.clone();
-    for delta in deltas.iter().filter(|delta| heir.is_none() || !is_of_life(delta)) {
+    for delta in deltas.iter().filter(|delta| is_lowered || !is_of_life(delta)) {
         // Other fields of a merge go back with the rows.
         let _ = next.put_back(delta);
     }
@@ -179,6 +187,27 @@ fn lower(
     }
     next.vitals.version += 1;
     adjust(ledger, context, id, &before, next)
+}
+
+/// Whether a row has the life that a step of the journal gave it. A use moves an end that the tier gave, and nothing else.
+fn keeps_life(
+    ledger: &Ledger<'_, '_>,
+    context: &Context,
+    (id, seq): (MemoryId, u64),
+    deltas: &[Delta],
+    row: &Adjustable,
+) -> Result<bool> {
+    let since = ledger.told_since(context.ns, id, seq)?;
+    let given = |field: &str| {
+        let later = since.iter().flat_map(|row| &row.deltas).find(|delta| delta.field == field);
+        let step = deltas.iter().find(|delta| delta.field == field);
+        step.map(|delta| &delta.after).or_else(|| later.map(|delta| &delta.before))
+    };
+    let moves = row.vitals.expires_by == ExpiresBy::Tier;
+    let fields = LIFE.into_iter().filter(|field| !moves || *field != "expires_at");
+    Ok(fields
+        .into_iter()
+        .all(|field| given(field).is_none_or(|value| row.value(field).as_ref() == Some(value))))
 }
 
 /// A step of the journal by which a row was merged, with the undo of what an earlier step had changed of the row that stands.

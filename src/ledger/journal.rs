@@ -60,6 +60,13 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
+    /// The steps of the journal about a row after one of them, in their order.
+    pub(crate) fn told_since(&self, ns: NsId, id: MemoryId, seq: u64) -> Result<Vec<JournalRow>> {
+        let mut later = self.tx.journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?;
+        later.retain(|at| *at > seq);
+        self.tx.journal_rows(ns, later)
+    }
+
     /// The first step after one of the journal by which something joined a row and is still in it: a write, or a row that was
     /// merged into it.
     pub(crate) fn joined_since(&self, ns: NsId, id: MemoryId, seq: u64) -> Result<Option<JournalRow>> {

@@ -5,7 +5,6 @@ use crate::limits::{AROUND_MAX, at_most};
 use crate::model::{MemoryId, PointInTime, Ranked};
 use crate::recall::Reader;
 use crate::recall::assemble::index_of;
-use crate::record::DocMeta;
 use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::dot_f32;
 
@@ -44,7 +43,11 @@ impl Reader<'_> {
                 if all.len() == steps {
                     break;
                 }
-                if reader.sees_turn(ns, meta)? {
+                let is_seen = match reader.past {
+                    None => meta.is_seen(reader.now.as_millis()),
+                    Some(_) => reader.saw(ns, meta.id)?,
+                };
+                if is_seen {
                     all.push(meta.id);
                 }
             }
@@ -55,13 +58,10 @@ impl Reader<'_> {
         Ok(Around { before, after })
     }
 
-    /// Whether a memory of a thread is visible. The index knows of the present alone; what can't be read was not visible.
-    fn sees_turn(&self, ns: NsId, meta: &DocMeta) -> Result<bool> {
-        if self.past.is_none() {
-            let now = self.now.as_millis();
-            return Ok(meta.from <= now && now < meta.until);
-        }
-        let vitals = sound(self.rows().vitals(ns, meta.id))?.flatten();
+    /// Whether a memory was visible at the instants of a reader of the past, of which no index knows. One that can't be read was
+    /// not.
+    pub(super) fn saw(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        let vitals = sound(self.rows().vitals(ns, id))?.flatten();
         Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
     }
 

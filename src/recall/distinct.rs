@@ -61,6 +61,7 @@ impl Reader<'_> {
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher =
             query.filter.as_ref().map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
+        let mut unreadable = 0;
         let mut offer = |matcher: &mut Option<Matcher<'_>>, id: MemoryId, vitals: &Vitals| -> Result<()> {
             if !part.holds(vitals.place.partition) || !self.sees(vitals) {
                 return Ok(());
@@ -85,8 +86,15 @@ impl Reader<'_> {
                     }
                 }
             }
-            None => self.each_of(ns, part, &mut |id, vitals| offer(&mut matcher, id, vitals))?,
+            None => self.each_of(ns, part, &mut |id, vitals| match vitals {
+                Some(vitals) => offer(&mut matcher, id, vitals),
+                None => {
+                    unreadable += 1;
+                    Ok(())
+                }
+            })?,
         }
+        counts.damaged += unreadable;
         counts.damaged += matcher.as_ref().map_or(0, Matcher::damaged);
         Ok(counts.answer(query.limit))
     }

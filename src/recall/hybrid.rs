@@ -11,7 +11,7 @@ use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
 use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
-use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals};
+use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals, Vitals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
@@ -167,15 +167,15 @@ impl Reader<'_> {
         let most = pool_of(query, BY_TEXT);
         let candidate =
             |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None, alone: None });
-        if matcher.is_none() {
+        let Some(filter) = matcher else {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
-        }
+        };
         // For a long list, a look-up for each of its rows would cost more than checking whether each of the best is in
         // the list.
-        if let Some(list) = matcher.as_ref().and_then(Matcher::list)
+        if let Some(list) = filter.list()
             && (!list.by_index || list.ids.len() <= NAMED_ROWS_MAX)
         {
-            return self.named(ns, lexical, list, matcher, most);
+            return self.named(ns, lexical, list, filter, most);
         }
         let (mut all, mut tried, mut ask) = (Vec::new(), 0, FILTERED_AT_FIRST);
         loop {
@@ -208,12 +208,16 @@ impl Reader<'_> {
         ns: NsId,
         lexical: &Lexical,
         list: &ShortList<'_>,
-        matcher: &mut Option<Matcher<'_>>,
+        matcher: &mut Matcher<'_>,
         most: usize,
     ) -> Result<Vec<Candidate>> {
         let mut ranked = Vec::new();
         for &id in &list.ids {
-            let Some(doc) = self.doc_of(ns, lexical, id)? else { continue };
+            let doc = match lexical.doc_of(id) {
+                Some(doc) => Some(doc),
+                None => matcher.vitals(id)?.and_then(|vitals| doc_by(ns, lexical, &vitals)),
+            };
+            let Some(doc) = doc else { continue };
             let share = lexical.share(doc);
             if !list.by_index || share > 0.0 {
                 ranked.push((share, doc, id));
@@ -225,10 +229,8 @@ impl Reader<'_> {
             if all.len() == most || self.is_over() {
                 break;
             }
-            let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
-            if self.sees(&vitals)
-                && matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))?
-            {
+            let Some(vitals) = matcher.vitals(id)? else { continue };
+            if self.sees(&vitals) && matcher.lets_pass(id, &vitals)? {
                 all.push(Candidate { id, doc: Some(doc), cosine: None, alone: None });
             }
         }
@@ -240,9 +242,8 @@ impl Reader<'_> {
         if let Some(doc) = lexical.doc_of(id) {
             return Ok(Some(doc));
         }
-        let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { return Ok(None) };
-        let text = TextId { ns, part: PartId(vitals.place.partition) };
-        Ok(vitals.place.doc.and_then(|doc| lexical.doc(text, doc)))
+        let vitals = sound(self.rows().vitals(ns, id))?.flatten();
+        Ok(vitals.and_then(|vitals| doc_by(ns, lexical, &vitals)))
     }
 
     /// Whether a visible memory matches the filter, if there is one.
@@ -310,8 +311,7 @@ impl Reader<'_> {
                     if self.past.is_none() || known.contains(&doc) {
                         return Ok(true);
                     }
-                    let vitals = lexical.id(doc).map(|id| sound(self.rows().vitals(ns, id))).transpose()?;
-                    let sees = vitals.flatten().flatten().is_some_and(|vitals| self.sees(&vitals));
+                    let sees = lexical.id(doc).map_or(Ok(false), |id| self.saw(ns, id))?;
                     if !sees {
                         unseen.insert(doc);
                     }
@@ -357,6 +357,12 @@ fn add_away(away: &Unindexed<'_>, most: usize, candidates: &mut Vec<Candidate>) 
             (candidate.alone, candidate.cosine) = (share, cosine);
         }
     }
+}
+
+/// The document of a memory by its hot part, if the memory is visible and its index takes part.
+fn doc_by(ns: NsId, lexical: &Lexical, vitals: &Vitals) -> Option<DocRef> {
+    let text = TextId { ns, part: PartId(vitals.place.partition) };
+    lexical.doc(text, vitals.place.doc?)
 }
 
 /// How many candidates one side of a search brings. Pages of one query are cut from the same candidates, up to the depth of

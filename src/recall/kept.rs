@@ -60,7 +60,7 @@ impl<S: Source> Reader<'_, S> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         self.rows().vitals_after(ns, after, &mut |id, vitals| {
-            ids.extend((all_states || self.sees(vitals)).then_some(id));
+            ids.extend(vitals.filter(|vitals| all_states || self.sees(vitals)).map(|_| id));
             Ok(if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(ids)

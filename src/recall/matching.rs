@@ -126,7 +126,7 @@ impl<'r, S: Source> Matcher<'r, S> {
     }
 
     /// Notes a row that is too damaged to decide.
-    fn leave_out(&mut self, id: MemoryId) -> bool {
+    pub(super) fn leave_out(&mut self, id: MemoryId) -> bool {
         self.damaged.insert(id);
         false
     }

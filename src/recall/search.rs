@@ -1,5 +1,7 @@
 //! Search: query → partitions → exact ranking → hits.
 
+use std::ops::ControlFlow;
+
 use crate::error::{Error, Result, sound};
 use crate::index::{Ask, Found, Sieve, Stop, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
@@ -248,7 +250,13 @@ impl Sieve for Rowwise<'_, '_> {
             return Ok(());
         }
         let (ns, part) = (self.ns, self.part);
-        reader.each_of(ns, part, &mut |id, vitals| self.offer(target, id, vitals, visit))
+        reader.each_of(ns, part, &mut |id, vitals| match vitals {
+            Some(vitals) => self.offer(target, id, vitals, visit),
+            None => {
+                self.matcher.leave_out(id);
+                Ok(())
+            }
+        })
     }
 }
 
@@ -278,24 +286,24 @@ impl Rowwise<'_, '_> {
 }
 
 impl Reader<'_> {
-    /// Calls `visit` with the rows of a partition, or of all partitions, that can be read. Rows of other partitions may
-    /// be among them.
+    /// Calls `visit` with the rows of a partition, or of all partitions; none where the hot part can't be read. Rows of other
+    /// partitions may be among them.
     pub(super) fn each_of(
         &self,
         ns: NsId,
         part: Part,
-        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>,
+        visit: &mut dyn FnMut(MemoryId, Option<&Vitals>) -> Result<()>,
     ) -> Result<()> {
         match part {
             Part::Nowhere => Ok(()),
             Part::One(part) if !self.is_most_of(ns, part)? => {
                 let walk = Walk::prefix(&keys::ns_part(ns, part));
-                self.rows().ids_by_time(&walk, &mut |_, id| {
-                    let vitals = sound(self.vitals(ns, id))?;
-                    vitals.map_or(Ok(()), |vitals| visit(id, &vitals))
-                })
+                self.rows().ids_by_time(&walk, &mut |_, id| visit(id, sound(self.vitals(ns, id))?.as_ref()))
             }
-            _ => self.rows().all_vitals(ns, visit),
+            _ => {
+                let mut each = |id, vitals: Option<&Vitals>| visit(id, vitals).map(ControlFlow::Continue);
+                self.rows().vitals_after(ns, None, &mut each)
+            }
         }
     }
 

@@ -49,6 +49,13 @@ pub(crate) struct DocMeta {
     pub(crate) slot: Option<u32>,
 }
 
+impl DocMeta {
+    /// Whether a live read at an instant, in milliseconds, sees it.
+    pub(crate) fn is_seen(&self, now: i64) -> bool {
+        self.from <= now && now < self.until
+    }
+}
+
 /// A block that can be changed. A place outside it is a bug of ours and panics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DocBlock {

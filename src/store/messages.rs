@@ -17,8 +17,8 @@ use crate::store::control::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::store::keys::{self, Key};
 use crate::store::part::{NsId, PartId};
 use crate::store::raw::Walk;
-use crate::store::rows::{Rows, last_id};
-use crate::store::tables::{Table, meta_of};
+use crate::store::rows::Rows;
+use crate::store::tables::{Table, last_id, meta_of};
 use crate::store::truth::Truth;
 use crate::store::tx::Read;
 

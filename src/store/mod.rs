@@ -65,11 +65,13 @@ pub(crate) use planned::{GroupRow, PlanRow, Stamp};
 pub(crate) use plans::PlanRows;
 pub(crate) use queries::{QueryPlace, QueryRows};
 pub(crate) use raw::Walk;
-pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};
+pub(crate) use rows::{JunctionRow, Rows};
 pub(crate) use size::OWN_BYTES;
 pub use size::TableStats;
 pub(crate) use sorted::SortedRows;
-pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of, space_of};
+pub(crate) use tables::{
+    CLOCK, IDENTITY, SIZE, Table, bad_key, last_id, last_id_and_number, meta_of, space_of,
+};
 pub(crate) use text::{TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
 pub(crate) use transact::Written;

@@ -19,7 +19,7 @@ use crate::store::counterparts;
 use crate::store::keys;
 use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::raw::Walk;
-use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of, space_of};
+use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, last_id, last_id_and_number, meta_of, space_of};
 use crate::store::tx::Read;
 
 /// One junction row: what the memory is joined to, and in which role.
@@ -265,7 +265,9 @@ pub(crate) trait Rows: Read {
 
     /// The hot part of every row of a namespace that can be read, by id.
     fn all_vitals(&self, ns: NsId, visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>) -> Result<()> {
-        self.vitals_after(ns, None, &mut |id, vitals| visit(id, vitals).map(ControlFlow::Continue))
+        self.vitals_after(ns, None, &mut |id, vitals| {
+            vitals.map_or(Ok(()), |vitals| visit(id, vitals)).map(ControlFlow::Continue)
+        })
     }
 
     /// The indexes of a namespace, each with the number of memories that have their slots there, whatever else is damaged.
@@ -283,19 +285,19 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The memories of a namespace behind one whose hot part can be read, by id, until `visit` breaks off.
+    /// The memories of a namespace behind one, by id, until `visit` breaks off; none where the hot part can't be read.
     fn vitals_after(
         &self,
         ns: NsId,
         after: Option<MemoryId>,
-        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<ControlFlow<()>>,
+        visit: &mut dyn FnMut(MemoryId, Option<&Vitals>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let all = Walk::prefix(&keys::ns(ns));
         let walk = after.into_iter().fold(all, |walk, after| walk.after(&keys::memory(ns, after)));
         self.walk(Table::Vitals, &walk, &mut |key, bytes| {
             let vitals = sound(record::decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
-            let row = vitals.zip(Some(last_id(Table::Vitals, key)?)).filter(|(_, id)| after < Some(*id));
-            row.map_or(Ok(ControlFlow::Continue(())), |(vitals, id)| visit(id, &vitals))
+            let id = Some(last_id(Table::Vitals, key)?).filter(|id| after < Some(*id));
+            id.map_or(Ok(ControlFlow::Continue(())), |id| visit(id, vitals.as_ref()))
         })
     }
 
@@ -303,7 +305,7 @@ pub(crate) trait Rows: Read {
     fn vitals_page(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<(MemoryId, Vitals)>> {
         let mut page = Vec::new();
         self.vitals_after(ns, after, &mut |id, vitals| {
-            page.push((id, vitals.clone()));
+            page.extend(vitals.map(|vitals| (id, vitals.clone())));
             Ok(if page.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(page)
@@ -786,15 +788,3 @@ pub(crate) trait Rows: Read {
 }
 
 impl<T: Read + ?Sized> Rows for T {}
-
-/// Id and number at the end of a key.
-pub(crate) fn last_id_and_number(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
-    let ends = key.split_last_chunk().and_then(|(head, number)| Some((head.last_chunk()?, *number)));
-    let (id, number) = ends.ok_or_else(|| bad_key(table, key))?;
-    Ok((MemoryId::from_bytes(*id), u32::from_be_bytes(number)))
-}
-
-/// Id at the end of a key.
-pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
-    key.last_chunk().copied().map(MemoryId::from_bytes).ok_or_else(|| bad_key(table, key))
-}

@@ -10,8 +10,8 @@ use crate::record::{At, decode_access, decode_belonging, decode_vitals};
 use crate::store::keys;
 use crate::store::part::NsId;
 use crate::store::raw::{PASSED_MAX, Walk};
-use crate::store::rows::{Rows, last_id};
-use crate::store::tables::Table;
+use crate::store::rows::Rows;
+use crate::store::tables::{Table, last_id};
 
 /// What is called with a memory and its row; none where the row is damaged.
 pub(crate) type VisitRow<'f, T> = &'f mut dyn FnMut(MemoryId, Option<T>) -> Result<()>;

@@ -403,6 +403,18 @@ pub(crate) fn bad_key(table: Table, key: &[u8]) -> Error {
     Error::corrupted(table.name(), key, "the key is not one of this table")
 }
 
+/// Id and number at the end of a key.
+pub(crate) fn last_id_and_number(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
+    let ends = key.split_last_chunk().and_then(|(head, number)| Some((head.last_chunk()?, *number)));
+    let (id, number) = ends.ok_or_else(|| bad_key(table, key))?;
+    Ok((MemoryId::from_bytes(*id), u32::from_be_bytes(number)))
+}
+
+/// Id at the end of a key.
+pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
+    key.last_chunk().copied().map(MemoryId::from_bytes).ok_or_else(|| bad_key(table, key))
+}
+
 /// A name that begins with NUL is one of a namespace that is being dropped; `check` looks closer.
 fn is_namespace(key: &str) -> bool {
     key.starts_with('\0') || key.parse::<NamespaceName>().is_ok_and(|name| name.as_str() == key)

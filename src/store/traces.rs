@@ -10,8 +10,7 @@ use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::raw::Walk;
-use crate::store::rows::last_id_and_number;
-use crate::store::tables::Table;
+use crate::store::tables::{Table, last_id_and_number};
 use crate::store::text::TextRows;
 
 /// Searches for the traces of a memory.

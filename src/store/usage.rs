@@ -5,8 +5,8 @@ use crate::model::{MemoryId, Tier, Time};
 use crate::store::keys;
 use crate::store::part::NsId;
 use crate::store::raw::Walk;
-use crate::store::rows::{Rows, last_id};
-use crate::store::tables::Table;
+use crate::store::rows::Rows;
+use crate::store::tables::{Table, last_id};
 
 /// Typed reads of memories by their use.
 pub(crate) trait UsageRows: Rows {

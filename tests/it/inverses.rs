@@ -5,7 +5,7 @@ use crate::damage::store::{overwrite, tables};
 use crate::world::{World, axis, span, text};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{Field, SupersedeMode, Tier};
+use oubliette::memory::{Expiry, Field, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Kind, MemoryId, Patch, Query, WriteOptions};
 use serde_json::{Value, json};
@@ -263,4 +263,43 @@ fn the_undo_of_a_repair_says_what_stays() {
     assert_eq!((report.passes[0].changed, world.is_live(old)), (1, true));
     let undone = world.ns.undo(report.run.unwrap()).unwrap();
     assert_eq!(undone.lost, ["what supersession mended stays: 1 memory"]);
+}
+
+/// What somebody gave the row that stayed since the merge is no part of what the merge did (LIFE-56, LIFE-63).
+#[test]
+fn the_undo_of_a_merge_leaves_a_life_that_the_row_was_given_since() {
+    type Gift = fn(&World, MemoryId);
+    let gifts: [(&str, Gift); 5] = [
+        ("never", |world, id| drop(world.ns.touch([id], Expiry::Never).unwrap())),
+        ("an instant", |world, id| drop(world.ns.touch([id], span("300d")).unwrap())),
+        ("durable", |world, id| drop(world.ns.update(id, Patch::default().tier(Tier::Semantic)).unwrap())),
+        ("shorter", |world, id| drop(world.ns.update(id, Patch::default().tier(Tier::Working)).unwrap())),
+        ("promoted", |world, id| {
+            used(world, id);
+            let passes = [Pass::Fold, Pass::Promote];
+            world.ns.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
+            assert_eq!(world.row(id.to_string()).tier, Tier::Semantic);
+        }),
+    ];
+    for (what, give) in gifts {
+        let world = World::new();
+        world.add(text("The cellar door sticks").tier(Tier::Episodic));
+        world.advance("4d");
+        let again = text("The cellar door sticks").tier(Tier::Episodic);
+        world.ns.add_all(vec![again], &apart()).unwrap();
+        let merge = MaintainOptions::live().passes([Pass::NearDuplicates]);
+        let report = world.ns.maintain_with(&merge).unwrap();
+        assert_eq!(report.passes[0].changed, 1);
+        let stays = world.live()[0];
+        give(&world, stays);
+        let life = |world: &World| {
+            let row = world.row(stays.to_string());
+            (row.tier, row.expires_at, row.expires_by)
+        };
+        let given = life(&world);
+        world.ns.undo(report.run.unwrap()).unwrap();
+        assert_eq!(life(&world), given, "{what}");
+        assert_eq!(world.live().len(), 2, "{what}");
+        world.check();
+    }
 }

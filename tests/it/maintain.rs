@@ -191,6 +191,22 @@ fn v56_all_links_stay() {
     assert_eq!((answer.id, answer.text.as_str()), (stays, "metric 2"), "a key answers with its own text");
 }
 
+/// Nobody is told that there is nothing to do where nobody has looked (MODEL-34).
+#[test]
+fn a_pass_whose_call_is_over_before_it_has_looked_says_so() {
+    let world = World::new();
+    world.ns.add_all((0..40).map(|n| profile(&format!("count {n}"))).collect(), &Default::default()).unwrap();
+    for options in [MaintainOptions::default(), MaintainOptions::live()] {
+        let options = options.passes([Pass::Collapse]);
+        let looked = |options: &MaintainOptions| {
+            let passes = world.ns.maintain_with(options).unwrap().passes;
+            passes.iter().map(|pass| (pass.planned > 0, pass.cut_short)).collect::<Vec<_>>()
+        };
+        assert_eq!(looked(&MaintainOptions { max_rows: Some(0), ..options.clone() }), [(false, true)]);
+        assert_eq!(looked(&options), [(true, false)]);
+    }
+}
+
 #[test]
 fn v184_the_destruction_budget_cuts_the_plan() {
     let world = World::new();

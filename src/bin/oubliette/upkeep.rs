@@ -456,9 +456,17 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
     if !of_texts.is_empty() {
         output.text(&of_texts)?;
     }
+    let names = |passes: Vec<&PassReport>| {
+        passes.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (unknown, idle): (Vec<&PassReport>, Vec<&PassReport>) =
+        idle.into_iter().partition(|pass| pass.cut_short);
     if !idle.is_empty() {
-        let idle = idle.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ");
-        output.text(&[format!("Nothing to do for {idle}.")])?;
+        output.text(&[format!("Nothing to do for {}.", names(idle))])?;
+    }
+    if !unknown.is_empty() {
+        let told = "The call was over before it was known what there is to do for";
+        output.text(&[format!("{told} {}; allow more with --budget or --max-rows.", names(unknown))])?;
     }
     Ok(())
 }

@@ -303,7 +303,7 @@ impl TextView {
             let mut mask = 0_u128;
             for (doc, meta) in (first..).zip(chunk.docs.docs()) {
                 let Some(meta) = meta else { continue };
-                if meta.from <= now && now < meta.until {
+                if meta.is_seen(now) {
                     mask |= 1 << (doc - first);
                     seen.docs += 1;
                     seen.terms += u64::from(meta.terms.or_else(|| tail.length(doc)).unwrap_or(0));

@@ -5,9 +5,9 @@ use std::io::Cursor;
 use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::SupersedeMode;
+use oubliette::memory::{DistinctQuery, SupersedeMode};
 use oubliette::tools::{KnowledgeGraph, Toolbox};
-use oubliette::{Database, Draft, MemoryId, WriteOptions};
+use oubliette::{Database, Draft, Filter, MemoryId, Query, WriteOptions};
 use serde_json::{Value, json};
 
 use super::store::{overwrite, tables};
@@ -39,6 +39,37 @@ fn a_search_by_a_tool_tells_the_hits_beside_a_damaged_one() {
     assert_eq!(hits.len(), world.ns.search("tea").unwrap().hits.len());
     assert!(hits.len() >= 2 && hits.iter().all(|hit| hit["text"].is_string()), "{told}");
     world.forget(&[&ids[1].to_string()]);
+}
+
+/// However a search, or a count of values, comes by its rows: what it leaves out because nobody can read it is told.
+#[test]
+fn whatever_is_left_out_of_an_answer_because_of_damage_is_told() {
+    let mut world = World::with(keeping);
+    let draft = |at: usize| {
+        let draft = Draft::new(format!("tea for {at}")).vector([1.0, at as f32 / 50.0, 0.0, 0.0]);
+        draft.tag("t").metadata(json!({ "n": 1 }))
+    };
+    let ids: Vec<MemoryId> = (0..20).map(|at| world.add(draft(at)).id).collect();
+    world.advance("1h");
+    damage(&mut world, "vitals", &row_of(ids[7]));
+    let filters =
+        [json!({ "tags": "t" }), json!({ "importance": { "$gte": 0 } }), json!({ "metadata.n": 1 })];
+    let filters = filters.iter().map(|filter| Some(Filter::parse(&filter.to_string()).unwrap()));
+    for filter in filters.chain([None]) {
+        let text = Query::text("tea");
+        let near = Query::vector([1.0, 0.0, 0.0, 0.0]);
+        let both = Query { text: text.text.clone(), ..near.clone() };
+        for mut query in [text, near.clone(), both, near.as_of(world.ago("30m"))] {
+            query.filter.clone_from(&filter);
+            let found = world.ns.search(query.clone().k(50)).unwrap();
+            assert_eq!(found.hits.len() as u64 + found.plan.damaged, 20, "{query:?}");
+        }
+        let mut query = DistinctQuery::from("n");
+        query.filter.clone_from(&filter);
+        let values = world.ns.distinct(query).unwrap();
+        assert_eq!(values.memories + values.damaged, 20, "{filter:?}");
+    }
+    world.forget(&[&ids[7].to_string()]);
 }
 
 #[test]
