@@ -11,7 +11,7 @@ use crate::engine::inner::Inner;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::{DueInput, PassReport, implementation};
 use crate::model::{NamespaceName, Pass, RunId, RunSort, Span};
 use crate::store::{NsId, Rows};
@@ -289,15 +289,17 @@ impl Database {
         Ok(None)
     }
 
-    /// The namespaces that a pass looks at, by name.
+    /// The namespaces that a pass looks at, by name. Of one that is named, no row but its own is read: a run over many
+    /// namespaces asks for each.
     pub(super) fn tenants(&self, namespace: Option<&NamespaceName>) -> Result<Vec<(NamespaceName, NsId)>> {
-        let mut all = Vec::new();
-        for (name, row) in self.inner.state()?.snapshot().namespaces()? {
-            if !row.dropping && namespace.is_none_or(|wanted| wanted.as_str() == name) {
-                all.push((name.parse()?, NsId(row.number)));
-            }
-        }
-        Ok(all)
+        let published = self.inner.state()?;
+        let snapshot = published.snapshot();
+        let Some(named) = namespace else {
+            let all = snapshot.namespaces()?.into_iter().filter(|(_, row)| !row.dropping);
+            return all.map(|(name, row)| Ok((name.parse()?, NsId(row.number)))).collect();
+        };
+        let row = sound(snapshot.namespace(named.as_str()))?.flatten();
+        Ok(row.filter(|row| !row.dropping).map(|row| (named.clone(), NsId(row.number))).into_iter().collect())
     }
 }
 

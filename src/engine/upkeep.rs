@@ -10,7 +10,7 @@ use crate::engine::options::{MaintainOptions, cores};
 use crate::engine::rebuild::batches;
 use crate::error::{Error, Result};
 use crate::hnsw::Crew;
-use crate::hygiene::{write, write_text};
+use crate::hygiene::{write, write_texts};
 use crate::index::text::upkeep as text_upkeep;
 use crate::index::upkeep::{self, Counts, Need, Regimes};
 use crate::ledger::Afresh;
@@ -192,7 +192,7 @@ impl Database {
             let Some(edit) = text_upkeep::post(&published, text, text_upkeep::POST_MAX)? else {
                 return Ok(());
             };
-            let applied = self.apply(text.ns, Some(run), None, write_text(edit))?;
+            let applied = self.apply(text.ns, Some(run), None, write_texts(vec![edit]))?;
             let head = self.inner.state()?.snapshot().text_head(text)?.unwrap_or_default();
             if applied.is_stale || !is_long(&head) {
                 return Ok(());

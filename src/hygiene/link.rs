@@ -1,18 +1,19 @@
 //! Which rows do the indexes not know well enough yet? The pass `index`: graphs, postings, and declared indexes of metadata.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hnsw::Crew;
 use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::{PassReport, details};
-use crate::index::text::upkeep::{self as texts, TextEdit};
+use crate::index::text::upkeep::{self as texts, POST_BYTES, TextEdit};
 use crate::index::upkeep::{self, Counts, Need, Regimes};
-use crate::index::{Edit, Written};
+use crate::index::{Edit, Published, Written};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Pass, RuleId, is_zero};
 use crate::store::control::TextHead;
@@ -20,8 +21,10 @@ use crate::store::{IndexId, Read, Rows, Snapshot, TextId, TextRows};
 
 /// Documents that are posted in one commit while others write: few make many blocks, which are to be joined again.
 const POST_MIN: usize = 256;
-/// Blocks that are read for joining in one commit.
+/// Blocks of an index that are read for joining in one commit.
 const JOIN_BLOCKS: usize = 1_024;
+/// Texts of the indexes whose blocks are joined in one commit; of one index there may be more.
+const JOIN_TEXTS: usize = 1_024;
 
 /// The pass `index`.
 pub(crate) struct Index;
@@ -36,8 +39,9 @@ impl MaintenancePass for Index {
             let state = Linking { partition, regimes, need, changed: 0, begun: false, dropped: false };
             jobs.push(Box::new(state));
         }
-        for (text, head) in rows.text_heads(Some(ns))? {
-            jobs.push(Box::new(Posting { text, head, posted: 0, joined: 0 }));
+        let texts = rows.text_heads(Some(ns))?;
+        if !texts.is_empty() {
+            jobs.push(Box::new(Posting::new(&texts)));
         }
         for (path, _) in rows.meta_keys(ns)?.into_iter().filter(|(_, is_whole)| !is_whole) {
             jobs.push(Box::new(Declaring::new(path)));
@@ -169,9 +173,15 @@ pub(crate) fn write(edit: Edit, rule: RuleId) -> Step<'static> {
     })
 }
 
-/// Writes a step of the upkeep of a full-text index.
-pub(crate) fn write_text(edit: TextEdit) -> Step<'static> {
-    Box::new(move |slice| Ok(Applied::if_fresh(slice.ledger.post(&slice.context, &edit)?, edit.rows())))
+/// Writes a step of the upkeep of full-text indexes. It is stale where each of them has changed.
+pub(crate) fn write_texts(edits: Vec<TextEdit>) -> Step<'static> {
+    Box::new(move |slice| {
+        let mut rows = 0;
+        for edit in &edits {
+            rows += if slice.ledger.post(&slice.context, edit)? { edit.rows() } else { 0 };
+        }
+        Ok(Applied::if_fresh(rows > 0, rows))
+    })
 }
 
 /// The graph of a partition.
@@ -247,37 +257,109 @@ impl Job for Linking {
     }
 }
 
-/// A full-text index. The counters of the pass are those of vectors; texts have their own in its report.
+/// The full-text indexes of a namespace. Small ones share a step, because a commit costs more than the postings of a few
+/// texts. The counters of the pass are those of vectors; texts have their own in its report.
 struct Posting {
-    text: TextId,
-    head: TextHead,
+    /// Indexes with a tail, and where the tail ended when the pass began: a writer as fast as the pass would keep it here
+    /// for ever.
+    to_post: VecDeque<(TextId, u32)>,
+    to_join: VecDeque<TextId>,
+    /// The indexes of the step that was worked out last.
+    step: Vec<TextId>,
+    /// Whether a step has one index, because one of several in a step is damaged.
+    is_apart: bool,
+    damaged: u64,
+    used: u64,
+    waiting: u64,
     posted: u64,
     joined: u64,
 }
 
 impl Posting {
-    fn waiting(&self) -> u64 {
-        u64::from(texts::waiting(&self.head))
+    fn new(heads: &[(TextId, TextHead)]) -> Self {
+        let tails = heads.iter().filter(|(_, head)| texts::waiting(head) > 0);
+        Posting {
+            to_post: tails.map(|(text, head)| (*text, head.len)).collect(),
+            to_join: heads.iter().map(|(text, _)| *text).collect(),
+            step: Vec::new(),
+            is_apart: false,
+            damaged: 0,
+            used: heads.iter().map(|(_, head)| u64::from(head.used)).sum(),
+            waiting: heads.iter().map(|(_, head)| u64::from(texts::waiting(head))).sum(),
+            posted: 0,
+            joined: 0,
+        }
+    }
+
+    /// The postings of about `most` texts, of as many indexes as have them.
+    fn post(&mut self, published: &Published, most: usize) -> Result<Vec<TextEdit>> {
+        let (mut edits, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        while let Some((text, end)) = self.to_post.get(edits.len()).copied()
+            && rows < most
+            && bytes < POST_BYTES
+            && !(self.is_apart && rows > 0)
+        {
+            let post = || match published.snapshot().readable_text_head(text)? {
+                Some(head) if head.posted < end => texts::post(published, text, most - rows),
+                _ => Ok(None),
+            };
+            match sound(post())? {
+                Some(Some(edit)) => {
+                    (rows, bytes) = (rows + edit.rows() as usize, bytes + edit.bytes());
+                    edits.push(edit);
+                }
+                Some(None) => drop(self.to_post.remove(edits.len())),
+                None => self.leave_out(text),
+            }
+        }
+        Ok(edits)
+    }
+
+    /// The next indexes whose blocks are to be joined, of about [`JOIN_TEXTS`] texts.
+    fn loose(&mut self, rows: &Snapshot) -> Result<Vec<TextId>> {
+        let (mut loose, mut posted) = (Vec::new(), 0);
+        while let Some(text) = self.to_join.get(loose.len()).copied()
+            && posted < JOIN_TEXTS
+            && !(self.is_apart && posted > 0)
+        {
+            match sound(rows.text_head(text))? {
+                Some(Some(head)) if texts::is_loose(&head) => {
+                    posted += head.posted as usize;
+                    loose.push(text);
+                }
+                Some(_) => drop(self.to_join.remove(loose.len())),
+                None => self.leave_out(text),
+            }
+        }
+        Ok(loose)
+    }
+
+    fn leave_out(&mut self, damaged: TextId) {
+        self.damaged += 1;
+        self.to_post.retain(|(text, _)| *text != damaged);
+        self.to_join.retain(|text| *text != damaged);
     }
 }
 
 impl Job for Posting {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
-        let text = self.text;
-        if self.posted < self.waiting() {
-            let most = input.rows.max(POST_MIN).min(input.rows_left);
-            if let Some(edit) = texts::post(input.published, text, most)? {
-                return Ok(Some(write_text(edit)));
-            }
+        let edits = self.post(input.published, input.rows.max(POST_MIN).min(input.rows_left).max(1))?;
+        if !edits.is_empty() {
+            self.step = edits.iter().map(|edit| edit.text).collect();
+            return Ok(Some(write_texts(edits)));
         }
-        let head = input.published.snapshot().text_head(text)?.unwrap_or_default();
+        self.step = self.loose(input.published.snapshot())?;
+        let texts = &self.step;
         let join = || -> Step<'s> {
             Box::new(move |slice| {
-                let count = slice.ledger.join_postings(&slice.context, text, JOIN_BLOCKS)?;
+                let mut count = 0;
+                for text in texts {
+                    count += slice.ledger.join_postings(&slice.context, *text, JOIN_BLOCKS)?;
+                }
                 Ok(Applied { count, ..Applied::default() })
             })
         };
-        Ok(texts::is_loose(&head).then(join))
+        Ok((!texts.is_empty()).then(join))
     }
 
     fn applied(&mut self, applied: Applied) {
@@ -286,17 +368,22 @@ impl Job for Posting {
         *(if joins { &mut self.joined } else { &mut self.posted }) += applied.count;
     }
 
+    fn met_damage(&mut self) -> bool {
+        self.is_apart = self.step.len() > 1;
+        if let &[damaged] = self.step.as_slice() {
+            self.leave_out(damaged);
+        }
+        true
+    }
+
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.skipped += self.damaged;
         let details = report.report.of::<IndexReport>();
-        details.texts += u64::from(self.head.used);
-        details.unposted += self.waiting().saturating_sub(self.posted);
+        details.texts += self.used;
+        details.unposted += self.waiting.saturating_sub(self.posted);
         details.posted += self.posted;
         details.joined += self.joined;
         Ok(())
-    }
-
-    fn may_be_left_out(&self) -> bool {
-        true
     }
 }
 

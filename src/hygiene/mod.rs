@@ -95,7 +95,7 @@ pub use gc::{
     ReportedBudget, ReportedFamily, SuggestedFilter,
 };
 pub use link::IndexReport;
-pub(crate) use link::{Declaring, write, write_text};
+pub(crate) use link::{Declaring, write, write_texts};
 pub(crate) use list::implementation;
 pub(crate) use looks::Looks;
 pub(crate) use maintenance_plan::CarryingOut;

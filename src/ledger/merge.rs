@@ -115,7 +115,7 @@ impl Ledger<'_, '_> {
         let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
         for holder in holders {
             // A key that another current row holds stays there, so its holder does not move.
-            if self.is_taken(ns, holder, loser, id, context.now)? {
+            if self.is_taken(context, holder, (loser, &row.vitals.times), id)? {
                 continue;
             }
             unite(&mut kept_content.tags, &holder.tags);

@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::store::{NsId, Rows, Traces};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +47,11 @@ impl Ledger<'_, '_> {
     pub(super) fn take_place(
         &mut self,
         context: &Context,
-        Superseding { old, new, mode, at, moves, since }: Superseding,
+        superseding: Superseding,
         (before, content): (Vitals, Content),
         why: Why,
     ) -> Result<Applied> {
+        let Superseding { old, new, mode, at, since, .. } = superseding;
         let ns = context.ns;
         let refuse =
             |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
@@ -82,7 +84,7 @@ impl Ledger<'_, '_> {
         vitals.times.superseded = Some(Supersession { at: since.unwrap_or(context.now), by: new, mode });
         vitals.version += 1;
         self.place_row(context, old, &before, &content, vitals, &content)?;
-        let deltas = self.receive(context, new, old, mode, at, moves)?;
+        let deltas = self.receive(context, superseding, &before.times)?;
         let mut why = why;
         why.evidence.members.push(new);
         self.journal(context, Op::Supersede, Some((old, None)), deltas, why)?;
@@ -139,16 +141,9 @@ impl Ledger<'_, '_> {
 
     /// The other side of a supersession. World time begins, and holders arrive with share 0. Holders of another
     /// partition never arrive. Returns what a row that merges another one has of it, each field behind `by.`: the journal
-    /// row is that of the other.
-    fn receive(
-        &mut self,
-        context: &Context,
-        new: MemoryId,
-        old: MemoryId,
-        mode: SupersedeMode,
-        at: Time,
-        moves: Moves,
-    ) -> Result<Vec<Delta>> {
+    /// row is that of the other. `stood` are the times of the other before.
+    fn receive(&mut self, context: &Context, superseding: Superseding, stood: &Times) -> Result<Vec<Delta>> {
+        let Superseding { old, new, mode, at, moves, .. } = superseding;
         let ns = context.ns;
         let replaced = self.load(ns, old)?;
         // A row that a pass merges answers to each key with its own text and lives as long as the longer of the two
@@ -171,7 +166,7 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if moves == Moves::AllBut(holder.number)
-                    || self.is_taken(ns, &holder, old, new, context.now)?
+                    || self.is_taken(context, &holder, (old, stood), new)?
                 {
                     continue;
                 }
@@ -205,24 +200,32 @@ impl Ledger<'_, '_> {
     }
 
     /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`. A row past its world
-    /// time keeps no key against others, and can still be superseded.
+    /// time keeps no key against others, and can still be superseded. `stood` are the times of `old` before anything took
+    /// its place.
     pub(super) fn is_taken(
         &self,
-        ns: NsId,
+        context: &Context,
         holder: &Holder,
-        old: MemoryId,
+        (old, stood): (MemoryId, &Times),
         new: MemoryId,
-        now: Time,
     ) -> Result<bool> {
+        let (ns, now) = (context.ns, context.now);
         let Some(key) = &holder.key else { return Ok(false) };
-        for (other, number) in self.tx.holders_of_key(ns, key)? {
-            let is_another = other != old && other != new && self.is_current(ns, other, now)?;
+        let mut is_taken = false;
+        // A key belongs to one current row (MODEL-8), mostly the latest that held it: the many that came before need no look.
+        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            let has_key = match other == old {
+                true => stood.is_current(now),
+                false => other != new && self.is_current(ns, other, now)?,
+            };
             // What comes at an instant ahead leaves the key to what is true until then.
-            if is_another && !self.is_to_come(ns, other, number, now)? {
-                return Ok(true);
+            if !has_key || self.is_to_come(ns, other, number, now)? {
+                return Ok(ControlFlow::Continue(()));
             }
-        }
-        Ok(false)
+            is_taken = other != old;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(is_taken)
     }
 
     /// Whether a holder was written to take the place of what its key says, at an instant that is still ahead.

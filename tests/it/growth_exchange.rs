@@ -37,6 +37,23 @@ fn every_second_line_is_bad() {
     linear(of(100), of(400), 4);
 }
 
+/// Each memory of a chain takes over the keys of all before it: to ask who has a key looks at the latest that had it alone.
+#[test]
+fn a_chain_of_keys_that_supersede_each_other() {
+    let of = |n: usize| {
+        let line = |at: usize| {
+            let supersedes = at.checked_sub(1).map(|before| format!("k{before}"));
+            json!({ "key": format!("k{at}"), "text": format!("note {at}"), "supersedes": Vec::from_iter(supersedes) })
+        };
+        let lines: String = (0..n).map(|at| format!("{}\n", line(at))).collect();
+        let (cost, report) = skipping(&lines);
+        assert_eq!((report.stored, report.bad), (n as u64, 0));
+        cost
+    };
+    // Twice as many memories have four times as many keys to take over.
+    linear(of(50), of(100), 4);
+}
+
 /// A few bad lines between many good ones: these are written together.
 #[test]
 fn a_bad_line_among_many_costs_little() {

@@ -53,6 +53,7 @@ mod graph;
 mod growth;
 mod growth_exchange;
 mod growth_gc;
+mod growth_namespaces;
 mod habit;
 mod holders;
 mod index;

@@ -9,8 +9,9 @@ use std::time::Duration;
 use oubliette::exchange::Target;
 use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX};
 use oubliette::maintain::{
-    CapReport, ConsolidateReport, DedupReport, ExpireReport, NearDuplicateReport, Pass, PassReport,
-    ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport, SweeperConfig,
+    CapReport, ConsolidateReport, DedupReport, ExpireReport, IndexReport, NearDuplicateReport, Pass,
+    PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport,
+    SweeperConfig,
 };
 use oubliette::policy::Policy;
 use oubliette::report::Stats;
@@ -437,8 +438,11 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
     let counts = |pass: &PassReport| [pass.planned, pass.changed, pass.tombstoned, pass.skipped, pass.left];
     let (busy, mut idle): (Vec<&PassReport>, Vec<&PassReport>) =
         passes.iter().partition(|pass| counts(pass).iter().any(|count| *count > 0));
+    let of_texts = passes.iter().find_map(|pass| pass.report.get::<IndexReport>()).map(texts_told);
+    let of_texts = of_texts.unwrap_or_default();
     // A pass that only follows another one was not asked for.
     idle.retain(|pass| asked.is_empty() || asked.contains(&pass.pass));
+    idle.retain(|pass| pass.pass != Pass::Index || of_texts.is_empty());
     if !busy.is_empty() {
         let row = |pass: &&PassReport| {
             let counts = counts(pass);
@@ -448,6 +452,9 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
             &["pass", "to do", "changed", "removed", "skipped", "still to do"],
             busy.iter().map(row),
         )?;
+    }
+    if !of_texts.is_empty() {
+        output.text(&of_texts)?;
     }
     let names = |passes: Vec<&PassReport>| {
         passes.iter().map(|pass| pass.pass.as_str()).collect::<Vec<_>>().join(", ")
@@ -462,6 +469,14 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
         output.text(&[format!("{told} {}; allow more with --budget or --max-rows.", names(unknown))])?;
     }
     Ok(())
+}
+
+/// What the pass `index` did for the search by words: its counts are those of vectors.
+fn texts_told(index: &IndexReport) -> Vec<String> {
+    let texts = |count| told::of(count, "text", "texts");
+    let written = (index.posted > 0).then(|| format!("index: wrote the words of {}.", texts(index.posted)));
+    let waiting = || format!("index: the words of {} are still to be written.", texts(index.unposted));
+    written.into_iter().chain((index.unposted > 0).then(waiting)).collect()
 }
 
 /// Passes as a table, with everything that they counted.

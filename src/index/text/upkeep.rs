@@ -16,7 +16,7 @@ const JOIN_SHARE: u32 = 8;
 pub(crate) const POST_MAX: usize = 4_096;
 
 /// About how many bytes of texts are posted at once.
-const POST_BYTES: usize = 2 << 20;
+pub(crate) const POST_BYTES: usize = 2 << 20;
 
 /// Postings of the first documents of a tail, worked out on a published state, and the state that they
 /// assume.
@@ -100,6 +100,11 @@ impl TextEdit {
         u64::from(self.end - self.first)
     }
 
+    /// The bytes of their texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+
     /// Writes the postings, if the documents are unchanged. Otherwise returns false and writes nothing.
     ///
     /// # Errors
@@ -124,7 +129,8 @@ impl TextEdit {
         // Nothing waits behind an empty tail, so an error in the sum does not outlive the tail.
         head.waiting_bytes =
             if self.end == head.len { 0 } else { head.waiting_bytes.saturating_sub(self.bytes) };
-        head.unmerged = head.unmerged.saturating_add(self.end - self.first);
+        // The first postings of an index have each term in as few blocks as can be, so there is nothing to join.
+        head.unmerged = if self.first == 0 { 0 } else { head.unmerged.saturating_add(self.end - self.first) };
         tx.put_text_head(self.text, head);
         Ok(true)
     }

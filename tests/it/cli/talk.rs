@@ -106,6 +106,10 @@ fn maintenance_is_told_by_what_it_had_to_do() {
     assert!(told.contains("expire") && told.contains("Nothing to do for fold, cap"), "{told}");
     assert!(!told.contains("scanned"), "{told}");
     assert!(sandbox.plain(&[&later[..], &["-v"]].concat(), b"").out.contains("scanned"));
+    let index = |more: &[&str]| read(&sandbox, &[&["maintain", "index"], more].concat());
+    assert_eq!(index(&["--dry-run"]), "index: the words of 1 text are still to be written.\n");
+    assert_eq!(index(&[]), "index: wrote the words of 1 text.\n");
+    assert_eq!(index(&[]), "Nothing to do for index.\n");
 }
 
 #[test]
