@@ -1,6 +1,5 @@
 //! The audit of one namespace: what is over goes, what is too much goes, and what repeats is told.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -50,9 +49,7 @@ impl Namespace {
         let options = MaintainOptions { dry_run, ..MaintainOptions::default() };
         let done = self.maintain_with(&options.passes([Pass::Expire, Pass::Cap]))?;
         let noted = Arc::clone(&self.db.inner.accesses);
-        let groups = self.gc_read(|rows, ns, now| {
-            duplicate_groups(rows, &Field { ns, parts: None, now, damaged: Cell::new(0), noted })
-        })?;
+        let groups = self.gc_read(|rows, ns, now| duplicate_groups(rows, &Field::new(ns, now, noted)))?;
         Ok(NamespaceAudit {
             expired_purged: done.removed(Pass::Expire, dry_run),
             short_term_evicted: done.removed(Pass::Cap, dry_run),

@@ -1,6 +1,5 @@
 //! Short-term memories in use, and clusters, distilled by whoever summarizes.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -186,7 +185,7 @@ impl Namespace {
     fn to_distil(&self, ns: NsId, policy: &Policy, aim: Aim) -> Result<Vec<Vec<MemoryId>>> {
         let (inner, published) = (&self.db.inner, self.db.inner.state()?);
         let (now, noted) = (inner.instant(&published), Arc::clone(&inner.accesses));
-        let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
+        let field = Field::new(ns, now, noted);
         if aim == Aim::Lasting {
             return to_consolidate(&field, published.snapshot(), policy);
         }

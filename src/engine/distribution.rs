@@ -1,6 +1,5 @@
 //! How memories are used: one walk over them, for a host that wants to know before use decides what goes.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::engine::database::Database;
@@ -42,7 +41,7 @@ impl Database {
             let rows = published.snapshot();
             let field = |ns| {
                 let noted = Arc::clone(&self.inner.accesses);
-                Field { ns, parts: None, now, damaged: Cell::new(0), noted }
+                Field::new(ns, now, noted)
             };
             let tenants = self.tenants(only)?;
             let mut all = Distribution::new(&policy);

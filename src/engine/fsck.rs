@@ -1,6 +1,5 @@
 //! The audit of a file: what is over goes, what is too much goes, and what else is to be looked at is told.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -85,7 +84,7 @@ impl Database {
         let mut all = Vec::new();
         for (_, ns) in self.tenants(None)? {
             let (now, noted) = (self.inner.instant(&published), Arc::clone(&self.inner.accesses));
-            let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
+            let field = Field::new(ns, now, noted);
             all.append(&mut duplicate_groups(published.snapshot(), &field)?);
         }
         all.sort_unstable();

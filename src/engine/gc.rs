@@ -238,7 +238,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `Refused` for a group that there is not; `Corrupted`, `Closed`.
+    /// `Refused` for a group that does not exist; `Corrupted`, `Closed`.
     pub fn gc_pack(&self, plan: RunId, group: &str) -> Result<InputPack> {
         let gc = &self.db.inner.in_force().policy.gc;
         let found = self.gc_read(|rows, ns, now| match group_of(rows, ns, plan, number(group)?)? {
@@ -404,7 +404,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for a reason that is not 1 to 500 characters; `NotFound`, and `Refused` for a group that there is not.
+    /// `Invalid` for a reason that is not 1 to 500 characters; `NotFound`, and `Refused` for a group that does not exist.
     pub fn gc_abort(&self, plan: RunId, group: Option<&str>, reason: &str) -> Result<GcPlan> {
         let chars = reason.chars().count();
         if !(1..=500).contains(&chars) {

@@ -1,6 +1,5 @@
 //! Pruning without doing it: which memories would go, and what several policies would cost.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -137,7 +136,7 @@ impl<Of> Namespace<Of> {
         selection: &Selection,
     ) -> Result<(Vec<MemoryId>, PruneReport)> {
         let noted = Arc::clone(&self.db.inner.accesses);
-        let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
+        let field = Field::new(ns, now, noted);
         let asking = self.db.inner.asking(published, &self.name, now)?;
         let judge = asking.as_ref().map(|asking| asking as &dyn Judge);
         let (namespace, field, looks) = (&self.name, &field, &self.db.inner.looks);

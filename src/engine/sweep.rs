@@ -1,7 +1,6 @@
 //! The executor of passes: each plans on the published state, and its steps are applied in short transactions, within the
 //! budget of the call and with pauses for writers.
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -248,7 +247,7 @@ impl Database {
         let published = self.inner.state()?;
         let now = self.inner.instant(&published);
         let noted = Arc::clone(&self.inner.accesses);
-        let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
+        let field = Field::new(ns, now, noted);
         let selection = options.selection();
         let asking = self.inner.asking(&published, &namespace, now)?;
         let input = PlanInput {

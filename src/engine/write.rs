@@ -324,7 +324,7 @@ impl Namespace {
         })
     }
 
-    /// Makes a superseded memory live again.
+    /// Makes a memory live again that was superseded, or that a pass has removed and that still waits in limbo.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -338,7 +338,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound`, and `Conflict` for one that is not superseded.
+    /// `NotFound`, and `Conflict` for a memory that is neither superseded nor in limbo, or whose place another one has taken.
     pub fn restore(&self, name: impl Into<Name>) -> Result<RestoreReport> {
         let (namespace, name) = (self.name.clone(), name.into());
         self.db.submit(ONE, move |session| session.known_writer(&namespace)?.restore(name.as_str()))

@@ -162,7 +162,7 @@ impl<'s, R: Rows> Search<'s, R> {
     }
 
     fn compare(&mut self, run: &mut Run) -> Result<()> {
-        let Some((part, _, fingerprint)) = run.head.filter(|(part, ..)| self.field.takes(*part)) else {
+        let Some((part, _, fingerprint)) = run.head else {
             return Ok(());
         };
         if run.ids.len() < 2 {

@@ -2,7 +2,6 @@
 //! snapshot and carried out later in slices, each action only on rows that have not changed since.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -25,12 +24,10 @@ use crate::text::{Guard, OP_ID};
 /// made; when it answers true the planner gives up and there is no plan. The engine turns units into time.
 pub(crate) type Stop<'s> = &'s mut dyn FnMut(u64) -> bool;
 
-/// What a pass looks at: a namespace or some of its partitions, at an instant.
+/// What a pass looks at: a namespace at an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) ns: NsId,
-    /// None: all.
-    pub(crate) parts: Option<BTreeSet<PartId>>,
     /// The instant at which rows are current or not.
     pub(crate) now: Time,
     /// Rows that could not be read, and are left alone.
@@ -40,9 +37,8 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Whether a partition is one of those.
-    pub(super) fn takes(&self, part: PartId) -> bool {
-        self.parts.as_ref().is_none_or(|parts| parts.contains(&part))
+    pub(crate) fn new(ns: NsId, now: Time, noted: Arc<Accesses>) -> Self {
+        Field { ns, now, damaged: Cell::new(0), noted }
     }
 
     /// The statistics of a row, with the accesses that no commit holds yet.
@@ -417,7 +413,7 @@ impl<'f> Pages<'f> {
             let decoded = self.field.sound(decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
             let Some(vitals) = decoded else { return Ok(ControlFlow::Continue(())) };
             let keys::Vitals { id, .. } = keys::Vitals::read(Table::Vitals, key)?;
-            if self.field.takes(PartId(vitals.place.partition)) && wanted(&vitals) {
+            if wanted(&vitals) {
                 page.push((id, vitals));
             }
             Ok(if page.len() < self.page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })

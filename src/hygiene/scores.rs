@@ -1,6 +1,5 @@
 //! What is a memory worth, by every measure of the store?
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -59,7 +58,7 @@ pub(crate) fn scores(
     let Some(vitals) = rows.vitals(ns, id)?.filter(|vitals| vitals.times.visible_live(now)) else {
         return Ok(None);
     };
-    let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
+    let field = Field::new(ns, now, noted);
     let access = field.access(rows, id)?;
     let agent = rows.content(ns, id)?.and_then(|content| content.agent_id);
     let vector = vector_of(published, ns, &vitals)?;

@@ -43,7 +43,7 @@ pub(super) fn tool(name: &str) -> Option<&'static str> {
     known_names().find(|own| plain(own) == name)
 }
 
-/// The error for a tool that there is not. It says which ones there are.
+/// The error for a tool that does not exist. It says which ones there are.
 fn no_tool(name: &str, listed: &[Tool]) -> ErrorData {
     let names: Vec<String> = listed.iter().map(|tool| plain(&tool.name)).collect();
     let why = match names.iter().find(|own| **own == plain(name)) {

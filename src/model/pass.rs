@@ -14,7 +14,7 @@ use crate::model::closed::closed_set;
 macro_rules! passes {
     ($with:ident) => {
         $with! {
-            /// Counts the searches that found memories, as far as no write has counted them yet, and ends the inclusion log where it is old.
+            /// Counts the searches that found memories and that no write has counted yet, and trims old entries of the inclusion log.
             Fold = 44, "fold", rule FOLD "MODEL-40", stage Fold, in fold;
             /// Removes memories whose life is over: to limbo where a tier had set the end, at once where a caller had.
             Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;

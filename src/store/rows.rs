@@ -45,6 +45,8 @@ impl JunctionRow {
     }
 }
 
+/// What a walk over memories calls, with the hot part of each; none where it can't be read.
+pub(crate) type VisitVitals<'f> = &'f mut dyn FnMut(MemoryId, Option<&Vitals>) -> Result<ControlFlow<()>>;
 /// What a walk over blocks of codes calls, with index, number of the block, key and bytes.
 pub(crate) type VisitSlots<'f> = &'f mut dyn FnMut(IndexId, u32, &[u8], &[u8]) -> Result<ControlFlow<()>>;
 /// What a walk over blocks of vectors calls, with number of the block, place and bytes.
@@ -286,12 +288,7 @@ pub(crate) trait Rows: Read {
     }
 
     /// The memories of a namespace behind one, by id, until `visit` breaks off; none where the hot part can't be read.
-    fn vitals_after(
-        &self,
-        ns: NsId,
-        after: Option<MemoryId>,
-        visit: &mut dyn FnMut(MemoryId, Option<&Vitals>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn vitals_after(&self, ns: NsId, after: Option<MemoryId>, visit: VisitVitals<'_>) -> Result<()> {
         let all = Walk::prefix(&keys::ns(ns));
         let walk = after.into_iter().fold(all, |walk, after| walk.after(&keys::memory(ns, after)));
         self.walk(Table::Vitals, &walk, &mut |key, bytes| {

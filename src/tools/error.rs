@@ -36,7 +36,7 @@ impl fmt::Display for ToolError {
 impl std::error::Error for ToolError {}
 
 impl ToolError {
-    /// The code of a call of a tool that there is not.
+    /// The code of a call of a tool that does not exist.
     pub(crate) const UNKNOWN: &str = "unknown_tool";
 
     /// Of an error that no argument is to blame for; the code is its kind.

@@ -114,7 +114,7 @@ pub(crate) enum Command {
     Briefing(BriefingOptions),
     /// Show one memory, or the tombstone of a memory that is gone
     Get(GetOptions),
-    /// Look after what is known of the use of memories
+    /// Show or export how often memories are used
     #[command(subcommand)]
     Access(AccessCommand),
     /// Note which memories went into a context of a language model, and count them
@@ -140,13 +140,13 @@ pub(crate) enum Command {
     Update(Box<UpdateOptions>),
     /// Give a record another key, with its history; nothing answers to the old key any more
     Rename(RenameOptions),
-    /// Give memories another end, and change nothing else of them
+    /// Change when memories expire, and nothing else of them
     Touch(TouchOptions),
     /// Let one memory take the place of others; it takes over their keys and tags if it has the same agent
     Supersede(Box<SupersedeOptions>),
-    /// Make a superseded memory live again
+    /// Make a superseded or removed memory live again
     Restore(NameOptions),
-    /// Say that something contradicts a memory: it is no longer true, and is believed less
+    /// Record that a memory has been contradicted: it ends now, and its confidence drops
     Contradict(ContradictOptions),
     /// Protect a memory from automatic actors
     Pin(NameOptions),
@@ -188,8 +188,8 @@ pub(crate) enum Command {
     MemoryStats,
     /// Check everything in the file; exit code 3 means that something is wrong
     Check(CheckOptions),
-    /// Audit the file: remove what is over or too much, tell what repeats, and check; exit code 3 means that something is
-    /// wrong
+    /// Audit the file: remove what has expired or exceeds the cap, report duplicates, and check; exit code 3 means that
+    /// something is wrong
     Fsck(FsckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
     Eval(EvalOptions),
@@ -515,7 +515,7 @@ pub(crate) struct RunsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
-    /// Id of the run, as runs lists it. Of an import its writes go; a memory that others have written too stays for them
+    /// Id of the run, as runs lists it. Undoing an import removes its writes; a memory that others have written too stays for them
     /// ("detached" in JSON), and what the import had replaced is back
     pub(crate) run: String,
 }
@@ -602,7 +602,7 @@ pub(crate) struct ExportOptions {
     /// Write the vectors to a NumPy file, one row for each line
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
-    /// Leave out the vectors, but of what has no text
+    /// Leave out the vectors, except for memories without text
     #[arg(long, conflicts_with = "vectors")]
     pub(crate) no_vectors: bool,
 }

@@ -65,7 +65,7 @@ pub(crate) struct PlanOptions {
     /// Largest number of groups, 1 to 50 for a plan [default: gc.max_groups of the policy; for run, all there are]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u32>("a whole number, 1 to 50 for a plan"))]
     pub(crate) max_groups: Option<u32>,
-    /// A question that must go on to be answered: if it finds a memory of a group, it must find its summary; can be given
+    /// A question that must still be answered afterwards: if it finds a memory of a group, it must find its summary; can be given
     /// several times
     #[arg(long = "probe", value_name = "TEXT")]
     pub(crate) probes: Vec<String>,

@@ -104,7 +104,7 @@ impl Bed {
 
 /// All partitions, at the instant of the rows.
 pub(super) fn field() -> Field {
-    Field { ns: NS, parts: None, now: NOW, damaged: std::cell::Cell::new(0), noted: Arc::default() }
+    Field::new(NS, NOW, Arc::default())
 }
 
 /// An answer to every question whether to stop.

@@ -245,10 +245,6 @@ fn only_current_rows_of_one_partition_are_grouped() {
     );
     assert_eq!((report.scanned_profiles, report.unique_signatures), (5, 3), "places are summed");
     assert_eq!(all.cost(), 2);
-    let mut one = field();
-    one.parts = Some([PartId(1)].into());
-    let (part, report) = plan(&bed.snapshot(), &one, &policy, &mut go).unwrap().unwrap();
-    assert_eq!((groups(&part)[0].canonical, part.actions.len(), report.scanned_profiles), (id(3), 1, 2));
     bed.supersede(2, 1, SupersedeMode::Correction);
     let (left, _) = plan(&bed.snapshot(), &field(), &policy, &mut go).unwrap().unwrap();
     assert_eq!(left.actions.len(), 1, "what is superseded is not current");

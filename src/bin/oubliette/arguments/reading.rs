@@ -47,7 +47,7 @@ pub(crate) struct SearchOptions {
     /// How many of the best hits to skip; with -k at most 1000
     #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 0 to 1000"))]
     pub(crate) offset: usize,
-    /// Least score of a hit [default: any]
+    /// Lowest score of a hit [default: any]
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true, value_parser = number::<f32>("a number"))]
     pub(crate) min_score: Option<f32>,
     /// What the search ranks by: hybrid (vector and words, as far as there are both), vector or text (words)

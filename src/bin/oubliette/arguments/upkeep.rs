@@ -18,7 +18,7 @@ pub(crate) struct MaintainOptions {
     /// Only say what the passes would do
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Stay, and maintain the whole file at once and then at this interval, such as 30m
+    /// Keep running: maintain the whole file now, and then at this interval, such as 30m
     #[arg(long, value_name = "DURATION", conflicts_with = "dry_run", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
     /// Stop after this time, such as 5s; the next run goes on from there
