@@ -12,6 +12,7 @@
 mod held;
 mod image;
 mod loose;
+mod posted;
 mod run;
 mod score;
 pub(crate) mod upkeep;

@@ -1,7 +1,7 @@
 //! Listings: pages of memories by creation, pages of tombstones by id.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -10,7 +10,7 @@ use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Ti
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
-use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
+use crate::store::{NsId, PagePlace, PartId, Read, Rows, Table, Walk, last_id, walk_page};
 
 /// The memories of some keys.
 #[derive(Debug, Default)]
@@ -172,8 +172,9 @@ impl<S: Source> Reader<'_, S> {
         let filter = request.filter.as_ref();
         let list = filter.map(|filter| self.short_list(ns, filter, wanted)).transpose()?.flatten();
         let matcher = filter.map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
+        let (rows, damaged) = (Vec::new(), Vec::new());
         let mut listing =
-            Listing { reader: self, ns, request, matcher, rows: Vec::new(), damaged: Vec::new() };
+            Listing { reader: self, ns, part, request, after: after.as_deref(), matcher, rows, damaged };
         match list.as_ref().map(|list| self.places(ns, list, request, part)).transpose()?.flatten() {
             Some(places) => {
                 let is_behind =
@@ -197,15 +198,20 @@ impl<S: Source> Reader<'_, S> {
         let more = rows.len() > request.limit;
         rows.truncate(request.limit);
         let last = rows.last().filter(|_| more).map(|(place, ..)| place);
-        // The next page names what is damaged behind this page.
-        damaged.retain(|(place, _)| last.is_none_or(|last| order(request, place, last).is_le()));
+        // The next page names what is damaged behind this page. What a key that is out of order names was met before the last
+        // row or stands before it: the next page may begin behind both.
+        damaged.retain(|damaged| {
+            let is_behind = |last| order(request, &damaged.place, last).is_gt();
+            damaged.rows_before < request.limit || !last.is_some_and(|last| is_behind(last))
+        });
+        let damaged = damaged.into_iter().map(|Damaged { place, id, .. }| (place, id)).collect();
         let mark = if request.newest_first { NEWEST } else { "" };
         let next = last.map(|place| format!("{mark}{}", hex(place)));
         Ok(Some((ns, Listed { rows, damaged, next })))
     }
 
-    /// Offers the rows of a scope, the latest created first, until the page is full. Partitions are merged: of each the
-    /// latest row that is left is known, and the latest of these comes next.
+    /// Offers the rows of a scope, the latest created first, until the page is full. Partitions are merged: of each some
+    /// rows that are left are known, and the latest of these comes next.
     fn walk_newest(
         &self,
         ns: NsId,
@@ -221,25 +227,20 @@ impl<S: Source> Reader<'_, S> {
                 agents.chain([SHARED]).collect()
             }
         };
-        let latest = |part: PartId, before: Option<&[u8]>| -> Result<Option<(Vec<u8>, PartId)>> {
-            let prefix = keys::ns_part(ns, part);
-            let walk = Walk::prefix(&prefix).reversed();
-            let walk = before.into_iter().fold(walk, |walk, at| walk.before(&[&*prefix, at].concat()));
-            let key = self.rows().each_key(Table::ByTime, &walk, 1, |key| Ok(moment(key).to_vec()))?;
-            Ok(key.into_iter().next().map(|moment| (moment, part)))
-        };
         let after = after.map(moment);
+        let ahead = (listing.request.limit / parts.len().max(1)).clamp(AHEAD_MIN, AHEAD_MAX);
+        let mut streams: Vec<_> = parts.into_iter().map(|part| Latest::of(ns, part, after, ahead)).collect();
         // The heap holds one row of each partition, however many rows the partitions have.
         let mut heads = BinaryHeap::new();
-        for part in parts {
-            heads.extend(latest(part, after)?);
+        for (nth, stream) in streams.iter_mut().enumerate() {
+            heads.extend(stream.next(self)?.map(|(at, place)| (at, nth, place)));
         }
-        while let Some((at, part)) = heads.pop() {
-            let place = [&*keys::ns_part(ns, part), &at].concat();
+        while let Some((_, nth, place)) = heads.pop() {
             if listing.offer(&place, last_id(Table::ByTime, &place)?)?.is_break() {
                 break;
             }
-            heads.extend(latest(part, Some(&at))?);
+            let Some(stream) = streams.get_mut(nth) else { continue };
+            heads.extend(stream.next(self)?.map(|(at, place)| (at, nth, place)));
         }
         Ok(())
     }
@@ -315,14 +316,78 @@ struct Listed {
     next: Option<String>,
 }
 
+/// The rows of a partition, the latest created first.
+struct Latest {
+    ns: NsId,
+    walk: Walk,
+    read: PagePlace,
+    /// The number of rows that are read at once.
+    ahead: usize,
+    /// The keys that were read and not given out.
+    keys: VecDeque<Vec<u8>>,
+    /// The moment of the row that was given out last.
+    before: Option<Vec<u8>>,
+}
+
+impl Latest {
+    fn of(ns: NsId, part: PartId, before: Option<&[u8]>, ahead: usize) -> Self {
+        let prefix = keys::ns_part(ns, part);
+        let walk = Walk::prefix(&prefix).reversed();
+        let walk = before.into_iter().fold(walk, |walk, at| walk.before(&[&*prefix, at].concat()));
+        Latest { ns, walk, read: PagePlace::Start, ahead, keys: VecDeque::new(), before: None }
+    }
+
+    /// The moment and the key of the next row. Of a key that seems out of order the row itself says when it was made: the
+    /// rows behind it would come too late or too early otherwise.
+    fn next(&mut self, reader: &Reader<'_, impl Source>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        // The row behind the next one tells whether that is in order.
+        if self.keys.len() < 2 {
+            let (keys, mut left) = (&mut self.keys, self.ahead);
+            walk_page(reader.rows(), Table::ByTime, &self.walk, &mut self.read, &mut |key, _| {
+                keys.push_back(key.to_vec());
+                left = left.saturating_sub(1);
+                Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+        }
+        let Some(key) = self.keys.pop_front() else { return Ok(None) };
+        let own = moment(&key);
+        let behind = self.keys.front().map(|key| moment(key)).unwrap_or_default();
+        let before = self.before.as_deref();
+        let is_in_order = behind <= own && before.is_none_or(|before| own <= before);
+        let at = match is_in_order {
+            true => own.to_vec(),
+            false => match sound(reader.vitals(self.ns, last_id(Table::ByTime, &key)?))? {
+                Some(vitals) => {
+                    let id = last_id(Table::ByTime, &key)?;
+                    let part = PartId(vitals.place.partition);
+                    moment(&keys::by_time(self.ns, part, vitals.created_at, id)).to_vec()
+                }
+                None => own.max(behind).min(before.unwrap_or(own.max(behind))).to_vec(),
+            },
+        };
+        self.before = Some(at.clone());
+        Ok(Some((at, key)))
+    }
+}
+
+/// A row that can't be read, with the number of rows of the page that were met before it.
+struct Damaged {
+    place: Vec<u8>,
+    id: MemoryId,
+    rows_before: usize,
+}
+
 /// A page under construction. It reads one row more than requested, which tells whether there is a next page.
 struct Listing<'r, S> {
     reader: &'r Reader<'r, S>,
     ns: NsId,
+    part: Part,
     request: &'r PageRequest,
+    /// Where the page before ended.
+    after: Option<&'r [u8]>,
     matcher: Option<Matcher<'r, S>>,
     rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
-    damaged: Vec<(Vec<u8>, MemoryId)>,
+    damaged: Vec<Damaged>,
 }
 
 impl<S: Source> Listing<'_, S> {
@@ -332,9 +397,18 @@ impl<S: Source> Listing<'_, S> {
             return Ok(ControlFlow::Continue(()));
         }
         match sound(self.matching(id))? {
-            Some(Some(vitals)) => self.rows.push((place.to_vec(), id, vitals)),
+            // A key may be damaged, so the row says itself where it stands: the next page begins there.
+            Some(Some(vitals)) => {
+                let part = PartId(vitals.place.partition);
+                let place = keys::by_time(self.ns, part, vitals.created_at, id);
+                // A walk that a damaged key leads astray meets rows of the pages before again.
+                let is_behind = self.after.is_none_or(|after| order(self.request, &place, after).is_gt());
+                if is_behind && self.part.holds(part.0) {
+                    self.rows.push((place.to_vec(), id, vitals));
+                }
+            }
             Some(None) => {}
-            None => self.damaged.push((place.to_vec(), id)),
+            None => self.damaged.push(Damaged { place: place.to_vec(), id, rows_before: self.rows.len() }),
         }
         let full = self.rows.len() > self.request.limit;
         Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -360,6 +434,9 @@ impl<S: Source> Listing<'_, S> {
 const PLACE_BYTES: usize = 4 + 4 + 8 + 16;
 /// Where the instant and the id stand in such a key.
 const MOMENT_AT: usize = 4 + 4;
+/// The number of rows of each partition that a listing with the newest first reads at once.
+const AHEAD_MIN: usize = 2;
+const AHEAD_MAX: usize = 256;
 /// What a cursor of a listing with the newest first begins with.
 const NEWEST: &str = "newest-";
 /// Bytes of a key of `tombstone`: namespace, id.

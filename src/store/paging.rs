@@ -35,15 +35,19 @@ pub(crate) fn walk_page(
     place: &mut PagePlace,
     visit: Visit<'_>,
 ) -> Result<()> {
+    let behind = |key: &[u8]| match walk.is_reversed() {
+        true => walk.clone().before(key),
+        false => walk.clone().after(key),
+    };
     let from = match place {
         PagePlace::Start => walk.clone(),
-        PagePlace::Behind(key) => walk.clone().after(key),
+        PagePlace::Behind(key) => behind(key),
         PagePlace::End => return Ok(()),
     };
     let (mut full, mut next): (Option<Vec<u8>>, _) = (None, PagePlace::End);
     rows.walk(table, &from, &mut |key, value| {
         if let Some(last) = full.take()
-            && begins_with(rows, table, &walk.clone().after(&last), key)?
+            && begins_with(rows, table, &behind(&last), key)?
         {
             next = PagePlace::Behind(last);
             return Ok(ControlFlow::Break(()));

@@ -23,8 +23,9 @@ pub(crate) fn doc_place(doc: u32) -> (u32, usize) {
     (doc / DOCS_PER_BLOCK as u32, doc as usize % DOCS_PER_BLOCK)
 }
 
-/// What a walk over postings calls, with the term and a block of it.
-pub(crate) type VisitPostings<'f> = &'f mut dyn FnMut(&str, PostingsRef<'_>) -> Result<ControlFlow<()>>;
+/// What a walk over postings calls, with the term and a block of it; none for a block that is damaged.
+pub(crate) type VisitPostings<'f> =
+    &'f mut dyn FnMut(&str, Option<PostingsRef<'_>>) -> Result<ControlFlow<()>>;
 
 /// Typed reads of full-text indexes.
 pub(crate) trait TextRows: Rows {
@@ -106,14 +107,11 @@ pub(crate) trait TextRows: Rows {
         })
     }
 
-    /// The blocks of a walk over postings that can be read, with their terms.
+    /// The blocks of a walk over postings with their terms; none for one that is damaged.
     fn postings(&self, walk: &Walk, visit: VisitPostings<'_>) -> Result<()> {
         self.walk(Table::TextPosting, walk, &mut |key, bytes| {
             let (_, term, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
-            match sound(PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes))? {
-                Some(postings) => visit(term, postings),
-                None => Ok(ControlFlow::Continue(())),
-            }
+            visit(term, sound(PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes))?)
         })
     }
 }

@@ -173,7 +173,9 @@ pub(crate) trait Traces: TextRows {
         let mut all: Vec<String> = Vec::new();
         self.postings(&Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |term, postings| {
             let mut named = false;
-            postings.docs(|other, _| named |= other == doc);
+            if let Some(postings) = postings {
+                postings.docs(|other, _| named |= other == doc);
+            }
             if named && all.last().is_none_or(|last| last != term) {
                 all.push(term.to_owned());
             }

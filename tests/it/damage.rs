@@ -9,6 +9,7 @@ mod derived;
 mod disorder;
 mod passes;
 pub(crate) mod store;
+mod told;
 mod tools;
 mod undone;
 mod united;

@@ -418,8 +418,8 @@ fn blocks_are_split_and_joined_and_say_the_same() {
     assert_eq!(texts.found_by_id(0), 700, "ids ascend with the documents");
     let blocks = |texts: &Texts| {
         let (mut sizes, walk) = (Vec::new(), Walk::prefix(&keys::posting_term(NS, PartId(0), "lamp")));
-        let count = &mut |_: &str, block: crate::record::PostingsRef<'_>| {
-            sizes.push(block.to_owned(|_| true).unwrap().count());
+        let count = &mut |_: &str, block: Option<crate::record::PostingsRef<'_>>| {
+            sizes.push(block.unwrap().to_owned(|_| true).unwrap().count());
             Ok(std::ops::ControlFlow::Continue(()))
         };
         texts.published.snapshot().postings(&walk, count).unwrap();

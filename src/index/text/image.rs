@@ -55,6 +55,8 @@ pub(crate) struct TextView {
     analyzer: Analyzer,
     /// By number of the block; none for a block without documents.
     chunks: Vec<Option<Arc<Chunk>>>,
+    /// The number of documents that no search finds, because their blocks can't be read.
+    lost: u32,
     /// The tail. The first search makes it.
     tail: OnceLock<Arc<Tail>>,
     /// The lock under which the tail is made.
@@ -92,7 +94,7 @@ impl TextView {
             Ok(())
         })?;
         let view = TextView::new(text, head, chunks, None)?;
-        let used: u32 = view.chunks.iter().flatten().map(|chunk| chunk.used).sum();
+        let used = used_of(&view.chunks);
         if whole && used != view.head.used {
             return Err(disagree(text, format!("{used} documents, not as {:?} says", view.head)));
         }
@@ -112,10 +114,11 @@ impl TextView {
             + chunks.iter().flatten().count() * block
             + chunks.capacity() * size_of::<Option<Arc<Chunk>>>()
             + seed.as_ref().map_or(0, |seed| seed.bytes());
+        let lost = head.used.saturating_sub(used_of(&chunks));
         let used = AtomicU64::new(0);
         let seed = Mutex::new(seed);
         let (tail, making) = (OnceLock::new(), Mutex::new(()));
-        Ok(TextView { text, head, analyzer, chunks, tail, making, seed, bytes, used })
+        Ok(TextView { text, head, analyzer, chunks, lost, tail, making, seed, bytes, used })
     }
 
     /// The image after a commit that wrote these blocks of documents. Unchanged parts are shared.
@@ -161,6 +164,11 @@ impl TextView {
 
     pub(super) fn head(&self) -> &TextHead {
         &self.head
+    }
+
+    /// The number of documents that no search finds, because their blocks can't be read.
+    pub(super) fn lost(&self) -> u32 {
+        self.lost
     }
 
     /// The number behind the last possible document. The memory of a query depends on the blocks that exist, not on
@@ -284,8 +292,9 @@ impl TextView {
     /// The documents that a live read at `now` sees.
     pub(super) fn seen(&self, now: Time, tail: &Tail) -> Seen {
         let now = now.as_millis();
-        let mut seen =
-            Seen { masks: Vec::with_capacity(self.chunks.len()), docs: 0, terms: 0, all_posted: true };
+        // Documents of a lost block have postings.
+        let all_posted = self.lost == 0;
+        let mut seen = Seen { masks: Vec::with_capacity(self.chunks.len()), docs: 0, terms: 0, all_posted };
         for (number, chunk) in self.chunks.iter().enumerate() {
             let Some(chunk) = chunk else {
                 seen.masks.push(0);
@@ -324,8 +333,8 @@ impl TextView {
         };
         let masks = self.chunks.iter().map(|chunk| chunk.as_deref().map_or(0, bits)).collect();
         let docs = self.chunks.iter().flatten().map(|chunk| u64::from(chunk.used)).sum();
-        // Documents that are gone have no postings.
-        Seen { masks, docs, terms: 0, all_posted: true }
+        // Documents that are gone have no postings; those of a lost block have.
+        Seen { masks, docs, terms: 0, all_posted: self.lost == 0 }
     }
 
     /// Calls `visit` for each visible document of a block of postings, with the number of occurrences of the term.
@@ -410,6 +419,11 @@ impl Seen {
         let (block, at) = doc_place(doc);
         self.masks.get(block as usize).is_some_and(|mask| mask >> at & 1 == 1)
     }
+}
+
+/// The number of documents that stand for a memory.
+fn used_of(chunks: &[Option<Arc<Chunk>>]) -> u32 {
+    chunks.iter().flatten().map(|chunk| chunk.used).sum()
 }
 
 fn disagree(text: TextId, why: String) -> Error {

@@ -14,8 +14,7 @@
 //! question that are spread over three turns say no more together than in one).
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -25,8 +24,7 @@ use crate::index::text::held::Held;
 use crate::index::text::image::{Lengths, Seen, TextView};
 use crate::index::text::run::Tail;
 use crate::model::{MemoryId, Ranked, Time};
-use crate::record::PostingsRef;
-use crate::store::{NsId, PartId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
+use crate::store::{NsId, PartId, Snapshot, TextId, TextRows};
 use crate::text::{Analyzer, Clause, TextQuery};
 
 /// How soon repetitions of a term in a text stop counting.
@@ -35,9 +33,6 @@ const K1: f32 = 1.0;
 const B: f32 = 0.5;
 /// The length past which a text counts no less, in means.
 const LENGTH_MAX: f32 = 2.0;
-/// The largest number of terms that a prefix stands for, among the posted texts and in each run of the tail: the first ones in the
-/// order of their bytes.
-const PREFIX_TERMS_MAX: usize = 1_024;
 /// How many times more documents than places compete for the best places at once.
 const SELECT_RATIO: usize = 4;
 /// The number of documents whose scores are worked out together. This many fit the first cache of a core, and a query
@@ -89,15 +84,17 @@ pub(crate) struct Window {
 const PASSED_MAX: usize = 256;
 
 /// One index in a query.
-struct Source {
-    view: Arc<TextView>,
-    tail: Arc<Tail>,
+pub(super) struct Source {
+    pub(super) view: Arc<TextView>,
+    pub(super) tail: Arc<Tail>,
     /// The documents that are searched.
-    seen: Seen,
+    pub(super) seen: Seen,
     /// The documents that a live read sees, if these are not the ones that are searched.
     live: Option<Seen>,
     /// For each clause, the documents that hold it.
     found: Vec<Held>,
+    /// The terms of the query of which a block of postings can't be read.
+    pub(super) lost_terms: RefCell<BTreeSet<String>>,
 }
 
 /// A broad clause.
@@ -158,7 +155,8 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         let tail = view.tail(snapshot, ask.stop)?;
         let live = view.seen(ask.now, &tail);
         let (seen, live) = if ask.all { (view.held(), Some(live)) } else { (live, None) };
-        lexical.sources.push(Source { view, tail, seen, live, found: Vec::new() });
+        let (found, lost_terms) = (Vec::new(), RefCell::default());
+        lexical.sources.push(Source { view, tail, seen, live, found, lost_terms });
     }
     lexical.unread = lexical.sources.iter().flat_map(Source::unread).collect();
     let Some(first) = lexical.sources.first() else { return Ok(lexical) };
@@ -289,7 +287,7 @@ impl Source {
         match clause {
             Clause::Term { term } => {
                 let Source { view, tail, seen, .. } = &*self;
-                self.blocks(snapshot, &keys_of(view.text(), term), stop, &mut |postings| {
+                self.blocks(snapshot, term, stop, &mut |postings| {
                     if seen.all_posted {
                         return held.take_all(postings);
                     }
@@ -334,130 +332,19 @@ impl Source {
         }
     }
 
-    /// Reads the blocks of postings in the file.
-    fn blocks(
-        &self,
-        snapshot: &Snapshot,
-        walk: &Walk,
-        stop: Stop<'_>,
-        visit: &mut dyn FnMut(PostingsRef<'_>) -> bool,
-    ) -> Result<()> {
-        // All documents are in the tail. Any blocks belong to a damaged head.
-        if self.view.head().posted == 0 {
-            return Ok(());
-        }
-        snapshot.postings(walk, &mut |term, postings| match visit(postings) {
-            true if stop.is_over() => Ok(ControlFlow::Break(())),
-            true => Ok(ControlFlow::Continue(())),
-            false => Err(bad_postings(self.view.text(), term)),
-        })
-    }
-
     fn length(&self, doc: u32) -> u32 {
         Lengths::of(&self.view, &self.tail).get(doc)
     }
-
-    /// The number of occurrences in each document of terms with a prefix, and of the term of the prefix as a word.
-    fn prefix(
-        &self,
-        snapshot: &Snapshot,
-        prefix: &str,
-        word: Option<&str>,
-        stop: Stop<'_>,
-    ) -> Result<BTreeMap<u32, u32>> {
-        let (view, seen) = (&self.view, &self.seen);
-        let mut found = BTreeMap::new();
-        let mut add = |doc, often| {
-            let all = found.entry(doc).or_insert(0_u32);
-            *all = all.saturating_add(often);
-        };
-        let text = view.text();
-        let walk = Walk::prefix(&keys::posting_prefix(text.ns, text.part, prefix));
-        let (mut terms, mut last) = (0, String::new());
-        snapshot.postings(&walk, &mut |term, postings| {
-            if view.head().posted == 0 {
-                return Ok(ControlFlow::Break(()));
-            }
-            if term != last {
-                (terms, last) = (terms + 1, term.to_owned());
-            }
-            if terms > PREFIX_TERMS_MAX || stop.is_over() {
-                return Ok(ControlFlow::Break(()));
-            }
-            match view.each(seen, false, postings, &mut add) {
-                true => Ok(ControlFlow::Continue(())),
-                false => Err(bad_postings(text, term)),
-            }
-        })?;
-        for run in self.tail.runs() {
-            for (_, postings) in run.from(prefix).take(PREFIX_TERMS_MAX) {
-                view.each(seen, true, postings, &mut add);
-            }
-            if let Some(postings) = word.and_then(|word| run.postings(word)) {
-                view.each(seen, true, postings, &mut add);
-            }
-        }
-        if let Some(word) = word {
-            self.blocks(snapshot, &keys_of(text, word), stop, &mut |postings| {
-                view.each(seen, false, postings, &mut add)
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// The places where a phrase begins, for each document that holds it.
-    fn phrase(
-        &self,
-        snapshot: &Snapshot,
-        terms: &[(String, u32)],
-        stop: Stop<'_>,
-    ) -> Result<BTreeMap<u32, Vec<u32>>> {
-        let mut begun: Option<BTreeMap<u32, Vec<u32>>> = None;
-        for (term, behind) in terms {
-            let mut next = BTreeMap::new();
-            let mut take = |doc: u32, positions: &[u32]| {
-                let starts = positions.iter().filter_map(|position| position.checked_sub(*behind));
-                let starts: Vec<u32> = match &begun {
-                    None => starts.collect(),
-                    Some(begun) => {
-                        let before = begun.get(&doc).map(Vec::as_slice).unwrap_or_default();
-                        starts.filter(|start| before.binary_search(start).is_ok()).collect()
-                    }
-                };
-                if !starts.is_empty() {
-                    next.insert(doc, starts);
-                }
-            };
-            self.blocks(snapshot, &keys_of(self.view.text(), term), stop, &mut |postings| {
-                postings.positions(|doc, positions| {
-                    if self.seen.holds(doc) {
-                        take(doc, positions);
-                    }
-                })
-            })?;
-            let posted = self.view.head().posted;
-            for postings in self.tail.runs().iter().filter_map(|run| run.postings(term)) {
-                postings.positions(|doc, positions| {
-                    if doc >= posted && self.seen.holds(doc) {
-                        take(doc, positions);
-                    }
-                });
-            }
-            begun = Some(next);
-        }
-        Ok(begun.unwrap_or_default())
-    }
-}
-
-/// The blocks of a term.
-fn keys_of(text: TextId, term: &str) -> Walk {
-    Walk::prefix(&keys::posting_term(text.ns, text.part, term))
 }
 
 impl Lexical {
     /// The number of memories whose texts can't be read, without those of the hits: these are counted when their texts are read.
+    /// The memories of a lost block of documents count, hits or not, because nobody knows which they are. A term of which a
+    /// block of postings is lost counts as one.
     pub(crate) fn unread_beside(&self, hits: &[Ranked]) -> u64 {
-        self.unread.iter().filter(|id| hits.iter().all(|hit| hit.id != **id)).count() as u64
+        let unread = self.unread.iter().filter(|id| hits.iter().all(|hit| hit.id != **id)).count();
+        let lost = |source: &Source| u64::from(source.view.lost()) + source.lost_terms.borrow().len() as u64;
+        unread as u64 + self.sources.iter().map(lost).sum::<u64>()
     }
 
     /// Sets the lightest broad clauses apart.

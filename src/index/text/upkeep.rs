@@ -184,6 +184,8 @@ pub(crate) fn join(tx: &mut WriteTx<'_>, text: TextId, most: usize) -> Result<u6
     let mut groups: Vec<(String, Vec<Postings>)> = Vec::new();
     let (mut read, mut next) = (0, None);
     tx.postings(&walk, &mut |term, postings| {
+        // One that is damaged stays as it is, until the index is rebuilt.
+        let Some(postings) = postings else { return Ok(ControlFlow::Continue(())) };
         let is_new = groups.last().is_none_or(|(last, _)| last != term);
         if is_new {
             if read >= most {
