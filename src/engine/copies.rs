@@ -13,6 +13,7 @@ use crate::engine::inner::{Inner, Opening};
 use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
+use crate::engine::unfinished::clear_unfinished;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
 use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant};
@@ -157,6 +158,8 @@ impl Database {
         self.inner.check_open()?;
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
+        // Of what is forgotten there must be no copy left either, such as half an export.
+        clear_unfinished(&self.path());
         let mut ended = Ended::default();
         past_damage(self.erase_ended(&mut ended))?;
         self.tidy_for_copy()?;

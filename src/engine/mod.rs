@@ -59,6 +59,7 @@ mod summaries;
 mod sweep;
 mod sweeper;
 mod sync;
+mod unfinished;
 mod upkeep;
 mod write;
 
@@ -89,3 +90,4 @@ pub use sweeper::{FailedPass, SweepReport, Sweeper, SweeperConfig};
 pub use write::{RestoreReport, WriteOptions};
 
 pub(crate) use crate::store::is_database;
+pub(crate) use unfinished::{clear_unfinished, unfinished_name};

@@ -6,23 +6,19 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
 
-use crate::engine::is_database;
+use crate::engine::{clear_unfinished, is_database, unfinished_name};
 use crate::error::{Error, Result};
 
 /// Links that lead from one name to the next, as many as Linux follows.
 const LINKS_FOLLOWED_MAX: usize = 40;
 /// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
 const NAMES_TRIED_MAX: usize = 1 << 10;
-/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
-/// lock it.
-const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Numbers the files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A file under construction. Dropped without [`Target::finish`] it leaves nothing. What a killed process has left of the same
-/// file goes when the file is begun anew: it is full of memories.
+/// A file under construction. Dropped without [`Target::finish`] it leaves nothing. What killed processes have left in the
+/// folder goes when a file is begun there, and when a database there is compacted: it is full of memories.
 ///
 /// A link stays, and the file that it leads to is made or replaced. What is there and is no regular file, such as a pipe, and
 /// an open file of a process, such as `/dev/stdout`, is written to directly, behind what is in it.
@@ -66,9 +62,7 @@ impl Target {
         let (file, temporary) = create_beside(&meant)?;
         // Where the file system knows no locks, what a killed process leaves stays.
         let _ = file.try_lock();
-        if let Ok(begun) = file.metadata().and_then(|found| found.modified()) {
-            remove_left(&meant, begun);
-        }
+        clear_unfinished(&meant);
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
@@ -211,33 +205,8 @@ fn followed(path: &Path) -> std::io::Result<Option<PathBuf>> {
     Err(std::io::Error::other("too many links on the way to the file"))
 }
 
-/// Removes what killed processes have left of the file at `path`, which is `begun` anew: nobody holds their locks.
-fn remove_left(path: &Path, begun: SystemTime) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_left = |found: &str| {
-        let numbers = found.strip_prefix(&format!(".{name}.")).and_then(|rest| rest.strip_suffix(".tmp"));
-        let parts: Vec<&str> = numbers.into_iter().flat_map(|numbers| numbers.split('.')).collect();
-        parts.len() == 2 && parts.iter().all(|part| part.parse::<u64>().is_ok())
-    };
-    for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
-        // By the clock of the file system alone.
-        let age = entry.metadata().and_then(|found| found.modified()).map(|last| begun.duration_since(last));
-        let is_old = age.is_ok_and(|age| age.is_ok_and(|age| age > LEFT_AFTER));
-        if !is_old || !is_left(&entry.file_name().to_string_lossy()) {
-            continue;
-        }
-        // What can't be opened, locked or removed is another's.
-        let nobodys =
-            OpenOptions::new().write(true).open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if nobodys {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
 /// An empty file with a name of its own, which only its owner can read.
 fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
@@ -245,7 +214,7 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
     let mut tried = 0;
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_file_name(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        let temporary = unfinished_name(path, number);
         tried += 1;
         match options.open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
@@ -353,10 +322,14 @@ mod tests {
     fn what_a_killed_process_left_goes_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let names = [".x.12.0.tmp", ".x.13.7.tmp", ".x.14.0.tmp", ".x.y.0.tmp", ".xx.12.0.tmp", "x.12.0.tmp"];
-        let files = names.map(|name| {
+        let ends = [".x.12.0.", ".x.13.7.", ".x.14.0.", ".y.12.0.", "x.12.0.", ".x.12.0.tmp."];
+        let names = ends.map(|name| match name.strip_suffix(".tmp.") {
+            Some(name) => format!("{name}.tmp"),
+            None => format!("{name}oubliette-part"),
+        });
+        let files = names.each_ref().map(|name| {
             let file = std::fs::File::create(at(name)).unwrap();
-            if name != ".x.14.0.tmp" {
+            if name != ".x.14.0.oubliette-part" {
                 file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
             }
             file
@@ -364,8 +337,8 @@ mod tests {
         files[1].lock().unwrap();
         let mut under_way = Target::create(at("x")).unwrap();
         under_way.write_all(b"half").unwrap();
-        let left = names.map(|name| at(name).exists());
-        assert_eq!(left, [false, true, true, true, true, true], "locked, young and other names stay");
+        let left = names.each_ref().map(|name| at(name).exists());
+        assert_eq!(left, [false, true, true, false, true, true], "locked, young and other names stay");
         Target::create(at("x")).unwrap().finish().unwrap();
         under_way.finish().unwrap();
         assert_eq!(std::fs::read(at("x")).unwrap(), b"half");

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
-use crate::store::draft::{clear_claim, clear_drafts, draft_path, is_overtaken, publish};
-use crate::store::handle::{Options, closing, start};
+use crate::store::draft::{clear_all_drafts, clear_claim, clear_drafts, draft_path, is_overtaken, publish};
+use crate::store::handle::{Options, closing, is_database, start};
 use crate::store::open::Store;
 use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
@@ -75,6 +75,7 @@ impl Store {
         self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
+        clear_all_drafts(self.disk.as_ref(), self.path(), is_database)?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
         let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, is_damaged, mend)?;

@@ -1,7 +1,7 @@
 //! Drafts: a new file is written under a name of its own and takes its place only when it is whole.
 //!
 //! A process that is killed leaves its draft behind, with a copy of everything that the file held. Whoever next works on the
-//! file under the name that the draft was for takes it away. A draft that somebody is still at work on is locked, as every
+//! file under the name that the draft was for takes it away, and so does a compaction of any file beside it. A draft that somebody is still at work on is locked, as every
 //! open file is, and stays. A maker has no lock in the moment between creating and opening its draft, and between closing
 //! and naming it: one that is taken away then finds no draft to name, and the name given already.
 //!
@@ -32,22 +32,27 @@ pub(super) fn draft_path(path: &Path, unique: &[u8]) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// The name for which a file is a draft; none where it is no draft.
+fn meant_by(file: &Path) -> Option<&[u8]> {
+    let rest = file.file_name()?.as_encoded_bytes().strip_prefix(b".")?.strip_suffix(ENDING.as_bytes())?;
+    let (name, tag) = rest.split_at_checked(rest.len().checked_sub(TAG_DIGITS)?)?;
+    tag.iter().all(u8::is_ascii_hexdigit).then(|| name.strip_suffix(b".")).flatten()
+}
+
 /// Whether a file is a draft for `path`.
 fn is_draft_for(path: &Path, file: &Path) -> bool {
-    let (Some(name), Some(file)) = (path.file_name(), file.file_name()) else { return false };
-    let tag = file
-        .as_encoded_bytes()
-        .strip_prefix(b".")
-        .and_then(|rest| rest.strip_prefix(name.as_encoded_bytes()))
-        .and_then(|rest| rest.strip_prefix(b"."))
-        .and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
-    tag.is_some_and(|tag| tag.len() == TAG_DIGITS && tag.iter().all(u8::is_ascii_hexdigit))
+    path.file_name().is_some_and(|name| meant_by(file) == Some(name.as_encoded_bytes()))
 }
 
 /// The drafts for a file, whole or not.
 pub(super) fn drafts_for(disk: &dyn Disk, path: &Path) -> Result<Vec<PathBuf>> {
+    drafts_beside(disk, path, |file| is_draft_for(path, file))
+}
+
+/// The files beside a file that `is_draft` finds to be drafts.
+fn drafts_beside(disk: &dyn Disk, path: &Path, is_draft: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut all = disk.beside(path).map_err(|why| Error::io("list the folder of", path, why))?;
-    all.retain(|file| is_draft_for(path, file));
+    all.retain(|file| is_draft(file));
     all.sort_unstable();
     Ok(all)
 }
@@ -57,8 +62,21 @@ pub(super) fn drafts_for(disk: &dyn Disk, path: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// `Io` for one that can't be removed.
 pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
+    clear(disk, drafts_for(disk, path)?)
+}
+
+/// Takes every draft beside a file away that nobody is at work on, such as that of a backup which was cut off and whose name
+/// nobody uses again. A file that only has the name of one does not begin as `is_copy` wants.
+///
+/// # Errors
+/// `Io` for one that can't be removed.
+pub(super) fn clear_all_drafts(disk: &dyn Disk, path: &Path, is_copy: impl Fn(&Path) -> bool) -> Result<()> {
+    clear(disk, drafts_beside(disk, path, |file| meant_by(file).is_some() && is_copy(file))?)
+}
+
+fn clear(disk: &dyn Disk, drafts: Vec<PathBuf>) -> Result<()> {
     let gone = |why: &std::io::Error| why.kind() == std::io::ErrorKind::NotFound;
-    for draft in drafts_for(disk, path)? {
+    for draft in drafts {
         let backend = match disk.open(&draft, true) {
             Err(why) if gone(&why) => continue,
             opened => opened.map_err(|why| Error::io("open", &draft, why))?.backend,

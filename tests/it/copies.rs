@@ -101,8 +101,15 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     world.forget(&["s"]);
     let draft = leave_draft(&world, "memory.oub");
     assert!(!erased(&world.db).ok, "the copy is looked at too");
+    // What a killed backup and a killed export left, whose names nobody uses again, and a file that has only such a name.
+    let backup = leave_draft(&world, "backup-of-may.oub");
+    let export = world.beside(".may.jsonl.12.0.oubliette-part");
+    std::fs::write(&export, SECRET).unwrap();
+    std::fs::File::open(&export).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let note = world.beside(".note.0123456789abcdef.new");
+    std::fs::write(&note, "a note").unwrap();
     world.db.compact().unwrap();
-    assert!(!draft.exists());
+    assert!(!draft.exists() && !backup.exists() && !export.exists() && note.exists());
     let report = erased(&world.db);
     assert!(report.ok, "{:#?}", report.findings);
     assert!(telling(&world).is_empty());
