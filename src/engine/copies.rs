@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -56,6 +57,9 @@ pub struct CompactReport {
     /// Whether `check` finds nothing in the copy. False only where something is damaged and what a store can't do without
     /// is lost, as the dimensions of its vectors: then the copy has all that can be read, and what is damaged as it stood.
     pub whole: bool,
+    /// How many names beside its own (hard links) the file had that a compaction has replaced. Under these the old file is still
+    /// there, with every byte that it had.
+    pub other_names: u64,
 }
 
 /// A key that leads to nothing in a copy.
@@ -85,7 +89,22 @@ impl CompactReport {
             lost,
             lost_keys,
             whole,
+            other_names: 0,
         }
+    }
+}
+
+/// The number of names that a file has beside this one.
+fn other_names(path: &Path) -> u64 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).map_or(0, |found| found.nlink().saturating_sub(1))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        0
     }
 }
 
@@ -159,13 +178,14 @@ impl Database {
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
         // Of what is forgotten there must be no copy left either, such as half an export.
-        clear_unfinished(&self.path());
+        clear_unfinished(self.path(), Duration::ZERO);
         let mut ended = Ended::default();
         past_damage(self.erase_ended(&mut ended))?;
         self.tidy_for_copy()?;
         let mut mending = Mending::of(self.check(&CheckOptions::default())?);
         self.inner.queue.alone(|| {
             let is_damaged = mending.is_needed();
+            let other_names = other_names(self.path());
             let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
             let report = self.inner.store.compact(&unique, is_damaged, &mut mend);
             // One that failed late has replaced the file as well.
@@ -175,6 +195,7 @@ impl Database {
                 expired,
                 limbo,
                 retention,
+                other_names,
                 ..CompactReport::of(report, mending)
             })
         })

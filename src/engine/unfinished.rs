@@ -6,10 +6,6 @@ use std::time::{Duration, SystemTime};
 
 /// How the name ends of a file that is not whole. No other program calls its files so.
 const ENDING: &str = ".oubliette-part";
-/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
-/// lock it.
-const LEFT_AFTER: Duration = Duration::from_secs(10);
-
 /// The name beside `path` that the file of this process with this number has until it is whole.
 pub(crate) fn unfinished_name(path: &Path, number: u64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -17,15 +13,15 @@ pub(crate) fn unfinished_name(path: &Path, number: u64) -> PathBuf {
 }
 
 /// Removes what killed processes have left in the folder of `path`, whatever it was for: nobody holds their locks, and they are
-/// full of memories.
-pub(crate) fn clear_unfinished(path: &Path) {
+/// full of memories. A file that was written less than `after` ago stays: it may belong to a process that is about to lock it.
+pub(crate) fn clear_unfinished(path: &Path, after: Duration) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let now = SystemTime::now();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let last = entry.metadata().and_then(|found| found.modified());
-        let is_old = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age > LEFT_AFTER));
+        let is_old = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age >= after));
         if !is_old || !name.starts_with('.') || !name.ends_with(ENDING) {
             continue;
         }

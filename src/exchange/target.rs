@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::engine::{clear_unfinished, is_database, unfinished_name};
 use crate::error::{Error, Result};
@@ -14,6 +15,9 @@ use crate::error::{Error, Result};
 const LINKS_FOLLOWED_MAX: usize = 40;
 /// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
 const NAMES_TRIED_MAX: usize = 1 << 10;
+/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
+/// lock it.
+const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Numbers the files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -62,7 +66,7 @@ impl Target {
         let (file, temporary) = create_beside(&meant)?;
         // Where the file system knows no locks, what a killed process leaves stays.
         let _ = file.try_lock();
-        clear_unfinished(&meant);
+        clear_unfinished(&meant, LEFT_AFTER);
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }

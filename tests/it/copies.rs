@@ -105,7 +105,6 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     let backup = leave_draft(&world, "backup-of-may.oub");
     let export = world.beside(".may.jsonl.12.0.oubliette-part");
     std::fs::write(&export, SECRET).unwrap();
-    std::fs::File::open(&export).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let note = world.beside(".note.0123456789abcdef.new");
     std::fs::write(&note, "a note").unwrap();
     world.db.compact().unwrap();
@@ -113,6 +112,21 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     let report = erased(&world.db);
     assert!(report.ok, "{:#?}", report.findings);
     assert!(telling(&world).is_empty());
+}
+
+/// Another name of the file keeps what it was, so nobody is told that all of it is gone.
+#[cfg(unix)]
+#[test]
+fn a_compaction_tells_of_other_names_of_the_file() {
+    let mut world = World::new();
+    world.add(text(SECRET).key("s"));
+    world.reopen();
+    let other = world.beside("other-name.oub");
+    std::fs::hard_link(world.path(), &other).unwrap();
+    world.forget(&["s"]);
+    assert_eq!(world.db.compact().unwrap().other_names, 1);
+    assert!(tells(&other) && !tells(&world.path()));
+    assert_eq!(world.db.compact().unwrap().other_names, 0);
 }
 
 /// A draft that another process is at work on is locked, and stays.

@@ -18,9 +18,10 @@ use crate::caller::Caller;
 use crate::embedder;
 use crate::evidence::{names, note_unknown, tell_unknown};
 use crate::output::{Done, Failure, Output};
-use crate::place::{self, Access, Place};
+use crate::place::{Access, Place};
 use crate::progress::Progress;
 use crate::search::Queries;
+use crate::temporary::TemporaryFolder;
 
 /// Share of the content words of an evidence that a summary must have to carry it.
 const CARRIED: f64 = 0.6;
@@ -59,7 +60,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     }
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
-    let folder = place::temporary_folder()?;
+    let folder = TemporaryFolder::new()?;
     let original = folder.path().join("original.oub");
     database.backup(&original)?;
     let policy = policy(&database)?;

@@ -45,6 +45,7 @@ mod setup;
 mod share;
 mod story;
 mod summarizer;
+mod temporary;
 mod told;
 mod tool;
 mod upkeep;

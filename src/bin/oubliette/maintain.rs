@@ -470,8 +470,14 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     tell_lost(&report, output)
 }
 
-/// What a copy left behind because its time was over.
+/// What a copy left behind because its time was over, and what is left of the file before it.
 pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
+    if report.other_names > 0 {
+        let names = told::of(report.other_names, "other name", "other names");
+        output.remark(&format!(
+            "The file had {names} (hard links): what it was before is still there under them, with everything that was erased"
+        ));
+    }
     let sorts = [
         (report.expired, "expired memory", "expired memories"),
         (report.limbo, "memory that a run had removed", "memories that runs had removed"),

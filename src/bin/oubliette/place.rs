@@ -46,19 +46,6 @@ struct Config {
     embedder: Option<String>,
 }
 
-/// A folder that is gone when it is dropped. What can't be removed from the folder for temporary files is left there.
-pub(crate) fn temporary_folder() -> Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    // Copies of memories lie there, which are nobody else's business.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.prefix("oubliette-").tempdir().map_err(|source| Error::Io {
-        action: "create a folder in",
-        path: std::env::temp_dir(),
-        source,
-    })
-}
-
 /// How a command needs the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {

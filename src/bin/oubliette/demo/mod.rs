@@ -16,14 +16,15 @@ use std::path::Path;
 use oubliette::Error;
 
 use crate::output::{Done, Output};
-use crate::place::{self, Place};
+use crate::place::Place;
+use crate::temporary::TemporaryFolder;
 
 /// Tells the story in the database that the command names, which must not exist, or in one that goes with the run.
 pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     let (folder, path) = match place.typed_path() {
         Some(path) => (None, path.to_owned()),
         None => {
-            let folder = place::temporary_folder()?;
+            let folder = TemporaryFolder::new()?;
             let path = folder.path().join("demo.oub");
             (Some(folder), path)
         }
