@@ -20,7 +20,6 @@ use crate::model::{
 };
 use crate::policy::Policy;
 use crate::recall::Reader;
-use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{GroupRow, NsId, PlanRow, PlanRows, Rows, Snapshot};
 use crate::summary::{
     Accepted, Expected, Fault, InputPack, SummaryDocument, TimeSpan, accept, canonical_json,
@@ -337,7 +336,7 @@ impl Namespace {
             digest,
             tags: &shared.tags,
             run,
-            budget: self.gc_budget(asked.ns)?,
+            budget: self.db.inner.budget_of(asked.ns, &self.db.inner.in_force().policy)?,
         };
         self.db.flush_access()?;
         let _one = self.db.inner.upkeep.lock();
@@ -385,8 +384,15 @@ impl Namespace {
         if since > now {
             return Err(Error::invalid("since", format!("must not lie ahead of {now}"), since));
         }
-        let found =
-            self.gc_read(|rows, ns, _| gc_report(rows, ns, [since, now], self.gc_budget(ns)?, &report))?;
+        let found = self.gc_read(|rows, ns, _| {
+            gc_report(
+                rows,
+                ns,
+                [since, now],
+                self.db.inner.budget_of(ns, &self.db.inner.in_force().policy)?,
+                &report,
+            )
+        })?;
         Ok(found.unwrap_or_else(|| GcReport::empty([since, now])))
     }
 
@@ -519,14 +525,6 @@ impl Namespace {
             bytes.extend_from_slice(id.as_bytes());
         }
         self.db.inner.secret.hmac("summary", &bytes)
-    }
-
-    /// Memories of a namespace that one commit may remove.
-    fn gc_budget(&self, ns: NsId) -> Result<u64> {
-        let budget = &self.db.inner.in_force().policy.budget;
-        let published = self.db.inner.state()?;
-        let live = published.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
-        Ok(budget.floor.max((budget.share * live.rows.max(0) as f64).floor() as u64))
     }
 
     fn gc_carry_out(&self, wanted: &Committing<'_>, guard: &Guard) -> Result<Verdict> {

@@ -19,8 +19,8 @@ use crate::hygiene::{Accesses, Looks};
 use crate::index::{Current, Images, Published, ViewBudget};
 use crate::model::{Actor, IdSource, RunId, Span};
 use crate::policy::Policy;
-use crate::store::control::Clock as ClockRow;
-use crate::store::{Durability, IndexId, Rows, Store};
+use crate::store::control::{Clock as ClockRow, CounterSort, TOTAL};
+use crate::store::{Durability, IndexId, NsId, Rows, Store};
 use crate::text::Secret;
 
 /// What a handle has of its own, before what it shares with the others of the file.
@@ -128,6 +128,13 @@ pub(super) struct Opening {
 }
 
 impl Inner {
+    /// How many visible rows of a namespace one sweep, or one commit of summaries, may remove or supersede.
+    pub(super) fn budget_of(&self, ns: NsId, policy: &Policy) -> Result<u64> {
+        let live = self.state()?.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
+        let share = policy.budget.share * live.rows.max(0) as f64;
+        Ok(policy.budget.floor.max(share.floor() as u64))
+    }
+
     pub(super) fn open(opening: Opening) -> Result<Arc<Self>> {
         let Opening {
             store,

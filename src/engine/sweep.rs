@@ -19,7 +19,7 @@ use crate::hygiene::{
 };
 use crate::model::{NamespaceName, Pass, RunId, RunSort};
 use crate::policy::{Policy, PolicyVersion};
-use crate::store::control::{CounterSort, RunState, TOTAL};
+use crate::store::control::RunState;
 use crate::store::{Durability, NsId, Rows};
 
 /// Slices from one sync to the next, of a job that keeps its progress. Nobody was told of those between, and a crash takes
@@ -312,10 +312,7 @@ impl Database {
         if let Some(most) = options.destroy_max {
             return Ok(most);
         }
-        let published = self.inner.state()?;
-        let live = published.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
-        let share = policy.budget.share * live.rows.max(0) as f64;
-        Ok(policy.budget.floor.max(share.floor() as u64))
+        self.inner.budget_of(ns, policy)
     }
 
     /// Carries a plan out as far as the run may go.

@@ -20,8 +20,10 @@ pub(crate) fn clear_unfinished(path: &Path, after: Duration) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let last = entry.metadata().and_then(|found| found.modified());
-        let is_old = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age >= after));
+        // A pipe would be waited for.
+        let found = entry.metadata().ok().filter(|found| found.is_file());
+        let last = found.and_then(|found| found.modified().ok());
+        let is_old = last.is_some_and(|last| now.duration_since(last).unwrap_or_default() >= after);
         if !is_old || !name.starts_with('.') || !name.ends_with(ENDING) {
             continue;
         }

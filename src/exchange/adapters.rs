@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::exchange::graph::Element;
 use crate::exchange::line::wrong;
 use crate::json::{self, WHOLE_NUMBERS};
-use crate::model::{Draft, Expiry, Fields};
+use crate::model::{Draft, Expiry, Time};
 
 /// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
 /// `{"type":"entity","name","entityType","observations":[…]}` gives a memory for each observation, in the
@@ -129,10 +129,7 @@ fn mem0_result(item: Value) -> Result<Draft> {
         }
     }
     if let Some(end) = members.remove("expiration_date") {
-        // A field of the same type reads it; only its instant is wanted.
-        let mut fields = Fields::default();
-        fields.set_json("valid_to", end)?;
-        draft.expiry = fields.valid_to.value().copied().map(Expiry::At);
+        draft.expiry = Some(Expiry::At(instant("expiration_date", &end)?));
     }
     if let Some(categories) = members.remove("categories") {
         let names = serde_json::from_value(categories.clone());
@@ -151,6 +148,15 @@ fn mem0_result(item: Value) -> Result<Draft> {
         draft.fields.metadata = Some(Value::Object(metadata));
     }
     Ok(draft)
+}
+
+/// The instant of a member.
+fn instant(name: &str, value: &Value) -> Result<Time> {
+    let text = value.as_str().ok_or_else(|| Error::invalid(name, "must be a text", value))?;
+    text.parse().map_err(|why| match why {
+        Error::Invalid { why, value, .. } => Error::Invalid { field: name.to_owned(), why, value },
+        why => why,
+    })
 }
 
 fn document(text: &[u8]) -> Result<Value> {

@@ -2,7 +2,7 @@
 //!
 //! On Unix it is made readable for its owner alone, for memories are private; elsewhere with what the folder gives.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,8 +64,6 @@ impl Target {
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
         let (file, temporary) = create_beside(&meant)?;
-        // Where the file system knows no locks, what a killed process leaves stays.
-        let _ = file.try_lock();
         clear_unfinished(&meant, LEFT_AFTER);
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
@@ -134,9 +132,10 @@ impl Target {
         writer.flush().map_err(|source| io("write", &self.path, source))?;
         let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
         writer.get_ref().sync_all().map_err(|source| io("sync", &temporary, source))?;
-        drop(writer);
         spare_databases(&meant)?;
+        // Locked until it has its name, so that nobody takes it for what a killed process has left.
         std::fs::rename(&temporary, &meant).map_err(|source| io("rename", &meant, source))?;
+        drop(writer);
         self.names = None;
         #[cfg(unix)]
         {
@@ -209,7 +208,8 @@ fn followed(path: &Path) -> std::io::Result<Option<PathBuf>> {
     Err(std::io::Error::other("too many links on the way to the file"))
 }
 
-/// An empty file with a name of its own, which only its owner can read.
+/// An empty file with a name of its own, which only its owner can read. It is locked, so that nobody takes it for what a killed
+/// process has left; where the file system knows no locks, that stays.
 fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -221,7 +221,13 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
         let temporary = unfinished_name(path, number);
         tried += 1;
         match options.open(&temporary) {
-            Ok(file) => return Ok((file, temporary)),
+            Ok(file) => {
+                // Somebody may take it away before it is locked.
+                let is_lost = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !temporary.exists();
+                if !is_lost || tried == NAMES_TRIED_MAX {
+                    return Ok((file, temporary));
+                }
+            }
             Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES_TRIED_MAX => {}
             // The name of the file that was asked for: whoever reads the error knows no other.
             Err(why) => return Err(io("create", path, why)),

@@ -4,7 +4,7 @@ use crate::error::{Result, sound};
 use crate::index::{Nearness, Published, near_many};
 use crate::model::{MemoryId, Ranked, Time, Vitals};
 use crate::policy::Policy;
-use crate::store::{IndexId, NsId, PartId, Rows, Snapshot, SpaceId};
+use crate::store::{IndexId, NsId, Rows, Snapshot};
 use crate::vector::UnitVector;
 
 /// The vector of a row in the space of searches; none of a row that waits for one.
@@ -18,14 +18,10 @@ pub(super) fn vector_of(published: &Published, ns: NsId, vitals: &Vitals) -> Res
     else {
         return Ok(None);
     };
-    let index = index_of(ns, vitals);
+    let index = IndexId::of(ns, vitals);
     let mut values = Vec::new();
     let there = rows.vector(index, published.dim(index.space)?, slot, &mut values)?;
     Ok(UnitVector::from_stored(values).filter(|_| there))
-}
-
-fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
-    IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
 }
 
 /// The semantic uniqueness score (SUS) of a memory: 1 less the greatest cosine of the memory and one of its
@@ -47,7 +43,7 @@ pub(super) fn uniqueness(
     let Some(vector) = vector_of(published, ns, vitals)? else { return Ok(1.0) };
     let most = policy.sus.neighbours as usize + 1;
     let nearness = Nearness { least: -1.0, most, now };
-    let found = near_many(published, index_of(ns, vitals), &[&vector], nearness, 1)?;
+    let found = near_many(published, IndexId::of(ns, vitals), &[&vector], nearness, 1)?;
     let found: Vec<Ranked> = found.into_iter().flatten().collect();
     Ok(unlike(published.snapshot(), ns, id, &found, now)?.unwrap_or(1.0))
 }

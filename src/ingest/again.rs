@@ -147,17 +147,29 @@ impl NamespaceWriter<'_, '_, '_> {
     fn last_versions(&self, batch: &[Prepared], lines: &Lines) -> Result<Option<Vec<MemoryId>>> {
         let drafts: Vec<&Prepared> = lines.written.iter().filter_map(|place| batch.get(*place)).collect();
         let Some(key) = drafts.first().and_then(|draft| draft.checked.key()) else { return Ok(None) };
-        let Some((mut at, number)) = self.holder_to_change(key)? else { return Ok(None) };
-        let (newest, follows) = (at, self.holder(at, number)?.follows);
-        match lines.superseding.and_then(|place| batch.get(place)) {
-            Some(line) if follows => {
-                let Some(own) = self.superseded_by_line(key, at, line)? else { return Ok(None) };
-                at = own;
+        let Some(found) = self.meant_by_key(key)? else { return Ok(None) };
+        let superseding = lines.superseding.and_then(|place| batch.get(place));
+        let (mut newest, mut at) = (found.id, found.id);
+        if !found.vitals.times.is_or_will_be_true(self.now()) {
+            // A key of another agent does not follow to what supersedes its text.
+            let by = found.vitals.times.superseded_by();
+            let (Some(by), Some(line)) = (by, superseding) else { return Ok(None) };
+            if !self.wrote(by, line)? {
+                return Ok(None);
             }
-            // A line that says the same text under another key has taken no place: both stand in one row.
-            Some(line) if self.has_text(at, line)? => {}
-            None if !follows => {}
-            _ => return Ok(None),
+            newest = by;
+        } else {
+            let follows = self.holder(at, found.number)?.follows;
+            match superseding {
+                Some(line) if follows => {
+                    let Some(own) = self.superseded_by_line(key, at, line)? else { return Ok(None) };
+                    at = own;
+                }
+                // A line that says the same text under another key has taken no place: both stand in one row.
+                Some(line) if self.has_text(at, line)? => {}
+                None if !follows => {}
+                _ => return Ok(None),
+            }
         }
         let mut versions = Vec::with_capacity(drafts.len());
         let is_one = |a: &&Prepared, b: &&Prepared| {
@@ -176,15 +188,26 @@ impl NamespaceWriter<'_, '_, '_> {
             versions.extend(lines.iter().map(|_| at));
         }
         versions.reverse();
-        let mut lines = drafts.iter().zip(&versions);
-        Ok(lines.all(|(line, version)| self.has_led_to([newest, *version], line)).then_some(versions))
+        for (line, version) in drafts.iter().zip(&versions) {
+            if !self.has_led_to([newest, *version], line)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(versions))
     }
 
-    /// Whether all that a draft supersedes means one of these rows by now: the newest of its key, or, of an equal text, that in which
-    /// it stands itself.
-    fn has_led_to(&self, rows: [MemoryId; 2], draft: &Prepared) -> bool {
-        let mut names = draft.supersedes().iter();
-        names.all(|name| self.find(name).is_ok_and(|(found, _)| rows.contains(&found)))
+    /// Whether all that a draft supersedes means one of these rows by now, or, of another agent, was superseded by one of them:
+    /// the newest of its key, or, of an equal text, that in which it stands itself.
+    fn has_led_to(&self, rows: [MemoryId; 2], draft: &Prepared) -> Result<bool> {
+        for name in draft.supersedes() {
+            let Ok((found, _)) = self.find(name) else { return Ok(false) };
+            let vitals = sound(self.ledger.tx.vitals(self.ns(), found))?.flatten();
+            let by = vitals.and_then(|vitals| vitals.times.superseded_by());
+            if !rows.contains(&found) && !by.is_some_and(|by| rows.contains(&by)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The last version that a key wrote itself, if a draft says under another key what superseded it.
@@ -197,9 +220,14 @@ impl NamespaceWriter<'_, '_, '_> {
             let Some(from) = holder.from.filter(|_| holder.follows) else { break };
             (by, at) = (at, from);
         }
-        let Some(other) = line.checked.key() else { return Ok(None) };
-        let wrote = self.holder_of_key(by, other)?.is_some_and(|holder| !holder.follows);
-        Ok(if wrote && self.has_text(by, line)? { Some(at) } else { None })
+        Ok(self.wrote(by, line)?.then_some(at))
+    }
+
+    /// Whether a draft says under its key what a row says, and has written it.
+    fn wrote(&self, id: MemoryId, line: &Prepared) -> Result<bool> {
+        let Some(key) = line.checked.key() else { return Ok(false) };
+        let wrote = self.holder_of_key(id, key)?.is_some_and(|holder| !holder.follows);
+        Ok(wrote && self.has_text(id, line)?)
     }
 
     /// The version of a key before another one, if it says what a draft says.

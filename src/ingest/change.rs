@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
-use crate::store::{PartId, Rows, SpaceId};
+use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -143,7 +143,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The unit vector of a row.
     pub(super) fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
         let Some(slot) = vitals.place.slot else { return Ok(None) };
-        let index = crate::ledger::Ledger::index_of(self.ns(), vitals);
+        let index = IndexId::of(self.ns(), vitals);
         let dim = self.ledger.dim_of(vitals)?;
         slots::vector_at(&*self.ledger.tx, index, dim, slot)?.map(Some).ok_or_else(|| {
             let why = "a memory says that it has a vector, and its slot holds none";

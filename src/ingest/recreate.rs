@@ -29,7 +29,7 @@ pub(crate) struct PutBack {
 }
 
 /// The fields that uses and further writers change without a new version.
-const UNVERSIONED: [&str; 3] = ["reinforcement_count", "expires_at", "expires_by"];
+const UNVERSIONED: [&str; 4] = ["reinforcement_count", "expires_at", "expires_by", "confidence"];
 
 /// A part being put back.
 #[derive(Default)]

@@ -23,7 +23,7 @@ use crate::model::{
     Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
+use crate::store::{IndexId, Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
 
 /// What is lost of a memory, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +127,7 @@ impl Ledger<'_, '_> {
             self.delete_found(ns, id, &[Table::Series])?;
         }
         if !vitals.times.is_current(context.now) {
-            self.staged.end(Self::index_of(ns, &vitals), id);
+            self.staged.end(IndexId::of(ns, &vitals), id);
         }
         truth(self.tx).put_vitals(ns, id, &vitals)
     }
@@ -299,7 +299,7 @@ impl Ledger<'_, '_> {
     /// Frees the slot of a row: the slot that the vitals name, or the slot that names the row.
     fn take_vector(&mut self, ns: NsId, id: MemoryId, vitals: Option<&Vitals>) -> Result<()> {
         let place = match vitals {
-            Some(vitals) => vitals.place.slot.map(|slot| (Self::index_of(ns, vitals), slot)),
+            Some(vitals) => vitals.place.slot.map(|slot| (IndexId::of(ns, vitals), slot)),
             None => self.tx.slot_of(ns, id)?,
         };
         let Some((index, slot)) = place else { return Ok(()) };

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
-use crate::store::{Junction, NsId, PartId, Rows, Traces};
+use crate::store::{IndexId, Junction, NsId, PartId, Rows, Traces};
 use crate::text::plain;
 
 /// Why a row is erased, and which row takes its place.
@@ -107,7 +107,7 @@ impl Ledger<'_, '_> {
     pub(super) fn take_out(&mut self, context: &Context, id: MemoryId, whole: &Whole) -> Result<()> {
         let (ns, Whole { vitals, content, holders }) = (context.ns, whole);
         if let Some(slot) = vitals.place.slot {
-            let (dim, index) = (self.dim_of(vitals)?, Self::index_of(ns, vitals));
+            let (dim, index) = (self.dim_of(vitals)?, IndexId::of(ns, vitals));
             // Without this, a later write of the same transaction could still find the row as a neighbour.
             self.staged.end(index, id);
             slots::release(self.tx, index, dim, self.clock.commit, slot)?;

@@ -8,7 +8,7 @@ use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::store::{IndexId, NsId, Rows, SpaceId};
 use crate::vector::{Coded, UnitVector};
 
 /// A row after an update.
@@ -22,11 +22,6 @@ pub(crate) struct Next {
 }
 
 impl Ledger<'_, '_> {
-    /// The index in which a row has its slot.
-    pub(crate) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
-        IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
-    }
-
     /// The dimensions of the space in which a row has its slot.
     pub(crate) fn dim_of(&self, vitals: &Vitals) -> Result<usize> {
         let space = SpaceId(vitals.place.space);
@@ -55,7 +50,7 @@ impl Ledger<'_, '_> {
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let coded = Coded::of(vector);
-                let index = Self::index_of(ns, &vitals);
+                let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
                 Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?)
             }
@@ -125,7 +120,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vitals> {
         if let Some(slot) = vitals.place.slot.filter(|_| before.times != vitals.times) {
             let dim = self.dim_of(&vitals)?;
-            slots::set_times(self.tx, Self::index_of(context.ns, &vitals), dim, slot, &vitals.times)?;
+            slots::set_times(self.tx, IndexId::of(context.ns, &vitals), dim, slot, &vitals.times)?;
         }
         self.store_row(context, id, Some((before, old)), vitals, content)
     }
@@ -245,7 +240,7 @@ impl Ledger<'_, '_> {
             self.free_slot(ns, id, vitals)?;
             vitals.place.space = space;
         }
-        let index = Self::index_of(ns, vitals);
+        let index = IndexId::of(ns, vitals);
         let (commit, coded) = (self.clock.commit, Coded::of(vector));
         self.staged.push(index, id, &coded);
         vitals.place.slot = Some(match vitals.place.slot {
@@ -258,7 +253,7 @@ impl Ledger<'_, '_> {
     /// Takes its slot from a row.
     pub(super) fn free_slot(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals) -> Result<()> {
         let Some(slot) = vitals.place.slot else { return Ok(()) };
-        let (index, dim) = (Self::index_of(ns, vitals), self.dim_of(vitals)?);
+        let (index, dim) = (IndexId::of(ns, vitals), self.dim_of(vitals)?);
         self.staged.end(index, id);
         slots::release(self.tx, index, dim, self.clock.commit, slot)?;
         vitals.place.slot = None;

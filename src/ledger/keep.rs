@@ -7,7 +7,7 @@ use crate::ledger::change::Recreated;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Access, Actor, Joint, JournalRow, Limbo, Link, MemoryId, Op, Parts};
 use crate::store::control::{CounterSort as Sort, LimboRow};
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, IndexId, MessageRows, NsId, PartId, Rows};
 use crate::vector::{Coded, UnitVector};
 
 impl Ledger<'_, '_> {
@@ -35,7 +35,7 @@ impl Ledger<'_, '_> {
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
             if let Some(vector) = &vector {
                 let coded = Coded::of(vector);
-                let index = Self::index_of(ns, &vitals);
+                let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
                 let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?;
                 vitals.place.slot = Some(slot);

@@ -16,7 +16,7 @@ use crate::model::{
     Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{NsId, PartId, Rows, SpaceId};
+use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -416,7 +416,7 @@ impl Ledger<'_, '_> {
             let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
                 _ if !says_it => None,
                 (Some(slot), _) => {
-                    let (index, dim) = (Self::index_of(ns, &vitals), self.dim_of(&vitals)?);
+                    let (index, dim) = (IndexId::of(ns, &vitals), self.dim_of(&vitals)?);
                     slots::vector_at(self.tx, index, dim, slot)?
                 }
                 (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),

@@ -19,7 +19,7 @@ use crate::model::{
     Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
-use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
+use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
 use crate::vector::{Coded, UnitVector};
 
 /// Why a row is set aside, and how much reinforcement went from it to which row.
@@ -58,7 +58,7 @@ impl Ledger<'_, '_> {
     pub(crate) fn has_its_vector(&self, ns: NsId, vitals: &Vitals) -> Result<bool> {
         let Some(slot) = vitals.place.slot else { return Ok(true) };
         let dim = self.dim_of(vitals);
-        let vector = dim.and_then(|dim| slots::vector_at(self.tx, Self::index_of(ns, vitals), dim, slot));
+        let vector = dim.and_then(|dim| slots::vector_at(self.tx, IndexId::of(ns, vitals), dim, slot));
         Ok(sound(vector)?.flatten().is_some())
     }
 
@@ -91,7 +91,7 @@ impl Ledger<'_, '_> {
         let mut vitals = before.clone();
         // Another row may get the slot later, so the vector moves into the limbo row.
         if let Some(slot) = vitals.place.slot.take() {
-            let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
+            let (index, dim) = (IndexId::of(ns, &before), self.dim_of(&before)?);
             let vector = slots::vector_at(self.tx, index, dim, slot)?;
             row.vector = vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default();
             slots::release(self.tx, index, dim, self.clock.commit, slot)?;
@@ -196,7 +196,7 @@ impl Ledger<'_, '_> {
             vitals.place.space = SpaceId::NONE.0;
             self.waiting.push((ns, id));
         } else if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
-            let index = Self::index_of(ns, &vitals);
+            let index = IndexId::of(ns, &vitals);
             let slot =
                 slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &Coded::of(&vector))?;
             vitals.place.slot = Some(slot);

@@ -123,7 +123,7 @@ impl Ledger<'_, '_> {
         before: Option<&Vitals>,
         vitals: &Vitals,
     ) -> Result<()> {
-        let index = Self::index_of(context.ns, vitals);
+        let index = IndexId::of(context.ns, vitals);
         if !vitals.times.is_current(context.now) {
             self.staged.end(index, id);
         } else if let (Some(before), Some(slot)) = (before, vitals.place.slot)
@@ -148,7 +148,7 @@ impl Ledger<'_, '_> {
         if before.times != vitals.times {
             if let Some(slot) = vitals.place.slot {
                 let dim = self.dim_of(vitals)?;
-                slots::set_times(self.tx, Self::index_of(ns, vitals), dim, slot, &vitals.times)?;
+                slots::set_times(self.tx, IndexId::of(ns, vitals), dim, slot, &vitals.times)?;
             }
             if let Some(doc) = vitals.place.doc {
                 self.tx.refresh_doc(Self::text_of(ns, vitals), doc, vitals)?;

@@ -89,7 +89,7 @@ impl Ledger<'_, '_> {
         let Some(whole) = sound(self.whole(ns, id))?.flatten() else { return Ok(false) };
         let vitals = &whole.vitals;
         let vector = |slot| -> Result<bool> {
-            self.tx.vector(Self::index_of(ns, vitals), self.dim_of(vitals)?, slot, &mut Vec::new())
+            self.tx.vector(IndexId::of(ns, vitals), self.dim_of(vitals)?, slot, &mut Vec::new())
         };
         Ok(sound(vitals.place.slot.map(vector).transpose())?.is_some()
             && sound(self.tx.limbo(ns, id))?.is_some()
@@ -111,7 +111,7 @@ impl Ledger<'_, '_> {
         };
         let mut vector = row.as_ref().map(|row| row.vector.clone()).unwrap_or_default();
         if let Some(slot) = vitals.place.slot {
-            self.tx.vector(Self::index_of(ns, &vitals), self.dim_of(&vitals)?, slot, &mut vector)?;
+            self.tx.vector(IndexId::of(ns, &vitals), self.dim_of(&vitals)?, slot, &mut vector)?;
         }
         let sources = match &row {
             Some(row) => row.sources.clone(),

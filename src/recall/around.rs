@@ -4,8 +4,7 @@ use crate::error::{Error, Result, sound};
 use crate::limits::{AROUND_MAX, at_most};
 use crate::model::{MemoryId, PointInTime, Ranked};
 use crate::recall::Reader;
-use crate::recall::assemble::index_of;
-use crate::store::{NsId, PartId, Rows, TextId};
+use crate::store::{IndexId, NsId, PartId, Rows, TextId};
 use crate::vector::dot_f32;
 
 /// How many candidates the diverse hits are chosen from, for each requested hit.
@@ -110,7 +109,7 @@ impl Reader<'_> {
         if vitals.times.removed_at.is_some() {
             vector = sound(self.rows().limbo(ns, id))?.flatten().unwrap_or_default().vector;
         } else if let Some(slot) = vitals.place.slot {
-            let index = index_of(ns, &vitals);
+            let index = IndexId::of(ns, &vitals);
             let dim = self.source.dim(index.space)?;
             if sound(self.rows().vector(index, dim, slot, &mut vector))?.is_none() {
                 vector.clear();

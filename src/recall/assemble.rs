@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
 use crate::recall::{Reader, Source};
-use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
+use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, keys};
 
 /// The names that the junction rows of a memory stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,11 +20,6 @@ pub(super) fn keys_of(holders: &[Holder]) -> Vec<String> {
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// The index in which a row has its slot.
-pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
-    IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
 }
 
 impl<S: Source> Reader<'_, S> {
@@ -150,7 +145,7 @@ impl<S: Source> Reader<'_, S> {
             return Ok(Some(limbo.vector).filter(|vector| !vector.is_empty()));
         }
         let Some(slot) = vitals.place.slot else { return Ok(None) };
-        let vector = self.source.vector(index_of(ns, vitals), slot)?;
+        let vector = self.source.vector(IndexId::of(ns, vitals), slot)?;
         let missing =
             || Error::corrupted("vector", &keys::memory(ns, id), format!("slot {slot} has no vector"));
         vector.map(Some).ok_or_else(missing)

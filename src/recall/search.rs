@@ -8,7 +8,6 @@ use crate::limits::K_MAX;
 use crate::model::{Filter, Hit, Kind, MemoryId, Mode, Query, Ranked, SearchPlan, StandsFor, Vitals};
 use crate::policy;
 use crate::recall::around::POOL;
-use crate::recall::assemble::index_of;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::prior::has_summaries;
@@ -273,7 +272,7 @@ impl Rowwise<'_, '_> {
             return Ok(());
         }
         let Some(slot) = vitals.place.slot else { return Ok(()) };
-        let index = index_of(self.ns, vitals);
+        let index = IndexId::of(self.ns, vitals);
         let inside = match target {
             Target::Index(wanted) => index == wanted,
             Target::Namespace(_, space) => index.space == space,

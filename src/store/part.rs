@@ -3,7 +3,7 @@
 //! Numbers are big-endian so that byte order is number order; instants have their sign bit flipped for the same
 //! reason. A text is followed by a NUL, which no name may hold, so that no text is a prefix of another.
 
-use crate::model::{MemoryId, MetaValue, RunId, Tier, Time};
+use crate::model::{MemoryId, MetaValue, RunId, Tier, Time, Vitals};
 
 /// Number of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +30,13 @@ pub(crate) struct IndexId {
     pub(crate) ns: NsId,
     pub(crate) part: PartId,
     pub(crate) space: SpaceId,
+}
+
+impl IndexId {
+    /// The index in which a memory of a namespace has its slot.
+    pub(crate) fn of(ns: NsId, vitals: &Vitals) -> Self {
+        IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
+    }
 }
 
 /// The full-text index of one partition.

@@ -513,10 +513,26 @@ fn a_bad_item_of_mem0_is_named_and_may_be_skipped() {
     let import = Import { format: Format::Mem0, ..Import::default() };
     let error = import.run(&db, lines(text), &mut ()).unwrap_err().to_string();
     assert!(error.starts_with("item 2: memory: must be a text"), "{error}");
+    let dated = r#"{"results":[{"id":"1","memory":"tea","expiration_date":"tomorrow"}]}"#;
+    let error = import.run(&db, lines(dated), &mut ()).unwrap_err().to_string();
+    assert!(error.starts_with("item 1: expiration_date: must be RFC 3339"), "{error}");
     let mut seen = Seen::default();
     let report = Import { skip_bad: true, ..import }.run(&db, lines(text), &mut seen).unwrap();
     assert_eq!((report.read, report.stored, report.bad), (4, 2, 2), "{:?}", seen.0);
     assert!(seen.0.iter().any(|line| line.starts_with("bad: item 3: memory: ")), "{:?}", seen.0);
+}
+
+/// A key of another agent does not follow to what supersedes its text, and the file is the same again all the same (DEDUP-56).
+#[test]
+fn a_file_that_supersedes_across_agents_stores_nothing_new_when_it_is_imported_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let text = "{\"key\":\"a\",\"agent\":\"x\",\"text\":\"old\"}\n\
+        {\"key\":\"b\",\"agent\":\"y\",\"text\":\"new\",\"supersedes\":[\"a\"]}\n";
+    let import = || Import::default().run(&db, lines(text), &mut ()).unwrap();
+    assert_eq!((import().stored, import().unchanged, import().unchanged), (2, 2, 2));
+    let stats = db.namespace(NamespaceName::default()).unwrap().stats().unwrap();
+    assert_eq!((stats.memories.live, stats.memories.superseded), (1, 1));
 }
 
 /// A line that somebody has edited changes nothing, because the store may have moved on since; the answer says so (MODEL-48).
@@ -545,7 +561,11 @@ fn an_edited_line_of_an_export_is_told_from_the_same_line_again() {
     assert_eq!((unchanged, warnings, told.len()), (1, 1, 1));
     assert!(told[0].contains("another text, tags, importance. An edit is"), "{told:?}");
     assert_eq!(team.get(ann).unwrap().unwrap().text, "Ann lives in Ulm");
-    // A file of an earlier day is no edit.
+    // Uses change what stands there, and a file of an earlier day is no edit.
+    team.search(oubliette::Query::text("Ulm").track(true)).unwrap();
+    db.flush_access().unwrap();
+    assert!(team.get(ann).unwrap().unwrap().confidence > Some(0.4));
+    assert_eq!(again(&first), (1, 0, none()));
     team.update(ann, Patch::default().importance(0.7)).unwrap();
     assert_eq!(again(&first), (1, 0, none()));
 }

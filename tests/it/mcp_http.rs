@@ -173,7 +173,7 @@ fn a_message_that_is_none_is_answered_and_changes_nothing() {
     for (body, code, id) in [
         ("", -32_600, json!(null)),
         ("{", -32_700, json!(null)),
-        (deep.as_str(), -32_700, json!(null)),
+        (deep.as_str(), -32_600, json!(null)),
         ("[]", -32_600, json!(null)),
         (r#"{"jsonrpc":"2.0","id":7}"#, -32_600, json!(7)),
         (twice.as_str(), -32_600, json!(1)),

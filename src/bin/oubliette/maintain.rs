@@ -473,9 +473,9 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
 /// What a copy left behind because its time was over, and what is left of the file before it.
 pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
     if report.other_names > 0 {
-        let names = told::of(report.other_names, "other name", "other names");
+        let names = told::of(report.other_names, "other name (a hard link)", "other names (hard links)");
         output.remark(&format!(
-            "The file had {names} (hard links): what it was before is still there under them, with everything that was erased"
+            "The file had {names}, which still lead to what it was, with everything that was erased"
         ));
     }
     let sorts = [

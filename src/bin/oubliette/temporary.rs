@@ -9,6 +9,8 @@ use oubliette::{Error, Result};
 const PREFIX: &str = "oubliette-";
 /// The file in each of them that is locked as long as somebody works there.
 const IN_USE: &str = "in-use";
+/// Its name until it is locked.
+const UNNAMED: &str = "to-be-in-use";
 
 /// A folder that is gone when it is dropped. What a killed process has left goes when the next one is made.
 pub(crate) struct TemporaryFolder {
@@ -29,9 +31,12 @@ impl TemporaryFolder {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let folder = builder.prefix(PREFIX).tempdir().map_err(failed)?;
-        let in_use = File::create_new(folder.path().join(IN_USE)).map_err(failed)?;
-        // Where the file system knows no locks, what a killed process leaves stays.
+        // Locked before it has its name, so that nobody takes the folder for what a killed process has left. Where the file
+        // system knows no locks, that stays.
+        let unnamed = folder.path().join(UNNAMED);
+        let in_use = File::create_new(&unnamed).map_err(failed)?;
         let _ = in_use.try_lock();
+        std::fs::rename(unnamed, folder.path().join(IN_USE)).map_err(failed)?;
         Ok(TemporaryFolder { folder, _in_use: in_use })
     }
 
@@ -46,7 +51,12 @@ fn clear_left(all: &Path) {
     let ours = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     let ours: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
     for folder in ours {
-        let in_use = File::options().write(true).open(folder.join(IN_USE));
+        let in_use = folder.join(IN_USE);
+        // A pipe would be waited for.
+        if !std::fs::symlink_metadata(&in_use).is_ok_and(|found| found.is_file()) {
+            continue;
+        }
+        let in_use = File::options().write(true).open(in_use);
         if in_use.is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = std::fs::remove_dir_all(folder);
         }

@@ -7,7 +7,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use oubliette::exchange::Target;
-use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX};
+use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
 use oubliette::maintain::{
     CapReport, ConsolidateReport, DedupReport, ExpireReport, IndexReport, NearDuplicateReport, Pass,
     PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport,
@@ -26,8 +26,6 @@ use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
 use crate::{gc, prune, read, story, told};
 
-/// Most threads that can be asked for.
-const THREADS_MAX: usize = 1_024;
 /// How often a sweeper that has nothing to do looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(200);
 /// Duplicates of a group that the table shows.
@@ -465,7 +463,7 @@ fn show(passes: &[PassReport], asked: &[Pass], output: Output<'_>) -> Done {
         output.text(&[format!("Nothing to do for {}.", names(idle))])?;
     }
     if !unknown.is_empty() {
-        let told = "The call was over before it was known what there is to do for";
+        let told = "The call ended before it could tell what there is to do for";
         output.text(&[format!("{told} {}; allow more with --budget or --max-rows.", names(unknown))])?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::hygiene::report::Code;
 use crate::model::{MemoryId, Vitals};
 use crate::record::{ALIVE, At, SlotBlockRef, SlotMeta, VectorBlock, slots_per_block, vectors_per_block};
 use crate::store::keys;
-use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId, Table, Walk, meta_of};
+use crate::store::{IndexId, NsId, Read, Rows, Table, Walk, meta_of};
 use crate::vector::{CodeParams, UnitVector, encode};
 
 impl Check<'_> {
@@ -26,7 +26,7 @@ impl Check<'_> {
     /// The slot that a memory says it has.
     pub(super) fn slot_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
         let Some(slot) = vitals.place.slot else { return Ok(()) };
-        let index = index_of(ns, vitals);
+        let index = IndexId::of(ns, vitals);
         let Some(dim) = self.spaces.get(&index.space).copied() else {
             let what = format!("no embedding space {}", index.space.0);
             self.find(Code::SpaceUnknown, Table::Vitals, key, what);
@@ -100,7 +100,7 @@ impl Check<'_> {
     ) -> Result<()> {
         let known = self.vitals_of(index.ns, meta.id)?;
         let fits = |v: Option<Vitals>| {
-            v.is_some_and(|v| v.place.slot == Some(slot) && index_of(index.ns, &v) == index)
+            v.is_some_and(|v| v.place.slot == Some(slot) && IndexId::of(index.ns, &v) == index)
         };
         if known.is_some_and(|vitals| !fits(vitals)) {
             let what = format!("memory {} does not have slot {slot}", meta.id);
@@ -224,9 +224,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// The index in which a memory has its slot.
-fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
-    IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
 }

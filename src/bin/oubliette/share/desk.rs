@@ -1,7 +1,6 @@
 //! Questions of a client of the Model Context Protocol, put to the process that has the file open.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +8,7 @@ use oubliette::mcp::Question;
 use oubliette::tools::{Caller, ToolError};
 use serde_json::{Value, json};
 
-use crate::share::frames::{Frame, Sort};
+use crate::share::frames::{Frame, Sort, is_late};
 use crate::share::guest::Connection;
 use crate::share::order::Told;
 
@@ -112,8 +111,4 @@ fn converse(
             }
         }
     }
-}
-
-fn is_late(why: &std::io::Error) -> bool {
-    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

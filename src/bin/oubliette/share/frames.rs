@@ -95,6 +95,11 @@ pub(super) struct Frame {
     pub(super) bytes: Vec<u8>,
 }
 
+/// Whether a read or a write only waited as long as it may.
+pub(super) fn is_late(why: &Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
 /// The bytes of a frame.
 ///
 /// # Errors

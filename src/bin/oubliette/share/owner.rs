@@ -13,7 +13,7 @@ use oubliette::{Database, Durability};
 
 use crate::caller::{Caller, Portion, Streams, hand_over};
 use crate::share::address::socket_of;
-use crate::share::frames::{Arriving, Frame, Greeting, Sort, encoded};
+use crate::share::frames::{Arriving, Frame, Greeting, Sort, encoded, is_late};
 use crate::share::host::{Host, Terms};
 use crate::share::order::{Ended, Order, Work};
 
@@ -284,10 +284,6 @@ struct Far {
     is_gone: AtomicBool,
     number: u64,
     answering: Arc<Answering>,
-}
-
-fn is_late(why: &std::io::Error) -> bool {
-    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 impl Far {
