@@ -297,7 +297,7 @@ impl Posting {
         while let Some((text, end)) = self.to_post.get(edits.len()).copied()
             && rows < most
             && bytes < POST_BYTES
-            && !(self.is_apart && rows > 0)
+            && (!self.is_apart || edits.is_empty())
         {
             let post = || match published.snapshot().readable_text_head(text)? {
                 Some(head) if head.posted < end => texts::post(published, text, most - rows),
@@ -320,7 +320,7 @@ impl Posting {
         let (mut loose, mut posted) = (Vec::new(), 0);
         while let Some(text) = self.to_join.get(loose.len()).copied()
             && posted < JOIN_TEXTS
-            && !(self.is_apart && posted > 0)
+            && (!self.is_apart || loose.is_empty())
         {
             match sound(rows.text_head(text))? {
                 Some(Some(head)) if texts::is_loose(&head) => {

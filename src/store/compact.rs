@@ -19,11 +19,12 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
-use crate::store::draft::{clear_all_drafts, clear_claim, clear_drafts, draft_path, is_overtaken, publish};
+use crate::store::draft::{clear_claim, clear_drafts, clear_left_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, is_database, start};
 use crate::store::open::Store;
 use crate::store::raw::{Walk, fenced};
@@ -36,6 +37,9 @@ use copy::{Copy, torn};
 
 /// Cache of the file that is being written: its pages are not read again.
 const CACHE_BYTES: usize = 4 << 20;
+/// How old the draft of another file is before a compaction takes it for what a killed process has left. Its maker has no lock
+/// while it gives the draft its name.
+const LEFT_AFTER: Duration = Duration::from_secs(10);
 
 /// What a compaction did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +63,12 @@ struct Copied {
 /// Makes a whole store of a copy that has damage, and closes it: what can't be read goes, with what leads to it.
 pub(crate) type Mend<'m> = &'m mut dyn FnMut(Store, &[Damaged]) -> Result<()>;
 
+/// Whether a file was last written so long ago that nobody who is alive is about to give it its name.
+fn is_left(file: &Path) -> bool {
+    let written = std::fs::metadata(file).and_then(|found| found.modified());
+    written.is_ok_and(|last| last.elapsed().is_ok_and(|age| age >= LEFT_AFTER))
+}
+
 impl Store {
     /// Puts a fresh copy in place of the file. Writers wait; readers stay on the old file until they take a new
     /// snapshot. A copy of a file that is known to have damage (`is_damaged`) is mended even where every row can be read.
@@ -75,7 +85,7 @@ impl Store {
         self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
-        clear_all_drafts(self.disk.as_ref(), self.path(), is_database)?;
+        clear_left_drafts(self.disk.as_ref(), self.path(), |file| is_database(file) && is_left(file))?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
         let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, is_damaged, mend)?;

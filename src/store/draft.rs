@@ -1,7 +1,8 @@
 //! Drafts: a new file is written under a name of its own and takes its place only when it is whole.
 //!
 //! A process that is killed leaves its draft behind, with a copy of everything that the file held. Whoever next works on the
-//! file under the name that the draft was for takes it away, and so does a compaction of any file beside it. A draft that somebody is still at work on is locked, as every
+//! file under the name that the draft was for takes it away, and so does a compaction of any file beside
+//! it, once the draft is old enough to belong to nobody who is alive. A draft that somebody is still at work on is locked, as every
 //! open file is, and stays. A maker has no lock in the moment between creating and opening its draft, and between closing
 //! and naming it: one that is taken away then finds no draft to name, and the name given already.
 //!
@@ -65,13 +66,23 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
     clear(disk, drafts_for(disk, path)?)
 }
 
-/// Takes every draft beside a file away that nobody is at work on, such as that of a backup which was cut off and whose name
-/// nobody uses again. A file that only has the name of one does not begin as `is_copy` wants.
+/// Takes the drafts for other files beside a file away that `is_left` finds to be left by killed processes, such as that of a
+/// backup which was cut off and whose name nobody uses again. A name that its maker had claimed is free again. What can't be
+/// taken away is another's, and stays.
 ///
 /// # Errors
-/// `Io` for one that can't be removed.
-pub(super) fn clear_all_drafts(disk: &dyn Disk, path: &Path, is_copy: impl Fn(&Path) -> bool) -> Result<()> {
-    clear(disk, drafts_beside(disk, path, |file| meant_by(file).is_some() && is_copy(file))?)
+/// `Io` for a folder that can't be listed.
+pub(super) fn clear_left_drafts(disk: &dyn Disk, path: &Path, is_left: impl Fn(&Path) -> bool) -> Result<()> {
+    for draft in drafts_beside(disk, path, |file| meant_by(file).is_some() && is_left(file))? {
+        let Some(name) = meant_by(&draft).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
+        // The claim goes first: an empty file without a draft beside it is none.
+        let cleared =
+            clear_claim(disk, &path.with_file_name(name)).and_then(|()| clear(disk, vec![draft.clone()]));
+        if let Err(why) = cleared {
+            tracing::warn!(draft = %draft.display(), %why, "what a process left beside the file stays");
+        }
+    }
+    Ok(())
 }
 
 fn clear(disk: &dyn Disk, drafts: Vec<PathBuf>) -> Result<()> {

@@ -103,6 +103,11 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     assert!(!erased(&world.db).ok, "the copy is looked at too");
     // What a killed backup and a killed export left, whose names nobody uses again, and a file that has only such a name.
     let backup = leave_draft(&world, "backup-of-may.oub");
+    let young = leave_draft(&world, "backup-of-june.oub");
+    std::fs::File::options().write(true).open(&backup).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    // The killed process had claimed the name.
+    let claim = world.beside("backup-of-may.oub");
+    std::fs::write(&claim, "").unwrap();
     let export = world.beside(".may.jsonl.12.0.oubliette-part");
     std::fs::write(&export, SECRET).unwrap();
     // A clock may step back.
@@ -112,6 +117,9 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     std::fs::write(&note, "a note").unwrap();
     world.db.compact().unwrap();
     assert!(!draft.exists() && !backup.exists() && !export.exists() && note.exists());
+    assert!(!claim.exists(), "the name is free again");
+    assert!(young.exists(), "its maker may be about to give it its name");
+    std::fs::remove_file(young).unwrap();
     let report = erased(&world.db);
     assert!(report.ok, "{:#?}", report.findings);
     assert!(telling(&world).is_empty());

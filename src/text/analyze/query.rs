@@ -43,8 +43,8 @@ pub(crate) enum Clause {
     Prefix {
         /// The prefix, folded and not stemmed.
         prefix: String,
-        /// The term of the prefix as a word, where it does not begin with the prefix, because its stem is shorter or ends
-        /// otherwise. So a word with a star is found wherever the word alone is.
+        /// The term of the prefix as a word, where the word has only this one and it does not begin with the prefix, because
+        /// its stem is shorter or ends otherwise. So a plain word with a star is found wherever the word alone is.
         word: Option<String>,
     },
     /// Terms at these distances from each other.
