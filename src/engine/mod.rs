@@ -89,5 +89,6 @@ pub use summaries::SweptSummaries;
 pub use sweeper::{FailedPass, SweepReport, Sweeper, SweeperConfig};
 pub use write::{RestoreReport, WriteOptions};
 
+pub(crate) use crate::store::disk::{folder_of, place_of};
 pub(crate) use crate::store::is_database;
 pub(crate) use unfinished::{clear_unfinished, unfinished_name};

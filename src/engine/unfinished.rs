@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::store::disk::folder_of;
+
 /// How the name ends of a file that is not whole. No other program calls its files so.
 const ENDING: &str = ".oubliette-part";
 /// The name beside `path` that the file of this process with this number has until it is whole.
@@ -15,9 +17,8 @@ pub(crate) fn unfinished_name(path: &Path, number: u64) -> PathBuf {
 /// Removes what killed processes have left in the folder of `path`, whatever it was for: nobody holds their locks, and they are
 /// full of memories. A file that was written less than `after` ago stays: it may belong to a process that is about to lock it.
 pub(crate) fn clear_unfinished(path: &Path, after: Duration) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let now = SystemTime::now();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         // A pipe would be waited for.

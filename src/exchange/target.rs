@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::engine::{clear_unfinished, is_database, unfinished_name};
+use crate::engine::{clear_unfinished, folder_of, is_database, place_of, unfinished_name};
 use crate::error::{Error, Result};
 
 /// Links that lead from one name to the next, as many as Linux follows.
@@ -80,6 +80,21 @@ impl Target {
     /// ```
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where a file of this name lies, or will lie, behind every link: two spellings of a name have one place. The name itself where
+    /// the file system does not tell.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// # let folder = tempfile::tempdir()?;
+    /// let (plain, other) = (folder.path().join("m.jsonl"), folder.path().join("./m.jsonl"));
+    /// assert_eq!(Target::place_of(plain), Target::place_of(other));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn place_of(path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        place_of(path).unwrap_or_else(|_| path.to_owned())
     }
 
     /// Whether nobody sees the file before it is finished: then it can be given up and begun anew.
@@ -233,10 +248,6 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
             Err(why) => return Err(io("create", path, why)),
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn io(action: &'static str, path: &Path, source: std::io::Error) -> Error {

@@ -173,8 +173,17 @@ impl Disk for Folder {
 /// Links that lead from one name to the next, as many as Linux follows.
 const LINKS_FOLLOWED_MAX: usize = 40;
 
-fn folder_of(file: &Path) -> &Path {
+/// The folder that a file lies in.
+pub(crate) fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Where a file lies, or will lie, behind every link.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn place_of(path: &Path) -> io::Result<PathBuf> {
+    Folder.resolve(path)
 }
 
 fn open_file(file: File) -> io::Result<OpenFile> {

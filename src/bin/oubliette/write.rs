@@ -18,7 +18,7 @@ use oubliette::{
 use serde_json::{Map, Value, json};
 
 use crate::answers;
-use crate::arguments::paths::{not_its_own, place_of};
+use crate::arguments::paths::not_its_own;
 use crate::arguments::{
     AddOptions, ContradictOptions, FieldOptions, ImportOptions, RenameOptions, SupersedeOptions,
     TouchOptions, UpdateOptions,
@@ -355,8 +355,8 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let lines = LineReader::new(read(&options.file, place.caller())?, &options.file);
     let mut decisions = options.decisions.as_deref().map(Target::create).transpose()?;
     // A database that is not there yet would be made, and lost to the file.
-    let database = place_of(place.path()?);
-    if let Some(file) = options.decisions.as_deref().filter(|file| place_of(file) == database) {
+    let database = Target::place_of(place.path()?);
+    if let Some(file) = options.decisions.as_deref().filter(|file| Target::place_of(file) == database) {
         return Err(not_its_own("--decisions", file).into());
     }
     let database = place.open(Access::Create)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use oubliette::exchange::Target;
 use oubliette::{Error, Result};
 
 use crate::arguments::{
@@ -10,8 +11,6 @@ use crate::arguments::{
 };
 use crate::gc_arguments::GcCommand;
 
-/// Links that lead from one name to the next, as many as Linux follows.
-const LINKS_FOLLOWED_MAX: usize = 40;
 /// What stands for standard input and output in the place of a path.
 const STREAM: &str = "-";
 
@@ -43,7 +42,8 @@ impl Arguments {
             // Standard output, a pipe, or the terminal, takes one text after the other.
             let is_stream =
                 file == Path::new(STREAM) || std::fs::metadata(&file).is_ok_and(|found| !found.is_file());
-            let places = all.iter().filter(|other| place_of(other) == place_of(&file)).count();
+            let places =
+                all.iter().filter(|other| Target::place_of(other) == Target::place_of(&file)).count();
             if places > 1 && !is_stream {
                 return Err(not_its_own(name, &file));
             }
@@ -64,27 +64,6 @@ impl Arguments {
 /// The refusal of a file to write that is another file of the call as well.
 pub(crate) fn not_its_own(name: &str, file: &Path) -> Error {
     Error::invalid(name, "must be a file of its own", file.display())
-}
-
-/// Where a file lies, or will lie, behind every link: files with two spellings of a name have one place.
-pub(crate) fn place_of(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_FOLLOWED_MAX {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(there) = std::fs::canonicalize(&path) {
-            return there;
-        }
-        // A link may lead to a file that is not there yet.
-        match std::fs::read_link(&path) {
-            Ok(target) => path = folder.join(target),
-            Err(_) => {
-                let name = path.file_name().unwrap_or_default();
-                return std::fs::canonicalize(folder)
-                    .map_or_else(|_| path.clone(), |folder| folder.join(name));
-            }
-        }
-    }
-    path
 }
 
 /// The files that a command writes, with the names of their options.
