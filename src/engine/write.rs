@@ -309,7 +309,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
+    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, for a cycle, or where the
+    /// new memory would have more than 64 tags with those of the old.
     pub fn supersede_all(
         &self,
         old: impl IntoIterator<Item = impl Into<Name>>,

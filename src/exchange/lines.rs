@@ -71,12 +71,37 @@ impl<R: BufRead> LineReader<R> {
     ///   reading can go on after it.
     /// - `Io`.
     pub fn next_line(&mut self) -> Result<Option<(u64, &[u8])>> {
+        let read = self.advance(|text| !text.trim_ascii().is_empty())?;
+        Ok(read.then(|| (self.number, self.text().trim_ascii())))
+    }
+
+    /// The next line that is not empty as it stands, with its number; none at the end. White space at both ends may belong to
+    /// what the line says, such as a key.
+    ///
+    /// ```
+    /// use oubliette::exchange::LineReader;
+    /// let mut lines = LineReader::new("one\r\n\n two ".as_bytes(), "lines");
+    /// assert_eq!(lines.next_text()?, Some((1, b"one".as_slice())));
+    /// assert_eq!(lines.next_text()?, Some((3, b" two ".as_slice())));
+    /// assert_eq!(lines.next_text()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next_line`](Self::next_line).
+    pub fn next_text(&mut self) -> Result<Option<(u64, &[u8])>> {
+        let read = self.advance(|text| !text.is_empty())?;
+        Ok(read.then(|| (self.number, self.text())))
+    }
+
+    /// Reads up to the next line that `counts`; tells whether there is one.
+    fn advance(&mut self, counts: impl Fn(&[u8]) -> bool) -> Result<bool> {
         loop {
             self.line.clear();
             self.line.shrink_to(2 * LINE_BYTES_MAX);
             let ended = self.read_line()?;
             if !ended && self.line.is_empty() {
-                return Ok(None);
+                return Ok(false);
             }
             self.number += 1;
             let most = self.most();
@@ -87,11 +112,10 @@ impl<R: BufRead> LineReader<R> {
                 let why = format!("must be at most {most} bytes");
                 return Err(Error::invalid("line", why, "a longer line").at_line(self.number));
             }
-            if !self.content().is_empty() {
-                break;
+            if counts(self.text()) {
+                return Ok(true);
             }
         }
-        Ok(Some((self.number, self.content())))
     }
 
     /// How many lines there are that are not blank, overlong ones too.
@@ -128,11 +152,12 @@ impl<R: BufRead> LineReader<R> {
         Ok(unmarked.unwrap_or(document))
     }
 
-    /// The line without mark and surrounding white space.
-    fn content(&self) -> &[u8] {
+    /// The line without mark and end.
+    fn text(&self) -> &[u8] {
         let line = self.line.as_slice();
         let marked = if self.number == 1 { line.strip_prefix(BYTE_ORDER_MARK) } else { None };
-        marked.unwrap_or(line).trim_ascii()
+        let line = marked.unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line)
     }
 
     /// Bytes that the line may have: what is no JSON object is no line of an export.

@@ -7,6 +7,7 @@ use crate::ledger::writer::{Context, Ledger, Swept, Why, truth};
 use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
 use crate::store::control::{CounterSort as Sort, JournalHeadRow};
 use crate::store::{NsId, Rows, Walk, keys};
+use crate::text::is_hidden;
 
 impl Ledger<'_, '_> {
     /// Writes the journal row of a mutation.
@@ -183,16 +184,13 @@ impl Ledger<'_, '_> {
 
     /// Numbers, flags and instants say nothing about a person. Texts, lists and objects may.
     fn redact_value(&self, value: &mut Value) -> bool {
-        const MARK: &str = "hmac:";
         let hidden = match &*value {
             Value::Null | Value::Bool(_) | Value::Number(_) => return false,
             // An HMAC of an HMAC would differ, so redacting twice must leave the first value.
-            Value::String(text) if text.starts_with(MARK) => return false,
-            other => self.secret.hmac("journal", other.to_string().as_bytes()),
+            Value::String(text) if is_hidden(text) => return false,
+            other => self.secret.hidden(&other.to_string()),
         };
-        // Equal values stay recognisable as equal, and 128 bits suffice for that.
-        let hex: String = hidden.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        *value = Value::String(format!("{MARK}{hex}"));
+        *value = Value::String(hidden);
         true
     }
 }

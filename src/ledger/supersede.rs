@@ -9,6 +9,7 @@ use crate::ledger::lifetime::renew;
 use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
+use crate::limits::TAGS_MAX;
 use crate::model::{
     Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
@@ -169,6 +170,12 @@ impl Ledger<'_, '_> {
                     || self.is_taken(context, &holder, (old, stood), new)?
                 {
                     continue;
+                }
+                // Passes look for room before they plan.
+                if context.actor == Actor::Caller && !tags_fit(&content.tags, &holder.tags) {
+                    let what = format!("supersede {old}");
+                    let why = format!("with the tags of {old}, {new} would have more than {TAGS_MAX} tags");
+                    return Err(Error::Conflict { what, why });
                 }
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.give_number()?;

@@ -9,6 +9,11 @@ use sha2::{Digest, Sha256};
 /// Bytes that SHA-256 takes at once, the length of a padded HMAC key (RFC 2104).
 const BLOCK_BYTES: usize = 64;
 
+/// What the text of a hidden value begins with.
+const HIDDEN: &str = "hmac:";
+/// Bytes of the hash in such a text: enough that equal values, and no others, stay recognisable as equal.
+const HIDDEN_BYTES: usize = 16;
+
 /// The secret of a store. Without it the text behind a hash could be guessed if the text is short.
 ///
 /// The keyed state is made once, so that the hash of a short text costs two compressions of SHA-256.
@@ -36,6 +41,14 @@ impl Secret {
         mac.update(&[0]);
         mac.update(bytes);
         mac.finalize().into_bytes().into()
+    }
+
+    /// What stands in the journal in the place of a value that must go: `hmac:` and 32 hexadecimal digits. Equal values have equal
+    /// texts.
+    pub fn hidden(&self, value: &str) -> String {
+        let hash = self.hmac("journal", value.as_bytes());
+        let hex = hash.iter().take(HIDDEN_BYTES).map(|byte| format!("{byte:02x}"));
+        std::iter::once(HIDDEN.to_owned()).chain(hex).collect()
     }
 
     /// The hash by which a key is found in a tombstone.
@@ -69,6 +82,13 @@ impl Secret {
         let [a, b, c, d, e, f, g, h, ..] = self.hmac(domain, bytes);
         [a, b, c, d, e, f, g, h]
     }
+}
+
+/// Whether a text has the form of [`Secret::hidden`]. A value of a caller that happens to have it says 32 hexadecimal digits and
+/// nothing else, and stays.
+pub fn is_hidden(text: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.strip_prefix(HIDDEN).is_some_and(|hex| hex.len() == 2 * HIDDEN_BYTES && hex.bytes().all(is_digit))
 }
 
 /// SHA-256 of a text. Other systems can compare it, and anyone can guess a short text from it.

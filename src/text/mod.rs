@@ -33,6 +33,7 @@ mod words;
 
 pub(crate) use analyze::{Analyzer, Clause, TextQuery};
 pub use guard::{Guard, Guards, Profile};
+pub(crate) use hmac::is_hidden;
 pub use hmac::{Secret, plain};
 pub(crate) use likeness::{ALIKE_BYTES, LIKENESS_BYTES, canonical, likeness};
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};

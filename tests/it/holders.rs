@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::world::{World, axis, text};
 use oubliette::memory::SupersedeMode;
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
-use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
+use oubliette::{Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
 
 const WAITING: &str = "status: waiting";
 
@@ -113,6 +113,23 @@ fn life_6_a_supersession_by_id_takes_every_write() {
 }
 
 /// LIFE-6, LIFE-7: what a key superseded comes back to that key, and a repeat changes nothing.
+/// A row has no more tags than one draft may have (MODEL-9).
+#[test]
+fn life_6_a_supersession_whose_tags_have_no_room_is_refused() {
+    let world = World::new();
+    let tagged = |key: &str| {
+        let draft = text(&format!("Ann said {key}")).key(key);
+        world.add((0..64).fold(draft, |draft, number| draft.tag(format!("{key}{number}")))).id
+    };
+    let (old, new) = (tagged("one"), tagged("two"));
+    let error = world.ns.supersede_all([old], new, SupersedeMode::Duplicate, None).unwrap_err();
+    assert!(matches!(&error, Error::Conflict { why, .. } if why.contains("more than 64 tags")), "{error}");
+    for row in [old, new].map(|id| world.row(id)) {
+        assert_eq!((row.state, row.tags.len()), (State::Live, 64));
+    }
+    world.check();
+}
+
 #[test]
 fn life_7_a_write_that_was_set_apart_is_restored_and_undone() {
     let (world, id) = shared();

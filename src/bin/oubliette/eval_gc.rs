@@ -17,6 +17,7 @@ use crate::arguments::EvalOptions;
 use crate::caller::Caller;
 use crate::embedder;
 use crate::evidence::{names, note_unknown, tell_unknown};
+use crate::gc_arguments::GcEvalOptions;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
@@ -52,22 +53,30 @@ struct Found {
     tokens: u64,
 }
 
+/// The options, if all of them can be measured.
+fn checked(options: &GcEvalOptions) -> Result<&GcEvalOptions> {
+    if let Some(share) = options.shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+        return Err(Error::invalid("--share", "must be 0 to 1", share));
+    }
+    match options.budgets.iter().find(|budget| !(**budget > 0.0 && **budget <= 1.0)) {
+        Some(budget) => Err(Error::invalid("--budget", "must be above 0 and at most 1", budget)),
+        None => Ok(options),
+    }
+}
+
 /// `eval --gc`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> Done {
     let questions = questions(options, place)?;
     if questions.is_empty() {
         return Err(Failure::Usage("eval --gc needs `query` and `evidence` in its lines".to_owned()));
     }
+    let options = checked(&options.gc)?;
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
     let folder = TemporaryFolder::new()?;
     let original = folder.path().join("original.oub");
     database.backup(&original)?;
     let policy = policy(&database)?;
-    let options = &options.gc;
-    if let Some(share) = options.shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
-        return Err(Error::invalid("--share", "must be 0 to 1", share).into());
-    }
     let shares = if options.shares.is_empty() { &[0.25, 0.5, 0.75, 0.9][..] } else { &options.shares };
     let budgets =
         if options.budgets.is_empty() { vec![policy.gc.summary_tokens] } else { options.budgets.clone() };

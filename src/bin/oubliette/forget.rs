@@ -144,11 +144,11 @@ fn is_confirmed(question: &str, caller: &Caller) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Ids or keys, one a line.
+/// Ids or keys, one a line as it stands: a key may begin or end with white space.
 fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
     let mut lines = LineReader::new(write::read(path, caller)?, path);
     let mut names = Vec::new();
-    while let Some((number, line)) = lines.next_line()? {
+    while let Some((number, line)) = lines.next_text()? {
         let name = std::str::from_utf8(line);
         let name = name.map_err(|why| {
             Error::invalid("name", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))

@@ -122,11 +122,11 @@ pub(crate) struct GcEvalOptions {
     #[arg(long, conflicts_with = "text")]
     pub(crate) gc: bool,
     /// Share of the memories that is summarized; can be given several times [default: 0.25, 0.5, 0.75, 0.9]
-    #[arg(long = "share", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number above 0 and below 1"))]
+    #[arg(long = "share", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 to 1"))]
     pub(crate) shares: Vec<f64>,
     /// Tokens of the summaries as a share of those of their sources; can be given several times [default: gc.summary_tokens
     /// of the policy]
-    #[arg(long = "budget", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number above 0 and below 1"))]
+    #[arg(long = "budget", value_name = "0..1", requires = "gc", allow_negative_numbers = true, value_parser = number::<f64>("a number above 0, at most 1"))]
     pub(crate) budgets: Vec<f64>,
     /// Tokens that the memories of a summary should have, whoever writes it [default: as many as suit builtin]
     #[arg(long, value_name = "N", requires = "gc", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 1 to 1000000"))]

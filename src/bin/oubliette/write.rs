@@ -158,10 +158,11 @@ fn add_lines(
 ) -> Done {
     let mut lines = LineReader::new(output.caller.lines(), "standard input");
     let mut written = 0_u64;
-    while let Some((number, text)) = lines.next_line()? {
+    while let Some((number, text)) = lines.next_text()? {
         let answers = match std::str::from_utf8(text) {
+            Ok(words) if words.trim_ascii().is_empty() => continue,
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
-                let draft = Draft::new(words.trim_end_matches('\r'));
+                let draft = Draft::new(words);
                 add_one(database, namespace, draft, how).map(|answer| vec![answer])
             }
             _ => match parse_line(text, false).map(kept) {

@@ -12,6 +12,7 @@ use crate::record::{At, decode_journal, decode_tombstone};
 use crate::store::control::LimboRow;
 use crate::store::keys;
 use crate::store::{NsId, Rows, Table, meta_of};
+use crate::text::is_hidden;
 use crate::vector::UnitVector;
 
 impl Check<'_> {
@@ -182,7 +183,7 @@ impl Check<'_> {
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        Value::String(text) => !text.starts_with("hmac:"),
+        Value::String(text) => !is_hidden(text),
         Value::Array(_) | Value::Object(_) => true,
     }
 }

@@ -70,3 +70,27 @@ fn the_texts_of_messages_are_searched_for() {
         assert_eq!((&check["ok"], &check["unproven"]), (&json!(true), &json!(0)), "{check}");
     }
 }
+
+/// What a redaction begins with may also begin a name that a caller gave.
+#[test]
+fn a_name_that_looks_like_a_redaction_leaves_the_journal_too() {
+    let sandbox = Sandbox::new();
+    let add = [
+        "add",
+        "the cat sat quietly on a mat",
+        "--key",
+        "hmac:patient-of-room-7",
+        "--channel",
+        "hmac:ward-of-alice",
+    ];
+    sandbox.document(&add);
+    sandbox.document(&["export", "before.jsonl", "--all-states"]);
+    sandbox.document(&["update", "hmac:patient-of-room-7", "--channel", "hmac:ward-of-bob"]);
+    sandbox.document(&["rename", "hmac:patient-of-room-7", "k2"]);
+    sandbox.document(&["forget", "k2", "--yes", "--erase"]);
+    assert_eq!(sandbox.document(&["check", "--deep", "--erased", "before.jsonl"])["ok"], true);
+    let file = std::fs::read(sandbox.path("m.oub")).unwrap();
+    for name in ["hmac:patient", "hmac:ward"] {
+        assert!(!file.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+    }
+}

@@ -351,3 +351,34 @@ fn a_name_that_is_given_twice_is_found_once() {
     let done = sandbox.document(&["forget", "--keys", "keys.txt", "--yes"]);
     assert_eq!((&done["forgotten"], &done["missing"]), (&json!(1), &json!(1)));
 }
+
+/// A key may begin and end with white space, and another memory may have the key without.
+#[test]
+fn a_file_of_keys_names_them_as_they_stand() {
+    let sandbox = Sandbox::new();
+    for key in ["k", " k ", "\tk"] {
+        sandbox.document(&["add", &format!("Ann prefers tea under {key:?}"), "--key", key]);
+    }
+    sandbox.write("keys.txt", " k \r\n\n\tk");
+    let done = sandbox.document(&["forget", "--keys", "keys.txt", "--yes"]);
+    assert_eq!((&done["forgotten"], &done["missing"]), (&json!(2), &json!(0)));
+    assert_eq!(sandbox.document(&["get", "k"])["keys"], json!(["k"]));
+}
+
+#[test]
+fn shares_and_budgets_that_cannot_be_measured_are_refused_for_each_summarizer() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"evidence\":[\"a\"]}\n");
+    for (option, value) in
+        [("--budget", "0"), ("--budget", "nan"), ("--budget", "1.5"), ("--share", "-1"), ("--share", "nan")]
+    {
+        for summarizer in ["builtin", "first", "random"] {
+            let arguments =
+                ["eval", "--gc", "--queries", "q.jsonl", option, value, "--summarizer", summarizer];
+            let answer = sandbox.run(&arguments);
+            assert_eq!((answer.code, answer.error().0.as_str()), (1, "Invalid"), "{arguments:?}: {answer:?}");
+            assert!(answer.error().1.contains(option), "{answer:?}");
+        }
+    }
+}

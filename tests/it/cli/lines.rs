@@ -83,3 +83,15 @@ fn a_memory_without_text_keeps_its_vector_in_an_export_without_vectors() {
     let other = Sandbox::new();
     assert_eq!(other.run_with(&["import", "-"], lines.as_bytes()).document()["stored"], 2);
 }
+
+/// A text is stored as it stands, by `add -` as by `add`.
+#[test]
+fn white_space_at_both_ends_of_a_text_stays() {
+    let sandbox = Sandbox::new();
+    let added = sandbox.run_with(&["add", "-"], b"  indented  \r\n   \n\nplain\n  {\"text\":\"tea\"}\n");
+    assert_eq!((added.code, added.out.lines().count()), (0, 3), "{added:?}");
+    assert_eq!(sandbox.document(&["add", "  indented  "])["decision"], "reinforced");
+    let items = sandbox.document(&["list"])["items"].clone();
+    let texts: Vec<_> = items.as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["  indented  ", "plain", "tea"]);
+}
