@@ -9,7 +9,7 @@ use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{
     Committing, GcCommitted, GcOptions, GcPlan, GcReport, GroupLimits, Plans, Shared, Verdict, carry_out,
-    close_plan, committed, gc_report, group_of, pack, pack_limits, plan_told, refuse, shared,
+    close_plan, committed, gc_report, group_of, pack, pack_limits, plan_told, refuse, shared, told,
 };
 use crate::index::Published;
 use crate::ingest::prepare;
@@ -225,7 +225,8 @@ impl Namespace {
         Ok(all.unwrap_or_default())
     }
 
-    /// What the writer of the summary of a group is given.
+    /// What the writer of the summary of a group is given. Until there is one, memories are left out of which no summary may tell
+    /// any more, because somebody has set their end since the plan.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -242,7 +243,10 @@ impl Namespace {
         let gc = &self.db.inner.in_force().policy.gc;
         let found = self.gc_read(|rows, ns, now| match group_of(rows, ns, plan, number(group)?)? {
             Some((_, group)) => {
-                pack(rows, (ns, now), group.sources.iter().map(|stamp| stamp.id), gc).map(Some)
+                let all = group.sources.iter().map(|stamp| stamp.id);
+                // What a summary tells already is shown as it was told.
+                let sources = if group.is_open() { told(rows, (ns, now), all)? } else { all.collect() };
+                pack(rows, (ns, now), sources, gc).map(Some)
             }
             None => Ok(None),
         })?;
@@ -306,7 +310,10 @@ impl Namespace {
     ) -> Result<GcCommitted> {
         let asked = self.gc_asked(plan, group)?;
         let all: Vec<MemoryId> = asked.group.sources.iter().map(|stamp| stamp.id).collect();
-        let sources = sources.unwrap_or(&all);
+        let mut sources = sources.unwrap_or(&all).to_vec();
+        sources.sort_unstable();
+        sources.dedup();
+        let sources = sources.as_slice();
         let digest = self.digest(answer, sources);
         let undone = asked.group.run.map(|run| self.is_taken_back(run)).transpose()?;
         if asked.group.state == GroupState::Committed && undone != Some(true) {
@@ -332,9 +339,8 @@ impl Namespace {
             group: asked.number,
             sources,
             named: &document.source_ids,
-            draft: &draft,
+            draft: &|shared| prepare(draft_of(&document, shared)).map(|again| again.with_vector_of(&draft)),
             digest,
-            tags: &shared.tags,
             run,
             budget: self.db.inner.budget_of(asked.ns, &self.db.inner.in_force().policy)?,
         };

@@ -57,7 +57,7 @@ pub struct GcRunReport {
     pub sources: u64,
     /// Summaries that came.
     pub summaries: u64,
-    /// Estimated tokens of the memories that went.
+    /// Estimated tokens of the memories of the committed groups.
     pub tokens_before: u64,
     /// Estimated tokens of their summaries.
     pub tokens_after: u64,
@@ -68,6 +68,9 @@ pub struct GcRunReport {
     /// Why groups were given up or refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// Whether a sweep ended before a group that would have let more memories go than the sweep may. In JSON only then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub budget_exhausted: bool,
     /// Memories that can't be read, and were left alone. Not in JSON while there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub damaged: u64,
@@ -81,6 +84,8 @@ struct UnderWay {
     unfinished: Vec<RunId>,
     /// Groups without a summary, with their plans and the reasons.
     given_up: Vec<(RunId, String, String)>,
+    /// The number of memories that may go.
+    may_destroy: u64,
 }
 
 /// A summary, and what it stands for.
@@ -127,17 +132,19 @@ impl Namespace {
         options: &GcRunOptions,
         mut each: impl FnMut(&GcRunReport),
     ) -> Result<GcRunReport> {
-        self.gc_run_while(summarizer, options, &mut |report| {
+        self.gc_run_while(summarizer, options, u64::MAX, &mut |report| {
             each(report);
             true
         })
     }
 
-    /// As [`Namespace::gc_run`], as long as `goes_on` says so, which is asked after each group.
+    /// As [`Namespace::gc_run`], until the next group would let more memories go than `may_destroy`, and as long as `goes_on` says
+    /// so, which is asked after each group.
     pub(super) fn gc_run_while(
         &self,
         summarizer: &dyn Summarizer,
         options: &GcRunOptions,
+        may_destroy: u64,
         goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
     ) -> Result<GcRunReport> {
         if self.db.tenants(Some(&self.name))?.is_empty() {
@@ -149,9 +156,9 @@ impl Namespace {
         if options.dry_run {
             return self.gc_dry_run(summarizer, options);
         }
-        let mut under_way = UnderWay::default();
+        let mut under_way = UnderWay { may_destroy, ..UnderWay::default() };
         let ended = self.gc_rounds(summarizer, options, goes_on, &mut under_way);
-        let UnderWay { report, unfinished, given_up } = under_way;
+        let UnderWay { report, unfinished, given_up, .. } = under_way;
         // Groups that failed hold their sources until here: freed before, the next plan would take them again, and a
         // summarizer that always fails would be asked for ever.
         let freed = ended.and_then(|()| {
@@ -183,7 +190,7 @@ impl Namespace {
         summarizer: &dyn Summarizer,
         options: &GcRunOptions,
         goes_on: &mut dyn FnMut(&GcRunReport) -> bool,
-        UnderWay { report, unfinished, given_up }: &mut UnderWay,
+        UnderWay { report, unfinished, given_up, may_destroy }: &mut UnderWay,
     ) -> Result<()> {
         let mut read = Read::default();
         let mut is_over = options.are_done(report);
@@ -198,7 +205,10 @@ impl Namespace {
             unfinished.push(plan.plan_id);
             let mut committed = 0;
             for group in &plan.groups {
-                if is_over {
+                let goes = report.sources + group.source_ids.len() as u64;
+                report.budget_exhausted |= !is_over && goes > *may_destroy;
+                if is_over || report.budget_exhausted {
+                    is_over = true;
                     break;
                 }
                 report.groups += 1;
@@ -370,7 +380,8 @@ impl Namespace {
         mut plans: Plans,
     ) -> Result<GcRunReport> {
         let mut report = GcRunReport::default();
-        let gc = self.db.inner.in_force().policy.gc.clone();
+        let in_force = self.db.inner.in_force();
+        let (gc, budget) = (&in_force.policy.gc, self.db.inner.budget_of(at.0, &in_force.policy)?);
         loop {
             let found = plans.groups(rows)?;
             report.damaged = plans.damaged();
@@ -383,7 +394,7 @@ impl Namespace {
                     return Ok(report);
                 }
                 report.groups += 1;
-                let pack = pack(rows, at, group.sources.iter().map(|stamp| stamp.id), &gc)?;
+                let pack = pack(rows, at, group.sources.iter().map(|stamp| stamp.id), gc)?;
                 match rehearsed(summarizer, &pack, gc.repair_attempts) {
                     Ok(document) => {
                         let guard = self.gc_rehearse(&document, group, &options.plan.probes)?;
@@ -393,9 +404,14 @@ impl Namespace {
                             continue;
                         }
                         report.recall_guard = report.recall_guard.and(guard);
+                        if gc.delete_sources && group.sources.len() as u64 > budget {
+                            report.refused += 1;
+                            report.failures.push(Refusal::Budget.to_string());
+                            continue;
+                        }
                         report.committed += 1;
                         report.summaries += 1;
-                        report.sources += group.sources.len() as u64;
+                        report.sources += if gc.delete_sources { group.sources.len() as u64 } else { 0 };
                         report.tokens_before += group.tokens;
                         report.tokens_after += token_estimate(&document.content());
                     }

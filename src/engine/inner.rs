@@ -128,7 +128,7 @@ pub(super) struct Opening {
 }
 
 impl Inner {
-    /// How many visible rows of a namespace one sweep, or one commit of summaries, may remove or supersede.
+    /// How many visible rows of a namespace one sweep, or one commit of a summary that somebody asks for, may remove or supersede.
     pub(super) fn budget_of(&self, ns: NsId, policy: &Policy) -> Result<u64> {
         let live = self.state()?.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
         let share = policy.budget.share * live.rows.max(0) as f64;

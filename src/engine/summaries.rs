@@ -61,7 +61,7 @@ impl Summarizer for Awaited {
 }
 
 impl Database {
-    /// Summarizes in each namespace in which no plan of summaries was made within `gc.interval`. A namespace that fails does not
+    /// Summarizes in each namespace in which no plan of summaries was made within `gc.interval`, within the budget of a sweep. A namespace that fails does not
     /// keep the next one from its turn.
     ///
     /// # Errors
@@ -82,8 +82,7 @@ impl Database {
             let of = self.namespace(namespace.clone())?;
             let done = match of.is_due(gc.interval) {
                 Ok(false) => continue,
-                Ok(true) => of
-                    .gc_run_while(&awaited, &GcRunOptions::default(), &mut |_| !stop.load(Ordering::Relaxed)),
+                Ok(true) => of.summarize_within_budget(&awaited, stop),
                 Err(why) => Err(why),
             };
             let (report, why) = match done {
@@ -100,6 +99,16 @@ impl Database {
 }
 
 impl Namespace {
+    /// Summarizes until nothing is left to do, or the next group would let more memories go than one sweep may.
+    fn summarize_within_budget(&self, summarizer: &Awaited, stop: &AtomicBool) -> Result<GcRunReport> {
+        let policy = &self.db.inner.in_force().policy;
+        let budget = self.gc_read(|_, ns, _| self.db.inner.budget_of(ns, policy))?;
+        // Without the sources' removal, nothing is taken from the budget.
+        let may_destroy = budget.filter(|_| policy.gc.delete_sources).unwrap_or(u64::MAX);
+        let goes_on = &mut |_: &GcRunReport| !stop.load(Ordering::Relaxed);
+        self.gc_run_while(summarizer, &GcRunOptions::default(), may_destroy, goes_on)
+    }
+
     /// Whether the last plan of summaries was made so long ago, or none was made.
     fn is_due(&self, interval: Span) -> Result<bool> {
         let due = self.gc_read(|rows, ns, now| {

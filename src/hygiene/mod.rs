@@ -88,7 +88,7 @@ pub(crate) use fold::fold;
 pub(crate) use fsck::duplicate_groups;
 pub(crate) use gc::{
     Committing, GroupLimits, Plans, Shared, Verdict, carry_out, close_plan, committed, gc_report, group_of,
-    pack, pack_limits, past_queries, plan_told, refuse, shared,
+    pack, pack_limits, past_queries, plan_told, refuse, shared, told,
 };
 pub use gc::{
     Compacted, ForgottenSources, GcCommitted, GcGroup, GcOptions, GcPlan, GcReport, GcSkipped,

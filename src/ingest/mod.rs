@@ -133,6 +133,11 @@ impl Prepared {
         Prepared { replaces: Some(at.map_or(Replaces::Now, Replaces::At)), ..self }
     }
 
+    /// The same draft with the vector that was made for another one of its text.
+    pub(crate) fn with_vector_of(self, other: &Prepared) -> Self {
+        Prepared { vector: other.vector.clone(), embedder: other.embedder.clone(), ..self }
+    }
+
     /// Whether the draft has a text and no vector.
     pub(crate) fn wants_vector(&self) -> bool {
         self.vector.is_none() && !self.checked.draft().text.trim().is_empty()

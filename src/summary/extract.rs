@@ -33,6 +33,8 @@ const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could 
 /// Words that a sentence of a summary can do without. What is to come, who it is for and what is wished are not among them.
 const FILLERS: &str = "a an the and is are was were am have has had do does did it its it's i i'm i've you your you're you've my \
     me we we're we've our us that that's this there so really just very too also some hey hi oh wow yeah yes well of in on at as";
+/// The signs that end a sentence.
+const END_SIGNS: &str = ".!?";
 /// The power that prefers a few sources that are told to many of which a little is.
 const WORTH_POWER: i32 = 3;
 /// Share of the terms of a source by which the source counts as told.
@@ -257,12 +259,15 @@ impl<'a> Reading<'a> {
     /// The content terms of a sentence.
     fn sentence(&mut self, text: &'a str, source: usize) -> Vec<u32> {
         let mut found = Vec::new();
+        // In a sentence of capitals, a word of capitals is no name.
+        let has_small = text.contains(char::is_lowercase);
         for (at, word) in text.split_whitespace().enumerate() {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let is_abbreviation = has_small && word.len() > 1 && word.chars().all(char::is_uppercase);
             let before = found.len();
             let Reading { analyzer, function_words, numbers, terms, .. } = self;
             analyzer.analyze(word, &mut |term, _| {
-                if function_words.contains(term) {
+                if function_words.contains(term) && !is_abbreviation {
                     return;
                 }
                 let number = numbers.get(term).copied().unwrap_or_else(|| {
@@ -299,21 +304,39 @@ impl<'a> Reading<'a> {
 
 /// A sentence without filler words; as it is if it has no others.
 fn without_fillers(text: &str) -> String {
-    let is_filler = |word: &str| {
-        let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        // One letter may be a name: "plan A", "vitamin I".
-        let is_name = bare.len() == 1 && bare != "a" && bare != "I";
-        let bare = bare.to_lowercase().replace('’', "'");
-        !is_name && FILLERS.split_ascii_whitespace().any(|filler| filler == bare)
-    };
     let mut shown = String::with_capacity(text.len());
-    for word in text.split_whitespace().filter(|word| !is_filler(word)) {
-        if !shown.is_empty() {
-            shown.push(' ');
+    let mut words = text.split_whitespace().peekable();
+    let mut before = None;
+    while let Some(word) = words.next() {
+        let next = words.peek().copied();
+        if !is_filler(before, word, next) {
+            if !shown.is_empty() {
+                shown.push(' ');
+            }
+            shown.push_str(word);
+        } else if next.is_none() && shown.ends_with(char::is_alphanumeric) {
+            // The end of the sentence stays.
+            shown.push_str(word.trim_start_matches(|c: char| !END_SIGNS.contains(c)));
         }
-        shown.push_str(word);
+        before = Some(word);
     }
     if shown.is_empty() { text.to_owned() } else { shown }
+}
+
+/// Whether a word between its neighbours says nothing by itself. A capital makes a name of most words: "9 AM", "the US", "IT", and
+/// "An Li" even where the sentence begins. "I" has a capital anyway, and so has the first word if no name follows.
+fn is_filler(before: Option<&str>, word: &str, next: Option<&str>) -> bool {
+    let bare = word.trim_matches(|c: char| c.is_ascii_punctuation()).replace('’', "'");
+    let is_i = bare == "I" || bare.starts_with("I'");
+    let begins = before.is_none() && !next.is_some_and(|next| next.starts_with(char::is_uppercase));
+    let mut letters = bare.chars();
+    let is_capital = letters.next().is_some_and(char::is_uppercase);
+    // One capital letter may be a name: "plan A".
+    let may_be_name = is_capital && !is_i && (!begins || letters.next().is_none_or(char::is_uppercase));
+    // What stands behind a figure may be half of a time: "9 am".
+    let is_time = bare == "am" && before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()));
+    let bare = bare.to_lowercase();
+    !may_be_name && !is_time && FILLERS.split_ascii_whitespace().any(|filler| filler == bare)
 }
 
 impl<'a> Group<'a> {

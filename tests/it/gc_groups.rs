@@ -198,8 +198,23 @@ fn a_long_group_is_divided_into_parts_of_equal_length() {
     assert_eq!(sizes(Some(30)), [3, 4, 3]);
     let refused = world.ns.gc_plan(&GcOptions { group_tokens: Some(0), ..GcOptions::default() });
     assert!(refused.unwrap_err().to_string().starts_with("group_tokens"));
-    // Parts below the least group are dropped, like other groups.
-    assert!(plan(&world, GcOptions { group_tokens: Some(1), ..GcOptions::default() }).groups.is_empty());
+    // Of long memories, as many as the least group has make a part, and none is left over.
+    assert_eq!(sizes(Some(1)), [2; 5]);
+    world.db.set_policy("gc.min_group = 3", Syntax::Toml).unwrap();
+    assert_eq!(sizes(Some(1)), [3, 3, 4]);
+}
+
+/// GC-6: a group has no more tokens than its plan, and what alone has more keeps no other memory from its summary.
+#[test]
+fn gc_6_what_is_too_much_for_a_plan_stops_none() {
+    let world = World::new();
+    let texts = [900, 40, 40, 40, 40].map(|bytes| "x".repeat(bytes));
+    let ids: Vec<MemoryId> =
+        (0..).zip(texts).map(|(n, text)| world.add(message(&world, &format!("{n}{text}"))).id).collect();
+    world.db.set_policy("gc.min_group = 1", Syntax::Toml).unwrap();
+    let found = plan(&world, GcOptions { limit_tokens: Some(25), ..GcOptions::default() });
+    let sources: Vec<Vec<MemoryId>> = found.groups.into_iter().map(|group| group.source_ids).collect();
+    assert_eq!(sources, [ids[1..3].to_vec()]);
 }
 
 #[test]

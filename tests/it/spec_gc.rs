@@ -1,8 +1,10 @@
 //! Plans, groups, commits and aborts of summaries, by the vectors of the specification (GC-5 to GC-18, GC-39).
 
 use crate::world::{DIM, World, axis};
-use oubliette::gc::{Extractive, GcCommitted, GcOptions, GcPlan, GroupState, PlanState, Summarizer};
-use oubliette::memory::{AuthorKind, ContextDraft, Field, Inclusion, TombstoneReason};
+use oubliette::gc::{
+    Extractive, GcCommitted, GcOptions, GcPlan, GcRunOptions, GroupState, PlanState, Summarizer,
+};
+use oubliette::memory::{AuthorKind, ContextDraft, Expiry, Field, Inclusion, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Error, Kind, MemoryId, Patch, Query};
 use serde_json::{Value, json};
@@ -244,6 +246,58 @@ fn v_225_a_changed_source_may_be_left_out() {
     assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_gone");
 }
 
+/// GC-6, GC-24: what the sources that go have in common stays, whatever became of one that does not go.
+#[test]
+fn a_summary_keeps_the_owner_of_its_sources_beside_one_that_was_left_out() {
+    for leaves in [true, false] {
+        let world = World::new();
+        let of_ann = |number| {
+            let draft = message(&world, number, "20d").thread("t").tag("yard");
+            world.add(draft.metadata(json!({"user_id": "ann"}))).id
+        };
+        let ids: Vec<MemoryId> = (0..4).map(of_ann).collect();
+        world.db.set_policy("gc.on_conflict = \"skip\"", Syntax::Toml).unwrap();
+        let plan = plan(&world);
+        if leaves {
+            world.forget_id(ids[1]);
+        } else {
+            world.ns.update(ids[1], Patch::new().metadata(json!({"user_id": "bob"}))).unwrap();
+        }
+        let done = commit(&world, &plan, "1", &summary(&ids)).unwrap();
+        let row = world.row(done.summary_memory_id);
+        assert_eq!((row.metadata, row.thread.as_deref()), (json!({"user_id": "ann"}), Some("t")));
+        assert_eq!(row.tags, ["yard"]);
+        world.check();
+    }
+}
+
+/// LIFE-71: nobody tells for ever of what is to end.
+#[test]
+fn life_71_a_summary_does_not_tell_of_a_memory_whose_end_was_set_since_the_plan() {
+    let (world, ids) = old(4);
+    world.db.set_policy("gc.on_conflict = \"skip\"", Syntax::Toml).unwrap();
+    let plan = plan(&world);
+    world.ns.touch([ids[1]], Expiry::At(world.ahead("1d"))).unwrap().remove(0).unwrap();
+    let pack = world.ns.gc_pack(plan.plan_id, "1").unwrap();
+    assert_eq!(pack.sources.len(), 3, "the writer is not shown it any more");
+    assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_changed");
+    let done = commit(&world, &plan, "1", &summary(&[ids[0], ids[2], ids[3]])).unwrap();
+    assert_eq!((done.deleted_count, world.is_live(ids[1])), (3, true));
+}
+
+#[test]
+fn a_source_that_is_named_twice_counts_once() {
+    let (world, ids) = old(2);
+    let plan = plan(&world);
+    let long = summary(&ids).replace("boxes went to Ghent", &"boxes went to Ghent ".repeat(6));
+    for sources in [&ids[..], &ids.repeat(4)] {
+        let refused = world.ns.gc_commit(plan.plan_id, "1", &long, Some(sources));
+        assert_eq!(code(refused), "invalid_summary");
+    }
+    let done = world.ns.gc_commit(plan.plan_id, "1", &summary(&ids), Some(&ids.repeat(2))).unwrap();
+    assert_eq!(done.deleted_count, 2);
+}
+
 /// A summary that was made from what is forgotten by now says so, or is refused where such summaries are to go.
 #[test]
 fn a_summary_of_what_was_forgotten_meanwhile_says_so() {
@@ -357,6 +411,31 @@ fn a_commit_stays_within_the_budget() {
     assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "budget");
     let done = world.ns.gc_commit(plan.plan_id, "1", &summary(&ids[..2]), Some(&ids[..2])).unwrap();
     assert_eq!(done.deleted_count, 2);
+}
+
+/// MODEL-35: a dry run tells what the run does.
+#[test]
+fn a_dry_run_knows_the_budget_and_which_sources_stay() {
+    let texts = |world: &World| {
+        for at in 0..3 {
+            let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+            let text = format!("Ann: Box {at} went to Ghent{at}. {rest}");
+            world.add(Draft::new(text).kind(Kind::Message).channel("yard").created_at(world.ago("20d")));
+        }
+    };
+    for (policy, committed) in [("budget = { share = 0.0, floor = 2 }", 0), ("gc.delete_sources = false", 1)]
+    {
+        let world = World::new();
+        texts(&world);
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        let run = |dry_run| {
+            let options = GcRunOptions { dry_run, ..GcRunOptions::default() };
+            world.ns.gc_run(&Extractive::default(), &options, |_| ()).unwrap()
+        };
+        let (dry, done) = (run(true), run(false));
+        assert_eq!((dry.committed, dry.refused, dry.sources), (done.committed, done.refused, done.sources));
+        assert_eq!((done.committed, done.sources), (committed, 0), "{policy}");
+    }
 }
 
 #[test]

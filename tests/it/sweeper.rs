@@ -165,6 +165,21 @@ fn summarizing(summarizer: Arc<dyn Summarizer>) -> SweeperConfig {
     SweeperConfig { summarizer: Some(summarizer), ..every("1ms") }
 }
 
+/// MODEL-35: the budget of a sweep holds for all of its summaries together.
+#[test]
+fn model_35_a_sweep_lets_no_more_memories_go_for_summaries_than_its_budget() {
+    let world = with_old_messages("budget = { share = 0.0, floor = 7 }");
+    old_messages(&world, "harbour");
+    old_messages(&world, "mill");
+    let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Extractive::default())));
+    let first = reports.recv_timeout(PATIENCE).unwrap();
+    sweeper.stop();
+    let run = first.summaries[0].report.as_ref().unwrap();
+    assert_eq!((run.committed, run.sources, run.budget_exhausted), (2, 6, true));
+    assert!(run.failures.is_empty());
+    assert_eq!(world.ns.stats().unwrap().memories.live, 2 + 3);
+}
+
 #[test]
 fn gc_8_a_sweeper_summarizes_between_its_passes_and_not_before_its_interval() {
     let world = with_old_messages("");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::hygiene::gc::candidates::may_be_told;
+use crate::hygiene::gc::pack::{Shared, shared};
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Ledger};
 use crate::model::{
@@ -23,11 +24,9 @@ pub(crate) struct Committing<'c> {
     pub(crate) sources: &'c [MemoryId],
     /// The sources that the summary names.
     pub(crate) named: &'c [String],
-    /// The summary, as a draft.
-    pub(crate) draft: &'c Prepared,
+    /// The summary as a draft, with what its sources have in common.
+    pub(crate) draft: &'c dyn Fn(&Shared) -> Result<Prepared>,
     pub(crate) digest: [u8; 32],
-    /// The tags that all sources have.
-    pub(crate) tags: &'c [String],
     /// The run of the commit.
     pub(crate) run: RunId,
     /// Memories that the commit may remove.
@@ -80,7 +79,13 @@ pub(crate) fn carry_out(
         return Ok(Verdict::Refused(refusal, why));
     }
     let (kept, skipped) = as_planned(writer, &group, wanted.sources)?;
-    let forgotten = told_and_forgotten(writer, &skipped, wanted.named)?;
+    let Named { forgotten, untold } = named_of(writer, &skipped, wanted.named)?;
+    if let Some(id) = untold {
+        let why = format!(
+            "the summary names memory {id}, which it must not tell of any more; summarize without the memory"
+        );
+        return Ok(Verdict::Refused(Refusal::SourceChanged, why));
+    }
     let gc = &writer.policy.gc;
     if let Some(id) = forgotten.first().filter(|_| gc.on_source_forget == OnSourceForget::Retire) {
         let why = format!("the summary names memory {id}, which was forgotten; summarize without it");
@@ -106,7 +111,9 @@ pub(crate) fn carry_out(
     let context = Context { actor: Actor::Sweeper, run: Some(wanted.run), ..asked.clone() };
     writer.context = context.clone();
     let by = (RuleId::SUMMARIZE, writer.policy.gc.delete_sources);
-    let summary = writer.store_made(wanted.draft, group.part, &kept, wanted.tags, by)?;
+    // A source that stays has no say in what the others have in common.
+    let shared = shared(&*writer.ledger.tx, ns, &kept)?;
+    let summary = writer.store_made(&(wanted.draft)(&shared)?, group.part, &kept, &shared.tags, by)?;
     if !forgotten.is_empty() {
         writer.ledger.note_forgotten(&context, summary, forgotten.len() as u64)?;
     }
@@ -201,21 +208,30 @@ fn as_planned(
     Ok((kept, skipped))
 }
 
-/// The sources that the summary was made from and that were forgotten since the plan: it may still tell of them, as a summary
-/// does whose sources are forgotten after it.
-fn told_and_forgotten(
-    writer: &NamespaceWriter<'_, '_, '_>,
-    skipped: &Skipped,
-    named: &[String],
-) -> Result<Vec<MemoryId>> {
+/// What became of memories from which the summary was made, and for which it does not stand.
+struct Named {
+    /// Those that were forgotten since the plan: the summary may still tell of them, as one does whose sources are forgotten after
+    /// it.
+    forgotten: Vec<MemoryId>,
+    /// One of which no summary may tell by now: its end was set since, or its truth has ended.
+    untold: Option<MemoryId>,
+}
+
+fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[String]) -> Result<Named> {
+    let (ns, now) = (writer.context.ns, writer.context.now);
     let named: BTreeSet<&String> = named.iter().collect();
-    let mut forgotten = Vec::new();
+    let mut found = Named { forgotten: Vec::new(), untold: None };
     for (id, _) in skipped.iter().filter(|(id, _)| named.contains(&id.to_string())) {
-        if !writer.ledger.tx.has_row(writer.context.ns, *id)? {
-            forgotten.push(*id);
+        if !writer.ledger.tx.has_row(ns, *id)? {
+            found.forgotten.push(*id);
+        } else if let Some(vitals) = writer.ledger.whole_vitals(ns, *id)?
+            && vitals.times.visible_live(now)
+            && !may_be_told(&vitals, now)
+        {
+            found.untold = Some(*id);
         }
     }
-    Ok(forgotten)
+    Ok(found)
 }
 
 /// What has changed in a source since the plan.

@@ -97,12 +97,17 @@ struct Waiting {
 impl Waiting {
     fn of(all: &[Candidate], gc: &Gc, limits: GroupLimits, next: Option<Time>) -> Self {
         let mut parts = VecDeque::new();
+        let gc = &Gc { max_tokens: gc.max_tokens.min(limits.plan_tokens), ..gc.clone() };
         for group in grouped(all, gc, next) {
             if group.goes_on {
                 return Waiting { parts, goes_on: true };
             }
-            let divided = group.divided(limits.group_tokens).into_iter();
-            parts.extend(divided.filter(|part| part.sources.len() >= gc.min_group as usize));
+            let divided = group.divided(limits.group_tokens, gc.min_group as usize).into_iter();
+            // A memory that alone is too much for a plan would keep all others from theirs.
+            let fits = |part: &Members| {
+                part.sources.len() >= gc.min_group as usize && part.tokens <= limits.plan_tokens
+            };
+            parts.extend(divided.filter(fits));
         }
         Waiting { parts, goes_on: next.is_some() }
     }
@@ -176,8 +181,8 @@ impl Members {
     }
 
     /// Parts of about equal length, as many as come nearest to a number of tokens. Equal parts leave no short rest, whose
-    /// summary would be nearly as long as itself.
-    fn divided(self, group_tokens: Option<u64>) -> Vec<Members> {
+    /// summary would be nearly as long as itself. Long memories make longer parts, so that each has at least `least` of them.
+    fn divided(self, group_tokens: Option<u64>, least: usize) -> Vec<Members> {
         let whole = self.tokens;
         let parts = group_tokens.map_or(1, |each| ((whole + each / 2) / each.max(1)).max(1));
         let mut all: Vec<Members> = Vec::new();
@@ -188,13 +193,21 @@ impl Members {
             let at = (u128::from(middle) * u128::from(parts) / u128::from(whole.max(1)))
                 .min(u128::from(parts - 1));
             before += tokens;
-            if last != Some(at) {
+            if last != Some(at) && all.last().is_none_or(|part| part.sources.len() >= least) {
                 all.push(Members::none_of(self.part));
             }
             if let Some(part) = all.last_mut() {
                 part.push(stamp, tokens);
             }
             last = Some(at);
+        }
+        if let Some(rest) = all.pop_if(|rest| rest.sources.len() < least) {
+            match all.last_mut() {
+                Some(before) => {
+                    rest.sources.into_iter().for_each(|(stamp, tokens)| before.push(stamp, tokens))
+                }
+                None => all.push(rest),
+            }
         }
         all
     }

@@ -13,7 +13,7 @@ mod told;
 
 pub(crate) use commit::{Committing, Verdict, carry_out, close_plan, group_of, refuse};
 pub(crate) use groups::{GroupLimits, Plans};
-pub(crate) use pack::{Shared, pack, pack_limits, shared};
+pub(crate) use pack::{Shared, pack, pack_limits, shared, told};
 pub(crate) use probes::past_queries;
 pub(crate) use report::gc_report;
 pub use report::{Compacted, ForgottenSources, GcReport, ReportedBudget, ReportedFamily, SuggestedFilter};

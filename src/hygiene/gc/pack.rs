@@ -19,6 +19,23 @@ const AGGREGATES_MAX: usize = 50;
 /// Memories of the days of a group among which other aggregates are looked for.
 const ROWS_BESIDE_MAX: usize = 10_000;
 
+/// Those of some memories of which a summary may tell still.
+///
+/// # Errors
+/// `Corrupted`, where more than single rows is damaged.
+pub(crate) fn told<R: MessageRows>(
+    rows: &R,
+    (ns, now): (NsId, Time),
+    ids: impl IntoIterator<Item = MemoryId>,
+) -> Result<Vec<MemoryId>> {
+    let mut told = Vec::new();
+    for id in ids {
+        let vitals = sound(rows.vitals(ns, id))?.flatten();
+        told.extend(vitals.filter(|vitals| may_be_told(vitals, now)).map(|_| id));
+    }
+    Ok(told)
+}
+
 /// The memories of these that can still be read, and in numbers the aggregates among them and those beside them: of their
 /// channels on their days.
 ///
@@ -183,14 +200,14 @@ impl Shared {
     }
 }
 
-/// What each of some memories has. Of one that can't be read nothing is known.
+/// What each of some memories has. One that is gone or can't be read has no say.
 ///
 /// # Errors
 /// As [`pack`].
 pub(crate) fn shared<R: MessageRows>(rows: &R, ns: NsId, sources: &[MemoryId]) -> Result<Shared> {
     let mut all: Option<Shared> = None;
     for id in sources {
-        let one = sound(rows.content(ns, *id))?.flatten().map(Shared::of).unwrap_or_default();
+        let Some(one) = sound(rows.content(ns, *id))?.flatten().map(Shared::of) else { continue };
         match &mut all {
             None => all = Some(one),
             Some(all) => all.keep_of(&one),

@@ -182,6 +182,32 @@ fn aggregates_become_patterns_with_their_observed_counts() {
     assert_eq!((pattern.pattern.as_str(), found.time_range.end), ("Build 7 failed", 5));
 }
 
+/// GC-44: what is short and common may be a name, or half of a time.
+#[test]
+fn a_sentence_keeps_its_times_names_and_its_end() {
+    for (text, shown) in [
+        (
+            "The standup moved from 9 PM to 9 AM from Monday on.",
+            "standup moved from 9 PM to 9 AM from Monday.",
+        ),
+        ("It starts at 9 am, so hurry!", "starts 9 am, hurry!"),
+        (
+            "Carla flew to the US and joined the IT department there.",
+            "Carla flew to US joined IT department.",
+        ),
+        ("Dana lives in Toledo, OH and Eve in Hilo, HI.", "Dana lives Toledo, OH Eve Hilo, HI."),
+        ("An Li and I've met OUR plan A.", "An Li met OUR plan A."),
+        ("I am at the dam, you are not.", "dam, not."),
+    ] {
+        let found = summary(&pack(&[text, &"Well, and so on. ".repeat(20)]), 0.9);
+        assert!(found.summary.iter().any(|event| event.ends_with(shown)), "{shown:?}: {:?}", found.summary);
+    }
+    let texts =
+        ["Carla flew to the US yesterday.", "Carla walked home.", "Carla and so on and so on and what not."];
+    let found = summary(&pack(&texts), 0.9);
+    assert!(found.entities.contains(&"US".to_owned()), "{:?}", found.entities);
+}
+
 proptest! {
     /// Whatever the texts are: the summary is of the form, has its sources' words only, and is the same again.
     #[test]
