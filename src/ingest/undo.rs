@@ -21,7 +21,7 @@ pub(crate) struct UndoStep {
     /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
     /// writers.
     pub(crate) parted: u64,
-    /// Changes of fields that the import made in place. No version has the values of before.
+    /// Changes of fields that the import made. No version has the values of before.
     pub(crate) updated: u64,
     /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
     pub(crate) told_on: Vec<MemoryId>,
@@ -66,7 +66,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
         let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
-        let updated = row.counts.get(Decision::Updated.as_str()).copied().unwrap_or(0);
+        let changed = [Decision::Updated.as_str(), RunRow::CHANGED_APART];
+        let updated = changed.iter().filter_map(|name| row.counts.get(*name)).sum();
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
