@@ -271,7 +271,9 @@ impl Namespace {
                 let work: Forgetting = Box::new(move |session| {
                     // Others may have written since. What does not match any more is not what was meant.
                     let still = session.reader(&ns)?.matching_still(&found, &filter, visible_only)?;
-                    let answer = session.known_writer(&ns)?.forget_found(&still.0)?;
+                    let mut writer = session.known_writer(&ns)?;
+                    let Some(part) = writer.part_of(&scope)? else { return Ok(Forgotten::default()) };
+                    let answer = writer.forget_found(&still.0, part)?;
                     Ok(Forgotten { undecided: undecided.iter().chain(&still.1).copied().collect(), ..answer })
                 });
                 (work, weight)

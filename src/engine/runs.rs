@@ -212,7 +212,7 @@ impl Namespace {
             }
             _ => {}
         }
-        let (mut undone, mut astray) = (Undone::default(), 0);
+        let (mut undone, mut astray, mut repeats) = (Undone::default(), 0, 0);
         loop {
             let namespace = self.name.clone();
             let step =
@@ -224,7 +224,12 @@ impl Namespace {
             undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
+            repeats += step.repeats;
             if step.finished {
+                if repeats > 0 {
+                    let what = "messages of others that repeated one of the run, gone with its memory";
+                    undone.lost.push(format!("{what}: {repeats}"));
+                }
                 if astray > 0 {
                     let what = "rows of the run that stood out of order, so that writes of it may be left";
                     undone.lost.push(format!("{what}: {astray}"));

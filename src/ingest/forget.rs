@@ -41,7 +41,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 Ok(id) if went.contains(&id) => {}
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+                    self.forget_row(id, RuleId::FORGET_ID, (how.also_merged, how.part), &mut answer)?;
                     answer.forgotten += 1;
                 }
                 // So did a key of it that leads nowhere else.
@@ -58,8 +58,8 @@ impl NamespaceWriter<'_, '_, '_> {
             went.extend(answer.tombstones.iter().skip(went.len()));
         }
         for version in others.into_iter().filter(|_| how.with_history) {
-            if self.ledger.tx.has_row(self.ns(), version)? {
-                self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+            if self.ledger.tx.has_row(self.ns(), version)? && !self.is_elsewhere(version, how.part)? {
+                self.forget_row(version, RuleId::FORGET_ID, (how.also_merged, how.part), &mut answer)?;
             }
         }
         // Another name may have taken what one has left.
@@ -80,12 +80,13 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Erases a row with all its holders, and the rows for which it stands: duplicates, and the first message of an
-    /// aggregate.
+    /// aggregate. A caller may have let it take the place of a row of another partition, which stays where only those of `part`
+    /// go.
     fn forget_row(
         &mut self,
         id: MemoryId,
         rule: RuleId,
-        also_merged: bool,
+        (also_merged, part): (bool, Option<PartId>),
         answer: &mut Forgotten,
     ) -> Result<()> {
         let mut doomed = vec![id];
@@ -101,7 +102,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 SupersedeMode::Replaced | SupersedeMode::Correction => false,
             };
             let merged = applied.erased.iter().flat_map(|erased| &erased.predecessors);
-            doomed.extend(merged.filter(|(_, mode)| also_merged && same(*mode)).map(|(id, _)| *id));
+            for (id, _) in merged.filter(|(_, mode)| also_merged && same(*mode)) {
+                doomed.extend((!self.is_elsewhere(*id, part)?).then_some(*id));
+            }
             answer.note(&applied);
         }
         Ok(())
@@ -227,7 +230,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn forget_messages_of(&mut self, applied: &Applied, answer: &mut Forgotten) -> Result<()> {
         for (id, mode) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
             if *mode == SupersedeMode::Aggregate {
-                self.forget_row(*id, RuleId::FORGET_KEY, true, answer)?;
+                self.forget_row(*id, RuleId::FORGET_KEY, (true, None), answer)?;
             }
         }
         Ok(())
@@ -327,12 +330,16 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Erases rows that a filter found, in the same way as forgetting their ids. Of a row with numbers of holders beside it only
-    /// these go, in the same way as forgetting a tag.
-    pub(crate) fn forget_found(&mut self, found: &[(MemoryId, Option<Vec<u32>>)]) -> Result<Forgotten> {
+    /// these go, in the same way as forgetting a tag. Rows outside `part` stay.
+    pub(crate) fn forget_found(
+        &mut self,
+        found: &[(MemoryId, Option<Vec<u32>>)],
+        part: Option<PartId>,
+    ) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         for id in found.iter().filter_map(|(id, numbers)| numbers.is_none().then_some(*id)) {
             if self.ledger.tx.has_row(self.ns(), id)? {
-                self.forget_row(id, RuleId::FORGET_FILTER, true, &mut answer)?;
+                self.forget_row(id, RuleId::FORGET_FILTER, (true, part), &mut answer)?;
                 answer.forgotten += 1;
             }
         }

@@ -1,6 +1,8 @@
 //! Undoes an import: the holders that it brought are removed, and the memories that it superseded are live
 //! again.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
@@ -23,6 +25,8 @@ pub(crate) struct UndoStep {
     pub(crate) parted: u64,
     /// Changes of fields that the import made. No version has the values of before.
     pub(crate) updated: u64,
+    /// Messages of others that repeated one of the run, and were told by its memory alone.
+    pub(crate) repeats: u64,
     /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
     pub(crate) told_on: Vec<MemoryId>,
     /// Whether the whole run is undone.
@@ -42,12 +46,16 @@ impl NamespaceWriter<'_, '_, '_> {
         if row.state == RunState::Undone {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
-        let (mut done, mut told_on) = (Forgotten::default(), Vec::new());
+        let (mut done, mut told_on, mut repeats) = (Forgotten::default(), Vec::new(), 0);
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
         let mut doomed = Vec::new();
         if events.is_empty() {
             doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+            let repeated = self.repeated(&doomed)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+            for (id, count) in repeated {
+                repeats += if self.ledger.tx.has_row(ns, id)? { 0 } else { count };
+            }
             for id in &done.derived {
                 let vitals = sound(self.ledger.tx.vitals(ns, *id))?.flatten();
                 told_on.extend(vitals.filter(|row| row.kind_code == Kind::Aggregate.code()).map(|_| *id));
@@ -71,6 +79,18 @@ impl NamespaceWriter<'_, '_, '_> {
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, astray, parted, updated, told_on, finished })
+        Ok(UndoStep { done, astray, parted, updated, repeats, told_on, finished })
+    }
+
+    /// For each memory, how many messages have repeated it. Those of the run itself are gone before its memories go.
+    fn repeated(&self, doomed: &[(MemoryId, u32)]) -> Result<BTreeMap<MemoryId, u64>> {
+        let mut repeated = BTreeMap::new();
+        for (id, _) in doomed {
+            if !repeated.contains_key(id) {
+                let events = self.ledger.tx.events_of(self.ns(), id.as_bytes(), usize::MAX)?;
+                repeated.insert(*id, events.len() as u64);
+            }
+        }
+        Ok(repeated)
     }
 }

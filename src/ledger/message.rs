@@ -220,7 +220,10 @@ impl Ledger<'_, '_> {
         let left = old.dup_count.saturating_sub(gone);
         if left < 2 {
             let left = self.members(ns, id)?;
-            return self.dissolve(context, id, &old, &left, why, applied);
+            // A message that has no memory of its own is told by that of the aggregate alone.
+            if left.values().all(|row| row.memory.is_some()) {
+                return self.dissolve(context, id, &old, &left, why, applied);
+            }
         }
         let family = self.family_counted(ns, id, &old)?;
         let mut row = self.recounted(ns, id, &old, left)?;

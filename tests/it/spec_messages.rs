@@ -375,6 +375,32 @@ fn undoing_an_import_takes_its_messages_back() {
     assert_eq!(world.row(first.id).state, State::Superseded);
 }
 
+/// MODEL-33: what others wrote stays, or is named.
+#[test]
+fn undoing_an_import_leaves_a_message_that_repeats_one_of_it() {
+    let world = World::new();
+    let run = world.start_import();
+    world.import(run, vec![bot("cron finished")]);
+    let own = world.add(bot("cron finished"));
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!(undone.lost, [""; 0]);
+    assert_eq!(world.live(), [own.id]);
+    assert_eq!(world.ns.aggregate(aggregated(&own)).unwrap().dup_count, 1);
+    sound(&world);
+    assert_eq!(world.forget_id(own.id).forgotten, 1);
+    assert!(all_events(&world).iter().all(|event| event.payload.is_none()));
+    sound(&world);
+
+    let world = World::new();
+    let run = world.start_import();
+    world.import(run, vec![human("hello")]);
+    world.add(human("hello"));
+    let undone = world.ns.undo(run).unwrap();
+    let named = "messages of others that repeated one of the run, gone with its memory: 1";
+    assert_eq!((undone.lost, world.live()), (vec![named.to_owned()], Vec::new()));
+    sound(&world);
+}
+
 #[test]
 fn undoing_the_only_repeats_brings_the_first_message_back() {
     let world = World::new();
