@@ -578,7 +578,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             for event in page.items.iter().filter(|event| wanted(event)) {
                 let family = namespace.family(event.id)?;
                 let first = family.as_ref().map(|family| family.first_memory);
-                for memory in event.memory_id.into_iter().chain(first) {
+                for memory in event.memory_id.into_iter().chain(event.origin_memory_id).chain(first) {
                     self.bury(namespace, memory, event.ts)?;
                 }
                 self.report.events += 1;

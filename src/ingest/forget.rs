@@ -49,10 +49,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     if versions.has_key(name)
                         && self.ledger.tx.holders_of_key(self.ns(), name)?.is_empty() => {}
                 id => {
-                    if let Ok(id) = id {
-                        self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?;
+                    if let Ok(id) = id
+                        && self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?
+                    {
+                        answer.forgotten += 1;
+                    } else {
+                        self.forget_key(name, how, &mut answer)?;
                     }
-                    self.forget_key(name, how, &mut answer)?;
                 }
             }
             went.extend(answer.tombstones.iter().skip(went.len()));
@@ -172,7 +175,7 @@ impl NamespaceWriter<'_, '_, '_> {
             self.settle_of_leavers(id, &[leaver], RuleId::FORGET_KEY)?;
         }
         for id in self.ledger.gone_of_key(ns, key)? {
-            self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
+            gone |= self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
         }
         match (gone, held) {
             (_, true) => answer.detached += 1,
@@ -208,16 +211,21 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(past)
     }
 
-    /// What was made from a memory that maintenance has erased may still tell of the memory.
+    /// What was made from a memory that maintenance has erased may still tell of the memory. Its messages told of it as well:
+    /// returns whether they did.
     fn forget_gone(
         &mut self,
         (id, key): (MemoryId, Option<&str>),
         rule: RuleId,
         part: Option<PartId>,
         answer: &mut Forgotten,
-    ) -> Result<()> {
-        answer.derived.extend(self.ledger.forget_gone(&self.context, (id, key), rule, part)?);
-        Ok(())
+    ) -> Result<bool> {
+        let late = self.ledger.forget_gone(&self.context, (id, key), rule, part)?;
+        answer.derived.extend(late.derived);
+        if let Some(first) = late.first {
+            self.forget_row(first, rule, (true, part), answer)?;
+        }
+        Ok(late.had_messages)
     }
 
     /// Whether a row lies outside the only partition that counts.

@@ -459,6 +459,7 @@ impl NamespaceWriter<'_, '_, '_> {
             simhash: shown.simhash,
             aggregate: shown.aggregate_id.map(|id| *id.as_bytes()),
             memory: shown.memory_id.map(|id| *id.as_bytes()),
+            origin: shown.origin_memory_id.map(|id| *id.as_bytes()),
             run: shown.run.map(|run| *run.as_bytes()),
             decision: shown.decision,
         };

@@ -360,8 +360,28 @@ impl Ledger<'_, '_> {
     /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
     /// aggregate. Returns the memories of aggregates that may still carry the text.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
+        let doomed = self.members(context.ns, memory.as_bytes())?;
+        self.erase_events(context, memory, doomed)
+    }
+
+    /// The same where the memory stays for other writers: messages that it got from other memories are theirs.
+    pub(super) fn erase_own_messages(
+        &mut self,
+        context: &Context,
+        memory: MemoryId,
+    ) -> Result<Vec<MemoryId>> {
+        let mut doomed = self.members(context.ns, memory.as_bytes())?;
+        doomed.retain(|_, row| row.origin.is_none());
+        self.erase_events(context, memory, doomed)
+    }
+
+    fn erase_events(
+        &mut self,
+        context: &Context,
+        memory: MemoryId,
+        mut doomed: BTreeMap<Id, EventRow>,
+    ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let mut doomed: BTreeMap<Id, EventRow> = self.members(ns, memory.as_bytes())?;
         let (mut touched, mut own) = (BTreeSet::new(), None);
         if let Some(id) = self.aggregate_of_memory(ns, memory)? {
             doomed.extend(self.members(ns, &id)?);
@@ -415,11 +435,26 @@ impl Ledger<'_, '_> {
     }
 
     /// Hands the messages behind a memory on when maintenance erases the memory. They then belong to the memory that
-    /// takes its place, because forgetting that memory must find them.
-    pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
-        for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
-            if let Some(mut row) = self.tx.event(ns, &id)? {
+    /// takes its place, if there is one, because forgetting that memory must find them. They keep the id of the erased memory,
+    /// because whoever asks to forget that must find them too.
+    pub(super) fn hand_on_messages(
+        &mut self,
+        ns: NsId,
+        memory: MemoryId,
+        to: Option<MemoryId>,
+    ) -> Result<()> {
+        let mut told = self.members(ns, memory.as_bytes())?;
+        if let Some(aggregate) = self.aggregate_of_memory(ns, memory)? {
+            // What an aggregate counts beyond its first message has no memory of its own.
+            told.extend(self.members(ns, &aggregate)?.into_iter().filter(|(_, row)| row.memory.is_none()));
+        }
+        for (id, mut row) in told {
+            let before = row.clone();
+            row.origin.get_or_insert(*memory.as_bytes());
+            if let Some(to) = to.filter(|_| before.memory == Some(*memory.as_bytes())) {
                 row.memory = Some(*to.as_bytes());
+            }
+            if row != before {
                 truth(self.tx).put_event(ns, &id, &row)?;
             }
         }

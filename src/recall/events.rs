@@ -128,6 +128,7 @@ impl Reader<'_> {
             simhash: row.simhash,
             aggregate_id: row.aggregate.map(AggregateId::from_bytes),
             memory_id: row.memory.map(MemoryId::from_bytes),
+            origin_memory_id: row.origin.map(MemoryId::from_bytes),
             run: row.run.map(RunId::from_bytes),
             decision: row.decision,
         })

@@ -433,6 +433,9 @@ pub(crate) struct EventRow {
     pub(crate) simhash: Option<u64>,
     pub(crate) aggregate: Option<Id>,
     pub(crate) memory: Option<Id>,
+    /// The memory by which it was told first, where maintenance has erased that memory: whoever asks to forget it means this
+    /// message.
+    pub(crate) origin: Option<Id>,
     /// The import that it came with.
     pub(crate) run: Option<Id>,
     /// What became of it.
