@@ -376,7 +376,7 @@ impl Error {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_retryable(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
+        matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked)
     }
 
     /// Whether single values are damaged, beside which others can be read: not where the file was cut.
