@@ -466,7 +466,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # let team = db.namespace("team")?;
     /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
     /// let done = db.batch(|b| b.forget(team.name(), ["home", "work"]))?;
-    /// assert_eq!((done.forgotten, done.missing), (1, 1));
+    /// assert_eq!((done.forgotten, done.missing()), (1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

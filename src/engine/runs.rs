@@ -1,5 +1,7 @@
 //! Runs: imports begin and end, all are listed and taken back. And the dropping of whole namespaces.
 
+use serde::Serialize;
+
 use crate::engine::at_work::AtWork;
 use crate::engine::database::Database;
 use crate::engine::namespace::Namespace;
@@ -20,7 +22,7 @@ const ERASING: [Pass; 2] = [Pass::Superseded, Pass::Retention];
 const DROP_TRIES: u32 = 3;
 
 /// What taking a run back did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// Rows that are live again, having been superseded by the run.
     pub restored: u64,

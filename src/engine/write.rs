@@ -1,5 +1,7 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
+use serde::Serialize;
+
 use crate::engine::namespace::Namespace;
 use crate::engine::options::cores;
 use crate::engine::queue::{ONE, Weight, weight_of};
@@ -33,7 +35,7 @@ impl WriteOptions {
 }
 
 /// What restoring did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
     /// The memory that is back.
     pub id: MemoryId,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, Read};
 
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
 use crate::engine::{AtWork, Database, SOURCE_NAMESPACE, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
@@ -117,9 +118,10 @@ impl Default for Import {
 }
 
 /// What became of the lines of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// The runs, by namespace in the order of their first line: `undo` takes them back.
+    #[serde(serialize_with = "with_namespaces")]
     pub runs: Vec<(NamespaceName, RunId)>,
     /// Memories and tombstones read, bad ones included.
     pub read: u64,
@@ -152,6 +154,14 @@ pub struct ImportReport {
     /// Values that were read otherwise than they stand there, and lines of an export that somebody has edited, which are left
     /// out.
     pub warnings: u64,
+}
+
+/// The runs, each as an object of its namespace and its id.
+fn with_namespaces<S: Serializer>(
+    runs: &[(NamespaceName, RunId)],
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_seq(runs.iter().map(|(namespace, run)| json!({ "namespace": namespace, "run": run })))
 }
 
 impl Import {

@@ -78,7 +78,7 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
 fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     let earlier = (done.tombstones.len() as u64).saturating_sub(done.forgotten);
     json!({
-        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing,
+        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing(),
         "missing_names": done.missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(),
         "kept_for_others": done.detached, "later_versions": done.later.iter().take(IDS_MAX).collect::<Vec<_>>(),
         "versions_to_come": done.to_come.iter().take(IDS_MAX).collect::<Vec<_>>(), "derived": done.derived,

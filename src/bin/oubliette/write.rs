@@ -412,24 +412,10 @@ fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {
 
 fn report_json(report: &ImportReport, seconds: f64) -> Value {
     let mut members = runs_json(&report.runs);
-    let counts = [
-        ("read", report.read),
-        ("stored", report.stored),
-        ("unchanged", report.unchanged),
-        ("updated", report.updated),
-        ("reinforced", report.reinforced),
-        ("revised", report.revised),
-        ("aggregated", report.aggregated),
-        ("ignored", report.ignored),
-        ("routed", report.routed),
-        ("consolidated", report.consolidated),
-        ("tombstones", report.tombstones),
-        ("told", report.told),
-        ("dangling", report.dangling),
-        ("bad", report.bad),
-        ("warnings", report.warnings),
-    ];
-    members.extend(counts.map(|(name, count)| (name.to_owned(), json!(count))));
+    if let Value::Object(mut counts) = json!(report) {
+        counts.remove("runs");
+        members.extend(counts);
+    }
     members.insert("seconds".to_owned(), json!((seconds * 1_000.0).round() / 1_000.0));
     Value::Object(members)
 }
