@@ -508,29 +508,18 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
-    /// Forgets the staged blocks of a namespace that is being dropped.
-    pub(crate) fn drop_staged(&mut self, ns: NsId) {
-        self.slots.retain(|(index, _), _| index.ns != ns);
-        self.vectors.retain(|(index, _), _| index.ns != ns);
-        self.bits.retain(|(index, _), _| index.ns != ns);
+    /// Forgets the staged blocks of a namespace that is being dropped, or of one partition that goes.
+    pub(crate) fn drop_staged(&mut self, ns: NsId, part: Option<PartId>) {
+        let stays = |of: NsId, other: PartId| of != ns || part.is_some_and(|part| part != other);
+        self.slots.retain(|(index, _), _| stays(index.ns, index.part));
+        self.vectors.retain(|(index, _), _| stays(index.ns, index.part));
+        self.bits.retain(|(index, _), _| stays(index.ns, index.part));
         self.centers.get_mut().clear();
-        self.slot_heads.retain(|index, _| index.ns != ns);
-        self.text_heads.retain(|text, _| text.ns != ns);
-        self.docs.retain(|(text, _), _| text.ns != ns);
-        self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
-    }
-
-    /// Forgets the staged blocks of a partition that goes.
-    pub(crate) fn drop_staged_of(&mut self, ns: NsId, part: PartId) {
-        self.slots.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.bits.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.centers.get_mut().clear();
-        self.slot_heads.retain(|index, _| (index.ns, index.part) != (ns, part));
-        let stays = |text: &TextId| (text.ns, text.part) != (ns, part);
-        self.text_heads.retain(|text, _| stays(text));
-        self.docs.retain(|(text, _), _| stays(text));
-        self.postings.retain(|key, _| !key.starts_with(&keys::ns_part(ns, part)));
+        self.slot_heads.retain(|index, _| stays(index.ns, index.part));
+        self.text_heads.retain(|text, _| stays(text.ns, text.part));
+        self.docs.retain(|(text, _), _| stays(text.ns, text.part));
+        let prefix = part.map_or_else(|| keys::ns(ns), |part| keys::ns_part(ns, part));
+        self.postings.retain(|key, _| !key.starts_with(&prefix));
     }
 
     /// Makes room for a block of so many bytes that is to be kept decoded: where there is none, all others are written. What
