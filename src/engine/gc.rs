@@ -509,7 +509,9 @@ impl Namespace {
         let read = self.gc_read(|rows, ns, now| {
             Ok((pack(rows, (ns, now), sources.iter().copied(), gc)?, shared(rows, ns, sources)?))
         })?;
-        let (pack, shared) = read.ok_or(Error::Closed)?;
+        // Another thread may have dropped the namespace since the group was found.
+        let gone = || Error::NotFound { what: "namespace", name: self.name.to_string() };
+        let (pack, shared) = read.ok_or_else(gone)?;
         let committing = sources.iter().map(MemoryId::to_string).collect();
         // A source that is gone has its time in the plan.
         let times = || group.sources.iter().map(|stamp| stamp.at_ms);

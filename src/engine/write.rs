@@ -67,7 +67,7 @@ impl Namespace {
     /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn add(&self, draft: impl Into<Draft>) -> Result<Outcome> {
         let mut all = self.add_all(vec![draft.into()], &WriteOptions::default())?;
-        all.pop().ok_or(Error::Closed)
+        Ok(all.pop().unwrap_or_else(|| unreachable!("each draft has an outcome")))
     }
 
     /// Adds many memories in one transaction: all or none.

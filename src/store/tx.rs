@@ -125,7 +125,7 @@ impl Snapshot {
     }
 
     pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
-        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        let cell = self.tables.get(table.at()).unwrap_or_else(|| unreachable!("each table has a cell"));
         if let Some(open) = cell.get() {
             return Ok(open);
         }
@@ -247,7 +247,7 @@ impl<'t> WriteTx<'t> {
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {
-        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        let cell = self.tables.get(table.at()).unwrap_or_else(|| unreachable!("each table has a cell"));
         if let Some(open) = cell.get() {
             return Ok(open);
         }
@@ -256,9 +256,9 @@ impl<'t> WriteTx<'t> {
     }
 
     fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
-        // This opens the table, so the cell below is filled.
         self.table(table)?;
-        self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
+        let open = self.tables.get_mut(table.at()).and_then(OnceCell::get_mut);
+        Ok(open.unwrap_or_else(|| unreachable!("the line above opens it")))
     }
 
     /// Whether it has put or taken away any row so far but that of the clock, which each transaction puts.
@@ -451,7 +451,7 @@ impl<'t> WriteTx<'t> {
             self.make_room(slots_per_block(dim) * (dim + size_of::<SlotMeta>()))?;
             self.slots.insert((index, block), found);
         }
-        self.slots.get_mut(&(index, block)).ok_or(Error::Closed)
+        Ok(self.slots.get_mut(&(index, block)).unwrap_or_else(|| unreachable!("it is staged by now")))
     }
 
     /// A block of vectors to change; a new one of `dim` dimensions where there is none.
@@ -466,7 +466,7 @@ impl<'t> WriteTx<'t> {
             self.make_room(vectors_per_block(dim) * dim * size_of::<f32>())?;
             self.vectors.insert((index, block), found);
         }
-        self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
+        Ok(self.vectors.get_mut(&(index, block)).unwrap_or_else(|| unreachable!("it is staged by now")))
     }
 
     /// The numbers of one vector of a block, without a copy of a block that is staged: a walk asks for thousands.

@@ -91,7 +91,8 @@ fn add_one(
 ) -> Result<Value> {
     let team = database.namespace(namespace)?;
     let mut outcomes = team.add_all(vec![draft], how)?;
-    Ok(written(&team, &outcomes.pop().ok_or(Error::Closed)?))
+    let outcome = outcomes.pop().unwrap_or_else(|| unreachable!("each draft has an outcome"));
+    Ok(written(&team, &outcome))
 }
 
 /// The answer to a write. It says when the payload of the earlier version stayed behind, and what could not be read back.
