@@ -331,7 +331,7 @@ impl Database {
     /// `retention` removes. Counts them.
     fn erase_ended(&self, ended: &mut Ended) -> Result<()> {
         let options = MaintainOptions::live();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let mut sweep = Sweep::new(run, RunSort::Compact, None, &options);
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;

@@ -366,7 +366,7 @@ impl Database {
             self.open_space_of(&*attached.embedder)?;
         }
         *self.inner.embedder.write() = Some(attached.clone());
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Reembed, None, &options);
         let mut done = Reembedded::default();

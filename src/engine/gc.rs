@@ -331,7 +331,7 @@ impl Namespace {
         let mut drafts = [prepare(draft_of(&document, &shared))?];
         self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
-        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now())?);
+        let run = self.db.inner.new_run()?;
         let published = self.db.inner.state()?;
         let guard = self.gc_guard(&published, asked.group.part, &asked.probes, sources, &draft)?;
         let wanted = Committing {
