@@ -410,6 +410,8 @@ fn every_error_has_a_kind_and_a_hint() {
     for (error, kind, retryable) in all {
         assert_eq!((error.kind(), error.is_retryable()), (kind, retryable), "{error:?}");
         assert!(!error.hint().is_empty() && !error.to_string().is_empty(), "{error:?}");
+        let below = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(below.is_none_or(|below| !error.to_string().contains(&below)), "said twice: {error:?}");
     }
 }
 
