@@ -407,7 +407,7 @@ impl Error {
             return hint;
         }
         if let Error::Conflict { what, .. } = self.source_of_line()
-            && what.starts_with("backup to ")
+            && what.starts_with(BACKUP_TO)
         {
             return "name a file that is not there yet: a backup replaces no file";
         }
@@ -464,6 +464,9 @@ impl Error {
         }
     }
 }
+
+/// What is said of a backup, before the name of its file.
+pub(crate) const BACKUP_TO: &str = "backup to";
 
 /// What is said of a page that lies past the end of the file: after it nothing more can be read.
 pub(crate) const FILE_CUT: &str = "the file ends before this page";

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use redb::ReadableDatabase;
 
-use crate::error::{Error, Result};
+use crate::error::{BACKUP_TO, Error, Result};
 use crate::store::draft::{clear_claim, clear_drafts, clear_left_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, is_database, start};
 use crate::store::open::Store;
@@ -120,7 +120,7 @@ impl Store {
         clear_drafts(self.disk.as_ref(), target)?;
         let taken = |why: Error| match is_overtaken(self.disk.as_ref(), target, &why) {
             true => Error::Conflict {
-                what: format!("backup to {}", target.display()),
+                what: format!("{BACKUP_TO} {}", target.display()),
                 why: "there is something by this name".to_owned(),
             },
             false => why,
