@@ -34,12 +34,7 @@ impl Ledger<'_, '_> {
     pub(super) fn insert(&mut self, context: &Context, row: NewRow, why: Why) -> Result<Applied> {
         let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources, payload } = row;
         let ns = context.ns;
-        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
-        }
+        self.refuse_used(ns, id)?;
         holder.number = 0;
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
@@ -135,13 +130,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, old) = self.load(ns, id)?;
-        if before.version != version {
-            return Err(Error::Conflict {
-                what: format!("memory {id}"),
-                why: "it has changed meanwhile".to_owned(),
-            });
-        }
+        let (before, old) = self.load_at(ns, id, version)?;
         let Next { mut vitals, mut content, access, holders, vector, payload } = next;
         // The new vector may lie in another space than the stored place, so its space is kept before the place
         // is replaced.
