@@ -82,7 +82,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there; the whole batch is given up if its closure hands the error on.
+    /// As [`Namespace::add`](crate::Namespace::add); the whole batch is given up if its closure hands the error on.
     pub fn add(&mut self, namespace: &NamespaceName, draft: impl Into<Draft>) -> Result<Outcome> {
         self.add_with(namespace, draft, &WriteOptions::default())
     }
@@ -102,7 +102,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Batch::add`].
     pub fn add_with(
         &mut self,
         namespace: &NamespaceName,
@@ -154,7 +154,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::get`](crate::Namespace::get).
     pub fn get(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Memory>> {
         match self.look_up(namespace, name, false) {
             Ok(got) => Ok(got.into_memory()),
@@ -181,7 +181,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::look_up`](crate::Namespace::look_up).
     pub fn look_up(
         &self,
         namespace: &NamespaceName,
@@ -209,7 +209,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::payload`](crate::Namespace::payload).
     pub fn payload(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Payload>> {
         self.session.reader(namespace)?.payload(name.into().as_str())
     }
@@ -232,7 +232,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::list`](crate::Namespace::list).
     pub fn list(&self, namespace: &NamespaceName, request: &PageRequest) -> Result<Page<Memory>> {
         self.session.reader(namespace)?.list(request)
     }
@@ -264,7 +264,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// `Conflict` where the batch has written to the namespace, and as there.
+    /// As [`Namespace::search`](crate::Namespace::search), and `Conflict` where the batch has written to the namespace.
     pub fn search(&self, namespace: &NamespaceName, query: impl Into<Query>) -> Result<SearchResult> {
         let query = query.into();
         let (found, ns) = self.session.search(namespace, &query)?;
@@ -288,7 +288,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
     pub fn push_snapshot(
         &mut self,
         namespace: &NamespaceName,
@@ -316,7 +316,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::update`](crate::Namespace::update).
     pub fn update(
         &mut self,
         namespace: &NamespaceName,
@@ -341,7 +341,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::rename_key`](crate::Namespace::rename_key).
     pub fn rename_key(
         &mut self,
         namespace: &NamespaceName,
@@ -366,7 +366,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::touch`](crate::Namespace::touch).
     pub fn touch(
         &mut self,
         namespace: &NamespaceName,
@@ -397,7 +397,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
     pub fn supersede(
         &mut self,
         namespace: &NamespaceName,
@@ -452,7 +452,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::restore`](crate::Namespace::restore).
     pub fn restore(&mut self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<RestoreReport> {
         self.session.known_writer(namespace)?.restore(name.into().as_str())
     }

@@ -342,7 +342,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::due_passes`].
     pub fn due_passes(&self) -> Result<Vec<Pass>> {
         self.db.enabled(Some(&self.name), None)
     }

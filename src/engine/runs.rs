@@ -76,7 +76,7 @@ impl Namespace {
     /// As [`Namespace::start_import`], for an import that may end by an error: the run is at work as long as the answer lives.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::start_import`].
     pub(crate) fn begin_import(&self) -> Result<AtWork> {
         self.db.inner.check_open()?;
         let at_work = self.db.inner.works_on_new()?;

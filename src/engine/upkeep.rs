@@ -55,7 +55,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::reindex`](crate::Namespace::reindex).
     pub fn reindex(&self) -> Result<u64> {
         self.reindex_in(None)
     }
