@@ -1,7 +1,7 @@
 //! New rows, absorbed writes, changes in place.
 
 use crate::error::{Error, Result};
-use crate::index::slots;
+use crate::index::slots::{self, Filling};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::{NewRow, Raise};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -47,7 +47,8 @@ impl Ledger<'_, '_> {
                 let coded = Coded::of(vector);
                 let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
-                Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?)
+                let (commit, times) = (self.clock.commit, &vitals.times);
+                Some(slots::claim(self.tx, index, Filling { commit, id, times, coded: &coded })?)
             }
             None => None,
         };
@@ -232,9 +233,10 @@ impl Ledger<'_, '_> {
         let index = IndexId::of(ns, vitals);
         let (commit, coded) = (self.clock.commit, Coded::of(vector));
         self.staged.push(index, id, &coded);
+        let filling = Filling { commit, id, times: &vitals.times, coded: &coded };
         vitals.place.slot = Some(match vitals.place.slot {
-            Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, &coded)?,
-            None => slots::claim(self.tx, index, commit, id, &vitals.times, &coded)?,
+            Some(slot) => slots::refill(self.tx, index, slot, filling)?,
+            None => slots::claim(self.tx, index, filling)?,
         });
         Ok(())
     }

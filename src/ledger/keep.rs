@@ -1,7 +1,7 @@
 //! Rows of an export, written as they were: memories in every state, runs that can be undone, messages.
 
 use crate::error::Result;
-use crate::index::slots;
+use crate::index::slots::{self, Filling};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::Recreated;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -32,8 +32,9 @@ impl Ledger<'_, '_> {
                 let coded = Coded::of(vector);
                 let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
-                let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?;
-                vitals.place.slot = Some(slot);
+                let (commit, times) = (self.clock.commit, &vitals.times);
+                let filling = Filling { commit, id, times, coded: &coded };
+                vitals.place.slot = Some(slots::claim(self.tx, index, filling)?);
             }
             for holder in &holders {
                 self.put_holder(ns, id, holder)?;
