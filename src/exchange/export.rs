@@ -194,7 +194,7 @@ impl Export {
         // More than one list can lead to the same row.
         let mut named = BTreeSet::new();
         report.damaged.retain(|one| named.insert(one.clone()));
-        out.flush().map_err(|source| Error::Io { action: "write", path, source })?;
+        out.flush().map_err(|source| Error::io("write", path, source))?;
         Ok(report)
     }
 
@@ -649,7 +649,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             return Err(Error::invalid("line", why, format!("{} bytes: {head}", bytes.len())));
         }
         let written = self.out.write_all(&self.line);
-        written.map_err(|source| Error::Io { action: "write", path: self.path.clone(), source })?;
+        written.map_err(|source| Error::io("write", &self.path, source))?;
         self.line.clear();
         self.line.shrink_to(LINE_BYTES_MAX);
         match (&mut self.vectors, vector) {
