@@ -1,22 +1,19 @@
 //! Several operations in one transaction.
 
-use std::collections::HashSet;
-
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
-use crate::engine::write::{RestoreReport, WriteOptions};
+use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::{ForgetNames, NamespaceWriter, Prepared, prepare};
-use crate::ledger::{Change, Entry, RestoreTo, Restored};
+use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::model::{
-    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Partition,
-    Patch, Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Patch,
+    Payload, Query, RenameReport, RestoreReport, SupersedeMode, Time,
 };
 use crate::recall::{Got, Keyed, SearchResult, Source};
-use crate::store::{IndexId, PartId, Rows, WriteTx};
+use crate::store::{IndexId, Rows, WriteTx};
 
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
 pub struct Batch<'b, 's, 'a, 't> {
@@ -514,54 +511,5 @@ impl Source for WriteTx<'_> {
         let Some(space) = self.space(index.space)? else { return Ok(None) };
         let vector = slots::vector_at(self, index, space.dim as usize, slot)?;
         Ok(vector.map(|vector| vector.as_slice().to_vec()))
-    }
-}
-
-impl NamespaceWriter<'_, '_, '_> {
-    /// One memory takes the place of each of `old`.
-    pub(super) fn supersede_names(
-        &mut self,
-        old: &[Name],
-        new: &str,
-        mode: SupersedeMode,
-        at: Option<Time>,
-    ) -> Result<()> {
-        if old.is_empty() {
-            return Err(Error::invalid("old", "must name at least one memory", "none"));
-        }
-        let (new, _) = self.find(new)?;
-        // A key that is given twice leads to the new memory by then.
-        let mut seen = HashSet::new();
-        for name in old.iter().filter(|name| seen.insert(name.as_str())) {
-            let found = self.find(name.as_str())?;
-            self.supersede(found, new, mode, at)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
-        let (id, _) = self.find(name)?;
-        let change = Change::Restore { id, to: RestoreTo::Live };
-        let applied = self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, change))?;
-        let Restored { keys_taken, superseded_by } = applied.restored.unwrap_or_default();
-        Ok(RestoreReport { id, keys_taken, superseded_by })
-    }
-
-    pub(super) fn reinforce(&mut self, name: &str, by: u32) -> Result<()> {
-        let (id, _) = self.find(name)?;
-        let change = self.use_of(id, by)?;
-        self.ledger
-            .apply(&self.context, Entry::new(RuleId::REINFORCE, change))
-            .map(|_: crate::ledger::Applied| ())
-    }
-
-    /// The partition of a scope: none in the inner option is all of them, none in the outer one that there is no
-    /// such partition.
-    pub(super) fn part_of(&self, scope: &Scope) -> Result<Option<Option<PartId>>> {
-        match scope.partition() {
-            None => Ok(Some(None)),
-            Some(Partition::Shared) => Ok(Some(Some(PartId(0)))),
-            Some(Partition::Agent(name)) => Ok(self.known_part(name.as_str())?.map(Some)),
-        }
     }
 }

@@ -1,14 +1,14 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
-use serde::Serialize;
-
 use crate::engine::namespace::Namespace;
 use crate::engine::options::cores;
 use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, Rewrites, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
-use crate::model::{Draft, Expiry, MemoryId, Name, Outcome, Patch, RenameReport, RunId, SupersedeMode, Time};
+use crate::model::{
+    Draft, Expiry, Name, Outcome, Patch, RenameReport, RestoreReport, RunId, SupersedeMode, Time,
+};
 
 /// How a batch of drafts is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,18 +32,6 @@ impl WriteOptions {
         }
         draft
     }
-}
-
-/// What restoring did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RestoreReport {
-    /// The memory that is back.
-    pub id: MemoryId,
-    /// Keys that another memory has taken since; they stay there.
-    pub keys_taken: Vec<String>,
-    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
-    /// meanwhile; none: it is live.
-    pub superseded_by: Option<MemoryId>,
 }
 
 impl Namespace {

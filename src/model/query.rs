@@ -723,3 +723,15 @@ pub struct RenameReport {
     /// are the same.
     pub rows: u64,
 }
+
+/// What restoring did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RestoreReport {
+    /// The memory that is back.
+    pub id: MemoryId,
+    /// Keys that another memory has taken since; they stay there.
+    pub keys_taken: Vec<String>,
+    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
+    /// meanwhile; none: it is live.
+    pub superseded_by: Option<MemoryId>,
+}
