@@ -460,22 +460,19 @@ impl Running<'_> {
     /// Notes whether the lines that follow belong to this one, and says whether it belongs to the one before.
     fn owe(&mut self, row: &ImportRow) -> bool {
         let member = |of: [u8; 16]| self.owed.filter(|(owner, _)| *owner == of).map(|(_, left)| left - 1);
-        let (owner, left) = match row {
-            ImportRow::Kept(Kept::Aggregate(aggregate)) => {
-                (Some(*aggregate.id.as_bytes()), aggregate.dup_count)
-            }
-            ImportRow::Kept(Kept::Run(run)) => (Some(*run.id.as_bytes()), run.steps),
-            ImportRow::Kept(Kept::Event(event, _)) => {
-                let owner = event.aggregate_id.map(|id| *id.as_bytes());
-                (owner, owner.and_then(member).unwrap_or(0))
-            }
-            ImportRow::Kept(Kept::Step(step)) => {
-                let owner = step.run.map(|id| *id.as_bytes());
-                (owner, owner.and_then(member).unwrap_or(0))
-            }
-            ImportRow::Draft(_) | ImportRow::Kept(_) => (None, 0),
+        let ImportRow::Kept(row) = row else {
+            self.owed = None;
+            return false;
         };
-        let brings = matches!(row, ImportRow::Kept(Kept::Aggregate(_) | Kept::Run(_)));
+        let owner = match row {
+            Kept::Aggregate(aggregate) => Some(*aggregate.id.as_bytes()),
+            Kept::Run(run) => Some(*run.id.as_bytes()),
+            Kept::Event(event, _) => event.aggregate_id.map(|id| *id.as_bytes()),
+            Kept::Step(step) => step.run.map(|id| *id.as_bytes()),
+            _ => None,
+        };
+        let brings = matches!(row, Kept::Aggregate(_) | Kept::Run(_));
+        let left = if brings { row.lines_behind() } else { owner.and_then(member).unwrap_or(0) };
         let belongs = !brings && owner.is_some_and(|owner| self.owed.is_some_and(|(of, _)| of == owner));
         self.owed = owner.zip(Some(left)).filter(|(_, left)| *left > 0);
         belongs

@@ -223,7 +223,7 @@ fn take_over(
     lines: &mut LineReader<impl BufRead>,
 ) -> Result<Vec<Value>> {
     let namespace = named.as_ref().unwrap_or(namespace);
-    let count = counted(&row);
+    let count = row.lines_behind();
     let (mut rows, mut numbers) = (vec![row], vec![head]);
     for left in (1..=count).rev() {
         let Some((number, text)) = lines.next_line()? else { break };
@@ -248,15 +248,6 @@ fn take_over(
         None => Value::Object(Map::from_iter([(sort.to_owned(), json!(true))])),
     });
     Ok(answers.collect())
-}
-
-/// The number of lines behind the one of a row that it counts.
-fn counted(row: &Kept) -> u64 {
-    match row {
-        Kept::Aggregate(aggregate) => aggregate.dup_count.saturating_sub(aggregate.events_ended),
-        Kept::Run(run) => run.steps,
-        _ => 0,
-    }
 }
 
 /// What the answer to a row of an export calls it.
