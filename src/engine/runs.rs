@@ -53,7 +53,7 @@ impl Undone {
 
 impl Namespace {
     /// Begins an import: writes that carry its id can be taken back together. [`Namespace::runs`] lists it as `running` until
-    /// [`Namespace::finish_run`] or the end of the handle.
+    /// [`Namespace::finish_import`] or the end of the handle.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -62,7 +62,7 @@ impl Namespace {
     /// let run = team.start_import()?;
     /// let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
     /// team.add_all(vec!["Ann prefers tea".into(), "Bob walks".into()], &how)?;
-    /// team.finish_run(run)?;
+    /// team.finish_import(run)?;
     /// assert_eq!(team.undo(run)?.removed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -98,14 +98,14 @@ impl Namespace {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// let run = team.start_import()?;
-    /// team.finish_run(run)?;
-    /// assert!(team.finish_run(RunId::from_bytes([0; 16])).is_err());
+    /// team.finish_import(run)?;
+    /// assert!(team.finish_import(RunId::from_bytes([0; 16])).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
-    pub fn finish_run(&self, run: RunId) -> Result<()> {
+    pub fn finish_import(&self, run: RunId) -> Result<()> {
         let namespace = self.name.clone();
         let ns = self.db.submit(ONE, move |session| {
             let writer = session.known_writer(&namespace)?;

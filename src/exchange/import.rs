@@ -658,7 +658,7 @@ impl Running<'_> {
             }
         }
         for (namespace, at_work) in &self.runs {
-            self.database.namespace(namespace)?.finish_run(at_work.run())?;
+            self.database.namespace(namespace)?.finish_import(at_work.run())?;
         }
         Ok(self.report)
     }

@@ -140,7 +140,7 @@ fn an_import_that_is_taken_back_forgets_nothing() {
     let drafts = ["The boiler broke.", "The plumber asks for 480 euros."].map(old).to_vec();
     let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
     let ids: Vec<_> = world.ns.add_all(drafts, &how).unwrap().into_iter().map(|done| done.id).collect();
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     assert_eq!(world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap().sources, 2);
     let [summary] = world.live()[..] else { panic!("one summary") };
     assert_eq!(world.ns.undo(run).unwrap().summaries, [summary]);

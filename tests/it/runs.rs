@@ -59,7 +59,7 @@ fn an_import_is_a_run_from_its_first_line_to_its_last() {
     assert_eq!(at_work.latest_at, begun.started_at.plus(crate::world::span("5m")));
     assert!(at_work.can_be_undone);
     world.import(run, vec![text("three").key("k")]);
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     let ended = world.ns.run(run).unwrap().unwrap();
     assert_eq!(ended.status, RunStatus::Done);
     assert_eq!(ended.counts, counts([("reinforced", 1), ("revised", 1), ("stored", 2)]));
@@ -70,7 +70,7 @@ fn an_import_is_a_run_from_its_first_line_to_its_last() {
     );
     world.ns.undo(run).unwrap();
     // What was taken back is not whole again.
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     let undone = only(&world.ns);
     assert_eq!((undone.status, undone.can_be_undone), (RunStatus::Undone, false));
     world.check();
@@ -279,7 +279,7 @@ fn runs_come_in_pages_and_belong_to_one_namespace() {
     let mut expected = Vec::new();
     for _ in 0..7 {
         expected.insert(0, world.start_import());
-        other.finish_run(other.start_import().unwrap()).unwrap();
+        other.finish_import(other.start_import().unwrap()).unwrap();
         world.advance("1s");
     }
     let (mut seen, mut before) = (Vec::new(), None);
@@ -298,7 +298,7 @@ fn runs_come_in_pages_and_belong_to_one_namespace() {
     for limit in [0, 10_001] {
         assert_eq!(world.ns.runs(limit, None).unwrap_err().kind(), ErrorKind::Invalid);
     }
-    assert_eq!(world.ns.finish_run(all(&other)[0].id).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.ns.finish_import(all(&other)[0].id).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
