@@ -132,11 +132,11 @@ impl Namespace {
     /// let team = db.namespace("team")?;
     /// let how = WriteOptions { run: Some(team.start_import()?), ..WriteOptions::default() };
     /// team.add_all(vec![Draft::new("Ann prefers tea"), Draft::new("Bob prefers coffee")], &how)?;
-    /// assert_eq!(team.runs(10, None)?.items[0].status, RunStatus::Running);
+    /// assert_eq!(team.runs(None, 10)?.items[0].status, RunStatus::Running);
     /// db.close()?;
     ///
     /// let team = Database::open(&path)?.namespace("team")?;
-    /// let left = team.runs(10, None)?.items.remove(0);
+    /// let left = team.runs(None, 10)?.items.remove(0);
     /// assert_eq!((left.status, left.counts["stored"]), (RunStatus::CutOff, 2));
     /// assert_eq!(team.undo(left.id)?.removed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -144,8 +144,8 @@ impl Namespace {
     ///
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000; `Corrupted`, `Closed`.
-    pub fn runs(&self, limit: usize, before: Option<RunId>) -> Result<RunPage> {
-        self.ask_of_runs(|reader, context| reader.runs(limit, before, context))
+    pub fn runs(&self, before: Option<RunId>, limit: usize) -> Result<RunPage> {
+        self.ask_of_runs(|reader, context| reader.runs(before, limit, context))
     }
 
     /// One run; none if the namespace has no run with this id.

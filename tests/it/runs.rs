@@ -16,7 +16,7 @@ fn in_run(run: RunId) -> WriteOptions {
 }
 
 fn all(ns: &Namespace) -> Vec<RunReport> {
-    let RunPage { items, next, damaged, .. } = ns.runs(10_000, None).unwrap();
+    let RunPage { items, next, damaged, .. } = ns.runs(None, 10_000).unwrap();
     assert_eq!((next, damaged), (None, Vec::new()));
     items
 }
@@ -275,7 +275,7 @@ fn what_did_nothing_that_can_be_taken_back_is_not_undone() {
 fn runs_come_in_pages_and_belong_to_one_namespace() {
     let world = World::new();
     let other = world.db.namespace("other").unwrap();
-    assert_eq!(other.runs(1, None).unwrap(), RunPage::default());
+    assert_eq!(other.runs(None, 1).unwrap(), RunPage::default());
     let mut expected = Vec::new();
     for _ in 0..7 {
         expected.insert(0, world.start_import());
@@ -284,7 +284,7 @@ fn runs_come_in_pages_and_belong_to_one_namespace() {
     }
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = world.ns.runs(3, before).unwrap();
+        let page = world.ns.runs(before, 3).unwrap();
         seen.extend(page.items.iter().map(|run| run.id));
         before = page.next;
         if before.is_none() {
@@ -293,10 +293,10 @@ fn runs_come_in_pages_and_belong_to_one_namespace() {
         assert_eq!(before, seen.last().copied());
     }
     assert_eq!(seen, expected);
-    assert_eq!(world.ns.runs(7, None).unwrap().next, None, "no page follows the last run");
+    assert_eq!(world.ns.runs(None, 7).unwrap().next, None, "no page follows the last run");
     assert_eq!((world.ns.run(all(&other)[0].id).unwrap(), all(&other).len()), (None, 7));
     for limit in [0, 10_001] {
-        assert_eq!(world.ns.runs(limit, None).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(world.ns.runs(None, limit).unwrap_err().kind(), ErrorKind::Invalid);
     }
     assert_eq!(world.ns.finish_import(all(&other)[0].id).unwrap_err().kind(), ErrorKind::NotFound);
 }
