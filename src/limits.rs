@@ -176,6 +176,8 @@ pub const GRAPH_M0: usize = 32;
 pub const GRAPH_LEVEL_MAX: usize = 15;
 /// Nearest nodes among which a new node of the vector graph chooses its links (`efConstruction` of the same).
 pub const GRAPH_EF_CONSTRUCTION: usize = 200;
+/// Groups of a plan of summaries.
+pub const PLAN_GROUPS_MAX: u32 = 50;
 /// Threads of a maintenance pass.
 pub const THREADS_MAX: usize = 1_024;
 /// Share of the nearest that a search finds unless it is told otherwise.

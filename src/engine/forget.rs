@@ -182,7 +182,7 @@ impl Namespace {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// team.add(Draft::new("Ann lives in Ghent").key("ann:home").tag("people"))?;
-    /// assert_eq!(team.forget("bob:home")?.missing, 1);
+    /// assert_eq!(team.forget("bob:home")?.missing(), 1);
     /// assert_eq!(team.forget("ann:home")?.forgotten, 1);
     /// assert_eq!(team.forget(Forget::tag("people"))?.forgotten, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -398,11 +398,10 @@ impl NamespaceWriter<'_, '_, '_> {
 impl Forgotten {
     /// Where none of some names names anything.
     pub(crate) fn none_of(names: &[String]) -> Self {
-        Forgotten { missing: names.len() as u64, missing_names: names.to_vec(), ..Forgotten::default() }
+        Forgotten { missing_names: names.to_vec(), ..Forgotten::default() }
     }
 
     fn miss(&mut self, name: &str) {
-        self.missing += 1;
         self.missing_names.push(name.to_owned());
     }
 

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::{Recorded, RestoreTo};
 use crate::ledger::erase::Going;
-use crate::ledger::writer::{Context, Ledger, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Why, truth, used};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
     AggregateId, EventDecision, Kind, Life, MemoryId, Op, SupersedeMode, Time, TombstoneReason,
@@ -112,11 +112,7 @@ impl Ledger<'_, '_> {
         let Recorded { event, row, family, aggregate, life } = recorded;
         let ns = context.ns;
         if self.tx.event(ns, &event)?.is_some() {
-            let id = MemoryId::from_bytes(event);
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
+            return Err(used(MemoryId::from_bytes(event)));
         }
         let part = PartId(row.part);
         self.counters.add(ns, part, Sort::Events, "", 1, 0);

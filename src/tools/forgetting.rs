@@ -8,8 +8,8 @@ use crate::limits::TAG_BYTES_MAX;
 use crate::model::{Filter, Forgotten, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
-use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
-use crate::tools::reading::{all, name, told};
+use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, name, told, with_beginning};
 use crate::tools::shape::{Member, Shape, at_least, bytes, list};
 
 /// Ids and names in an answer.
@@ -78,7 +78,7 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
 fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     let earlier = (done.tombstones.len() as u64).saturating_sub(done.forgotten);
     json!({
-        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing,
+        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing(),
         "missing_names": done.missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(),
         "kept_for_others": done.detached, "later_versions": done.later.iter().take(IDS_MAX).collect::<Vec<_>>(),
         "versions_to_come": done.to_come.iter().take(IDS_MAX).collect::<Vec<_>>(), "derived": done.derived,
@@ -87,13 +87,9 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
 
 /// A memory that would go, with the beginning of what it says.
 fn doomed(host: &Host, one: &Doomed) -> Result<Value> {
-    let mut told = json!({ "id": one.id, "state": one.state, "keys": one.keys });
     // A memory that is too damaged to tell can be forgotten as well.
-    let found = sound(host.namespace.look_up(one.id, false))?;
-    if let (Some(Got::Memory(memory)), Value::Object(members)) = (found, &mut told) {
-        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
-    }
-    Ok(told)
+    let found = sound(host.namespace.look_up(one.id, false))?.and_then(Got::into_memory);
+    Ok(with_beginning(json!({ "id": one.id, "state": one.state, "keys": one.keys }), found))
 }
 
 /// What a tool answers that forgets.

@@ -459,14 +459,14 @@ fn every_forget_has_a_plan() {
     world.add(text("alone, and newer").key("c"));
     let names = |names: [&str; 2]| Forget::names(names);
     let (plan, done) = planned_and_done(&world, names(["a", "nobody"]));
-    assert_eq!((counts(&done), done.missing, by_state(&plan)), ((0, 1, 0), 1, [0; 4]));
+    assert_eq!((counts(&done), done.missing(), by_state(&plan)), ((0, 1, 0), 1, [0; 4]));
     let (plan, _) = planned_and_done(&world, Forget::tag("t"));
     assert_eq!(by_state(&plan), [1, 1, 0, 0], "new content for a key keeps its tags");
     let (plan, _) = planned_and_done(&world, names(["b", "c"]));
     assert_eq!(by_state(&plan), [1, 0, 0, 0]);
     let elsewhere = world.db.namespace("elsewhere").unwrap();
     let plan = elsewhere.forget_plan(names(["a", "b"])).unwrap();
-    assert_eq!((plan.answer.missing, plan.memories()), (2, 0));
+    assert_eq!((plan.answer.missing(), plan.memories()), (2, 0));
 }
 
 /// A filter without any condition matches everything: it is refused, planned or not, unless that is meant.

@@ -182,7 +182,7 @@ fn aggregates_become_patterns_with_their_observed_counts() {
     assert_eq!((pattern.pattern.as_str(), found.time_range.end), ("Build 7 failed", 5));
 }
 
-/// GC-44: what is short and common may be a name, or half of a time.
+/// What is short and common may be a name, or half of a time.
 #[test]
 fn a_sentence_keeps_its_times_names_and_its_end() {
     for (text, shown) in [
