@@ -54,6 +54,13 @@ pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeS
     said
 }
 
+/// Lets a row say nothing of the fields with these codes, as far as they are of its content or say when it happened.
+pub(crate) fn forget_said(row: &mut Parts, codes: &BTreeSet<u8>) {
+    row.take_content(Parts::defaults(), |code| codes.contains(&code));
+    let is_instant = Fields::NAMES.iter().any(|(code, name)| *name == "happened_at" && codes.contains(code));
+    row.vitals.happened_at = row.vitals.happened_at.filter(|_| !is_instant);
+}
+
 /// Lets a row say of its text what was said where the text was written: kind, figures, instants, and of the content each field
 /// with a code that is told. If nothing is left of the row in which it was written, these fields stay as they are. Nothing else of
 /// the content stays.

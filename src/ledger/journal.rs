@@ -148,6 +148,15 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
+    /// Replaces a key in the steps of a holder.
+    pub(super) fn redact_key(&mut self, ns: NsId, id: MemoryId, number: u32, key: &str) -> Result<()> {
+        let steps = Walk::prefix(&keys::journal_holder(ns, id, Some(number)));
+        for seq in self.tx.journal_numbers(&steps)? {
+            self.redact_row(ns, seq, |value| value.as_str() == Some(key))?;
+        }
+        Ok(())
+    }
+
     /// Replaces all values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with `prefix`.
     pub(super) fn redact_wholly(&mut self, ns: NsId, prefix: &[u8]) -> Result<()> {
         for seq in self.tx.journal_numbers(&Walk::prefix(prefix))? {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::{Former, Lineage, slots};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::Going;
-use crate::ledger::given::{said_by, tell};
+use crate::ledger::given::{forget_said, said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
@@ -181,6 +181,10 @@ impl Ledger<'_, '_> {
                     if let Some(origin) = sound(self.origin(ns, &heir, &content.text))?.flatten() {
                         (vitals, content) = self.said(vitals, content, Some(&origin), &heir);
                     }
+                } else if !matches!(departure, Departure::Back(_)) {
+                    let mut parts = Parts { vitals, content, access: Access::default() };
+                    self.take_what_they_said(ns, id, &mut parts, leaving)?;
+                    (vitals, content) = (parts.vitals, parts.content);
                 }
                 self.place_row(context, id, &before, &old, vitals, &content)?;
             }
@@ -202,6 +206,24 @@ impl Ledger<'_, '_> {
         };
         let left = Some(Left { text_held, said_anew });
         Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
+    }
+
+    /// Of what a row says beside its text, nothing stays that only those said who have left: a channel, an author, an instant of
+    /// happening.
+    fn take_what_they_said(&self, ns: NsId, id: MemoryId, row: &mut Parts, leaving: &[Holder]) -> Result<()> {
+        let mut theirs = BTreeSet::new();
+        leaving.iter().for_each(|holder| theirs.append(&mut said_by(holder, row, self.secret)));
+        // Mostly they said nothing, or the first of the others said the same.
+        if !theirs.is_empty() {
+            let said_all = &mut |stays: &Holder| {
+                let said = said_by(stays, row, self.secret);
+                theirs.retain(|code| !said.contains(code));
+                theirs.is_empty()
+            };
+            sound(self.tx.any_holder(ns, id, said_all))?;
+        }
+        forget_said(row, &theirs);
+        Ok(())
     }
 
     /// The end that a caller set goes with the last writer that gave one. Then the row lives as long as its tier says.

@@ -468,9 +468,13 @@ impl Ledger<'_, '_> {
         Ok(vitals.is_some_and(|vitals| vitals.times.is_current(now)))
     }
 
-    /// Removes the key of a holder. The holder stays.
+    /// Removes the key of a holder. The holder stays, and its steps in the journal do not name the key any more: nobody who forgets
+    /// the key comes here.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
+        if let Some(key) = &holder.key {
+            self.redact_key(ns, id, number, key)?;
+        }
         // The row by key follows from the old form, so that form is deleted and not overwritten.
         truth(self.tx).delete_holder(ns, id, &holder)?;
         truth(self.tx).put_holder(ns, id, &Holder { key: None, ..holder })

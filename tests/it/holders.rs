@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{DIM, World, axis, text};
+use crate::world::{DIM, World, axis, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, TombstoneReason};
 use oubliette::{
     Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, Span, State,
     WriteOptions,
@@ -212,6 +212,38 @@ fn model_33_a_field_changed_through_a_key_of_several_does_not_make_the_write_one
         assert_eq!(world.row("k2").id, outcome.id);
         assert_eq!(world.row("k1").text, "the cat sat");
         world.check();
+    }
+}
+
+/// MODEL-8: what only the writers said who have left, the others did not say.
+#[test]
+fn model_8_a_writer_that_leaves_takes_along_what_it_alone_said() {
+    let said = |key: &str, channel: &str| {
+        let mut draft = text("the cat sat").key(key).channel(channel).author_id("alice");
+        draft.fields.happened_at = Field::Value(ms(1_000));
+        draft
+    };
+    for apart in [false, true] {
+        let world = World::new();
+        world.add(said("k1", "ward of alice"));
+        world.add(text("the cat sat").key("k2"));
+        assert_eq!(world.live().len(), 1);
+        if apart {
+            world.add(text("the dog ran").key("k1"));
+        } else {
+            world.forget(&["k1"]);
+            assert!(!world.has_bytes_of("ward of alice"));
+        }
+        let left = world.row("k2");
+        assert_eq!((left.text.as_str(), left.channel, left.happened_at), ("the cat sat", None, None));
+        world.check();
+        // What another writer said as well stays.
+        let world = World::new();
+        for key in ["k1", "k2"] {
+            world.add(said(key, "ward"));
+        }
+        world.forget(&["k1"]);
+        assert_eq!(world.row("k2").channel.as_deref(), Some("ward"));
     }
 }
 

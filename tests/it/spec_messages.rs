@@ -554,9 +554,9 @@ fn a_message_whose_memory_maintenance_has_erased_can_still_be_forgotten() {
             true => world.forget(&["k1"]),
             false => world.forget_id(ids[0]),
         };
-        assert_eq!((done.forgotten, done.missing), (1, 0), "by key: {by_key}");
+        assert_eq!((done.forgotten, done.missing()), (1, 0), "by key: {by_key}");
         assert_eq!(payloads(&world), [false, true], "that of another stays");
-        assert_eq!(world.forget(&["k1"]).missing, 1, "it is gone by now");
+        assert_eq!(world.forget(&["k1"]).missing(), 1, "it is gone by now");
         sound(&world);
     }
     // Of the memory of an aggregate all messages go.

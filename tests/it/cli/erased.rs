@@ -71,6 +71,21 @@ fn the_texts_of_messages_are_searched_for() {
     }
 }
 
+/// A version that is restored takes its key back. The newer text stays without the key.
+#[test]
+fn a_key_that_a_restore_moved_is_forgotten_wholly() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "one cat sat quietly on a mat", "--key", "k"]);
+    let first = sandbox.document(&["get", "k"])["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["update", "k", "--text", "two dogs ran through the garden"]);
+    sandbox.document(&["rename", "k", "patient-of-room-7"]);
+    sandbox.document(&["export", "before.jsonl", "--all-states"]);
+    sandbox.document(&["restore", &first]);
+    sandbox.document(&["forget", "patient-of-room-7", "--yes", "--erase"]);
+    let file = std::fs::read(sandbox.path("m.oub")).unwrap();
+    assert!(!file.windows(15).any(|bytes| bytes == b"patient-of-room"));
+}
+
 /// What a redaction begins with may also begin a name that a caller gave.
 #[test]
 fn a_name_that_looks_like_a_redaction_leaves_the_journal_too() {
