@@ -192,7 +192,7 @@ fn lower(
     if let Some(heir) = heir.filter(|heir| heir.op != Op::Hold) {
         ledger.rewrite_step(context.ns, &inheriting(heir, deltas.iter().filter(is_of_life)))?;
     }
-    if next == before || before.vitals.times.removed_at.is_some() {
+    if next == before {
         return Ok(());
     }
     next.vitals.version += 1;

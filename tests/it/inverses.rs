@@ -243,6 +243,32 @@ fn v300_three_runs_are_taken_back_in_reverse_order() {
     world.check();
 }
 
+/// A row that had taken another in gives back the life of the other also where a later merge has taken it in itself.
+#[test]
+fn life_63_a_life_goes_back_whichever_merge_is_taken_back_first() {
+    for order in [[0, 1], [1, 0]] {
+        let world = World::new();
+        let mut near = axis(0);
+        near[1] = 0.01;
+        let drafts = [
+            text("zebra likes the green tea").tier(Tier::Semantic).key("c"),
+            text("zebra likes the green tea").tier(Tier::Working).vector(axis(0)).key("b"),
+            text("zebra likes the green tea.").tier(Tier::Semantic).vector(near).key("a"),
+        ];
+        world.ns.add_all(drafts.to_vec(), &apart()).unwrap();
+        let before = exported(&world, &["version", "next_holder"]);
+        let runs = [Pass::VectorDuplicates, Pass::NearDuplicates].map(|pass| {
+            let report = world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+            report.run.unwrap()
+        });
+        for at in order {
+            assert_eq!(world.ns.undo(runs[at]).unwrap().lost, [""; 0], "{order:?}");
+        }
+        assert_eq!(exported(&world, &["version", "next_holder"]), before, "{order:?}");
+        world.check();
+    }
+}
+
 /// What a pass changed of a row goes back although another pass has merged or removed the row since, in the same run or in one
 /// that was taken back before.
 #[test]
