@@ -1,7 +1,7 @@
 //! Messages as lines of JSON, read strictly and written in turn.
 //!
-//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request that
-//! comes after a write waits for it.
+//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request for
+//! memories that comes after a write waits for it.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -116,17 +116,23 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let sender = self.write.clone()?;
+        let over = self.turns.over();
         loop {
             if let Some(message) = self.turns.next() {
                 return Some(message);
             }
             if self.turns.is_full() || (self.has_ended && !self.turns.is_empty()) {
                 // The answer that is waited for ends this read, and the next one finds what has its turn.
-                return std::future::pending().await;
+                over.notified().await;
+                continue;
             }
             // Room for an answer, before there is anything to answer.
             let room = sender.reserve().await.ok()?;
-            let Some(line) = self.next().await else {
+            let line = tokio::select! {
+                line = self.next() => line,
+                () = over.notified() => continue,
+            };
+            let Some(line) = line else {
                 if self.turns.is_empty() {
                     return None;
                 }

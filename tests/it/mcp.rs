@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::world::World;
 use ::tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
 use ::tokio::time::timeout;
-use oubliette::mcp::Server;
+use oubliette::mcp::{Desk, Question, Server};
 use oubliette::memory::Actor;
-use oubliette::tools::{Caller, Toolbox};
+use oubliette::tools::{Caller, ToolError, Toolbox};
 use oubliette::{Draft, Kind, State, WriteOptions};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, PaginatedRequestParams,
@@ -464,7 +464,11 @@ struct Raw(BufReader<DuplexStream>);
 
 impl Raw {
     async fn new(world: &World) -> Self {
-        let mut raw = Raw(BufReader::new(serve(world)));
+        Self::greet(serve(world)).await
+    }
+
+    async fn greet(server: DuplexStream) -> Self {
+        let mut raw = Raw(BufReader::new(server));
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" },
         });
@@ -626,17 +630,49 @@ fn what_is_sent_without_waiting_is_done_in_its_order() {
     }
 }
 
-/// A write that is cancelled gets no answer, and none is waited for.
+/// A desk that takes its time, and notes when a call begins and ends.
+#[derive(Clone, Default)]
+struct Slow(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl Slow {
+    fn noted(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Desk for Slow {
+    fn respond(&self, question: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        let Question::Call { args, .. } = question else { return Ok(json!([])) };
+        self.0.lock().unwrap().push(format!("begin {}", args["text"]));
+        std::thread::sleep(Duration::from_millis(200));
+        self.0.lock().unwrap().push(format!("end {}", args["text"]));
+        Ok(json!({}))
+    }
+}
+
+/// A write that is cancelled can't be called back once it has begun. What comes after it would be overtaken by it, so it waits for
+/// its end; whoever only asks whether the server is there does not.
 #[test]
-fn a_cancelled_write_is_not_waited_for() {
-    let world = world();
+fn what_comes_after_a_cancelled_write_waits_for_its_end() {
     run(async {
-        let mut raw = Raw::new(&world).await;
+        let slow = Slow::default();
+        let (client, server) = duplex(1 << 16);
+        let (read, write) = split(server);
+        ::tokio::spawn(Server::new(slow.clone()).serve(read, write));
+        let mut raw = Raw::greet(client).await;
         let cancel =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}"#;
-        let add = |id: u64| request(id, "add_memory", &format!(r#"{{"text":"Note {id}"}}"#));
-        raw.say(&[&add(1), cancel, &add(2)].join("\n")).await;
-        while raw.hear().await["id"] != 2 {}
+        let add = |id: u64| request(id, "add_memory", &format!(r#"{{"text":"{id}"}}"#));
+        raw.say(&add(1)).await;
+        while slow.noted().is_empty() {
+            ::tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        raw.say(&[cancel, &add(2), r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#].join("\n")).await;
+        assert_eq!(raw.hear().await["id"], 3);
+        assert_eq!(slow.noted().len(), 1, "the pong came while the first write was at work");
+        assert_eq!(raw.hear().await["id"], 2);
+        let notes = [r#"begin "1""#, r#"end "1""#, r#"begin "2""#, r#"end "2""#];
+        assert_eq!(slow.noted(), notes);
     });
 }
 
