@@ -718,6 +718,24 @@ fn a_tool_tells_the_later_versions_apart_from_those_to_come() {
             tools.call("forget_memory", json!({ "id": first.to_string(), "dry_run": dry_run })).unwrap();
         assert_eq!(answer["later_versions"], json!([second]), "{answer}");
         assert_eq!(answer["versions_to_come"], json!([third]), "{answer}");
+        assert_eq!(answer["versions_left"], 2, "{answer}");
+    }
+}
+
+/// MODEL-61: what a text has replaced is still there when it is forgotten by its id, and the answer says so.
+#[test]
+fn a_tool_counts_the_earlier_versions_that_stay() {
+    let world = World::new();
+    world.add(Draft::new("Ann lives in Paris").key("home"));
+    let rome = world.add(Draft::new("Ann lives in Rome").key("home")).id;
+    for dry_run in [true, false] {
+        let args = json!({ "id": rome, "dry_run": dry_run });
+        let answer = toolbox(&world).call("forget_memory", args).unwrap();
+        assert_eq!(
+            (&answer["earlier_versions"], &answer["versions_left"]),
+            (&json!(0), &json!(1)),
+            "{answer}"
+        );
     }
 }
 
