@@ -371,6 +371,52 @@ fn an_embedder_that_fails_costs_no_memory() {
     clean(&db);
 }
 
+/// A model that refuses whatever it is asked with a text of more than so many bytes.
+fn picky(bytes: usize) -> impl Embedder + 'static {
+    let embed = move |texts: &[&str]| {
+        if texts.iter().any(|text| text.len() > bytes) {
+            return Err(Error::Embedding { embedder: "picky".to_owned(), why: "too long".to_owned() });
+        }
+        Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())
+    };
+    embedder_fn("picky", 2, embed).unwrap()
+}
+
+/// A text that is too long for the model keeps no other from its vector: neither those that are written or embedded with it, nor
+/// those that wait behind it, nor a database that changes its model.
+#[test]
+fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let drafts = |name: &str| -> Vec<Draft> {
+        let text = |at| match at {
+            3 | 40 => format!("{name} {at} {}", "long ".repeat(40)),
+            _ => format!("{name} {at}"),
+        };
+        (0..150).map(|at| Draft::new(text(at))).collect()
+    };
+    // They wait, because there is no embedder yet.
+    db.detach_embedder();
+    ns(&db).add_all(drafts("before"), &WriteOptions::default()).unwrap();
+    db.use_embedder(picky(100)).unwrap();
+    for _ in 0..2 {
+        let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+        assert_eq!((done.passes[0].skipped, db.stats().unwrap().pending), (2, 2));
+    }
+    ns(&db).add_all(drafts("after"), &WriteOptions::default()).unwrap();
+    assert_eq!(db.stats().unwrap().pending, 4);
+    db.use_embedder(picky(1000)).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    assert_eq!(db.stats().unwrap().pending, 0);
+
+    let other = embedder_fn("other", 2, move |texts: &[&str]| picky(100).embed(texts)).unwrap();
+    let done = db.reembed(other).unwrap();
+    assert_eq!((done.changed, done.filled), (296, 0));
+    let found = ns(&db).search(Query::text("before 7").mode(Mode::Vector)).unwrap();
+    assert!(!found.hits.is_empty());
+    clean(&db);
+}
+
 #[test]
 fn answers_of_another_shape_are_failures() {
     for answer in [vec![], vec![vec![1.0]], vec![vec![1.0, 2.0, 3.0]], vec![vec![0.0, 0.0]]] {
