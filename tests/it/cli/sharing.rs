@@ -663,6 +663,43 @@ mod mcp {
         has_whole(&sandbox, 5);
     }
 
+    /// A question that could not be sent any more was not begun, so it is put again: nobody has to look whether it was done.
+    #[test]
+    fn a_write_after_the_death_of_an_idle_owner_is_done() {
+        let sandbox = filled();
+        let first = serve(&sandbox);
+        let mut others = [serve(&sandbox), serve(&sandbox)];
+        for (at, other) in (0..).zip(&mut others) {
+            done(&other.ask(&call(1, "add_memory", json!({ "text": format!("before, by {at}") }))));
+        }
+        first.kill();
+        for (at, other) in (0..).zip(&mut others) {
+            done(&other.ask(&call(2, "add_memory", json!({ "text": format!("after, by {at}") }))));
+        }
+        others.into_iter().for_each(Session::end);
+        has_whole(&sandbox, 7);
+    }
+
+    /// A client that takes a read back hears nothing more of it, and the owner is not asked for it again and again.
+    #[test]
+    fn a_read_that_is_cancelled_is_asked_for_once() {
+        let sandbox = filled();
+        let first = serve(&sandbox);
+        let mut second = serve_with(&sandbox, &["--summarizer", "echo run >> runs; sleep 1; false"]);
+        let id = sandbox.document(&["get", "a"])["id"].clone();
+        second.send(&call(1, "memory_summarize", json!({ "source_ids": [id] })));
+        while !sandbox.path("runs").exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        second.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        std::thread::sleep(Duration::from_millis(600));
+        assert_eq!(std::fs::read_to_string(sandbox.path("runs")).unwrap(), "run\n");
+        assert_eq!(second.ask(&call(2, "memory_stats", json!({})))["id"], 2);
+        second.end();
+        first.end();
+        has_whole(&sandbox, 3);
+    }
+
     #[test]
     fn a_server_beside_a_command_does_not_take_the_file_from_it() {
         let sandbox = filled();
