@@ -761,6 +761,22 @@ fn no_ttl_of_a_tool_forgets_a_memory() {
     world.check();
 }
 
+/// Nobody joins the beginning of one text and the end of another.
+#[test]
+fn a_cursor_goes_on_in_its_own_text_only() {
+    let (world, tools) = (World::new(), |world: &World| toolbox(world));
+    world.add(Draft::new("old ".repeat(1_000)).key("doc"));
+    let args = |cursor: &Value| json!({ "id": "doc", "max_tokens": 500, "cursor": cursor });
+    let first = tools(&world).call("get_memory", json!({ "id": "doc", "max_tokens": 500 })).unwrap();
+    let second = tools(&world).call("get_memory", args(&first["next_cursor"])).unwrap();
+    assert_eq!(second.get("next_cursor"), None, "{second}");
+    let both = [&first, &second].map(|page| page["text"].as_str().unwrap());
+    assert_eq!(both.concat(), "old ".repeat(1_000));
+    tools(&world).call("update_memory", json!({ "id": "doc", "text": "new ".repeat(1_000) })).unwrap();
+    let refused = tools(&world).call("get_memory", args(&first["next_cursor"])).unwrap_err();
+    assert_eq!(refused.pointers, ["/args/cursor"], "{refused}");
+}
+
 /// A model acts on what it reads, not on ids.
 #[test]
 fn tools_tell_the_texts_of_the_memories_that_they_name() {
