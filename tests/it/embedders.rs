@@ -8,10 +8,12 @@ use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field, Tier};
 use oubliette::report::CheckOptions;
+use oubliette::tools::Toolbox;
 use oubliette::{
     Database, Decision, Draft, Error, ErrorKind, Kind, Mode, Namespace, Patch, Query, Result, Scope,
     WriteOptions,
 };
+use serde_json::json;
 use tempfile::TempDir;
 
 fn open(folder: &TempDir) -> Database {
@@ -368,6 +370,29 @@ fn an_embedder_that_fails_costs_no_memory() {
     let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!((done.passes[0].changed, db.stats().unwrap().pending), (1, 0));
     assert_eq!(ns(&db).search(&asked).unwrap().hits.len(), 1);
+    clean(&db);
+}
+
+/// What was to be erased, and every other pass, does not wait for a model that is away. What is done is told beside the failure.
+#[test]
+fn an_embedder_that_fails_stops_no_other_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.use_embedder(leaving("away", 2, 0)).unwrap();
+    let soon = std::time::Duration::from_millis(1);
+    ns(&db).add(Draft::new("Ann lives in Ghent")).unwrap();
+    ns(&db).add(Draft::new("Ann is on leave").expiry(soon)).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let told = Toolbox::new(ns(&db)).call("run_maintenance", json!({ "dry_run": false })).unwrap();
+    let passes = told["passes"].as_array().unwrap();
+    let removed = passes.iter().find(|pass| pass["pass"] == "expire").map(|pass| &pass["removed"]);
+    assert_eq!(removed, Some(&json!(1)), "{told}");
+    assert!(passes.iter().any(|pass| pass["pass"] == "repair"), "{told}");
+    assert_eq!(told["failed"][0]["pass"], "embed", "{told}");
+    let report = db.maintain().unwrap();
+    assert_eq!(report.failed.iter().map(|failed| failed.pass).collect::<Vec<_>>(), [Some(Pass::Embed)]);
+    let alone = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap_err();
+    assert_eq!(alone.kind(), ErrorKind::Embedding);
     clean(&db);
 }
 
