@@ -373,6 +373,58 @@ fn a_session_goes_on_when_its_owner_ends() {
     has_whole(&sandbox, 6);
 }
 
+/// Lines that belong together are one unit: the process that works on them waits for the last, and another goes on behind it.
+#[test]
+fn a_group_of_lines_is_taken_over_as_a_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["init"]);
+    let owner = Session::owner(&sandbox);
+    let again = Sandbox::new();
+    let message = |_: usize| {
+        let text = "Deploy of the build is done";
+        json!({ "text": text, "kind": "message", "author_kind": "bot", "channel": "ops" }).to_string()
+    };
+    again.write("m.jsonl", (0..3).map(message).collect::<Vec<_>>().join("\n"));
+    assert_eq!(again.run(&["import", "m.jsonl"]).code, 0);
+    let all = again.run(&["export", "-", "--all-states"]).out;
+    let lines: Vec<&str> = all.lines().collect();
+    let head = lines.iter().position(|line| line.contains(r#""aggregate":{"#)).expect("messages of a family");
+    let mut guest = Session::begin(&sandbox, &["add", "-"]);
+    lines[..=head].iter().for_each(|line| guest.send(line));
+    std::thread::sleep(Duration::from_millis(300));
+    let ending = std::thread::spawn(|| owner.end());
+    std::thread::sleep(Duration::from_millis(300));
+    lines[head + 1..].iter().for_each(|line| guest.send(line));
+    guest.hang_up();
+    for line in &lines {
+        let answer = guest.hear();
+        assert!(answer.is_object(), "{line}: {answer}");
+    }
+    guest.end();
+    ending.join().unwrap();
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+}
+
+/// The lines whose answers nobody reads any more are not written, and the exit code says so.
+#[test]
+fn lines_that_were_left_because_nobody_reads_are_an_error() {
+    let sandbox = Sandbox::new();
+    let mut adding = Session::begin(&sandbox, &["add", "-"]);
+    adding.ask("the first");
+    let Session { mut child, input, out } = adding;
+    drop(out);
+    let mut input = input.unwrap();
+    // It may have ended before the last line is sent.
+    let _ = (0..300).try_for_each(|at| writeln!(input, "note {at}"));
+    drop(input);
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    let told: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let written = told["error"]["written"].as_u64().unwrap();
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], written, "{told}");
+}
+
 #[test]
 fn a_guest_that_is_killed_in_the_middle_harms_nobody() {
     let sandbox = filled();
