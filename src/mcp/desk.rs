@@ -140,7 +140,12 @@ fn recall(tools: &Toolbox, topic: &str) -> Result<String, Error> {
         });
         ends.take_while(|bytes| *bytes <= TOKENS * TOKEN_BYTES).count()
     };
-    let (found, _) = tools.namespace().search_given(query, fits)?;
+    let (found, _) = tools.namespace().search_given(query, fits).map_err(|why| match why {
+        Error::Invalid { field, why, value } if field == "query" => {
+            Error::Invalid { field: "topic".to_owned(), why, value }
+        }
+        why => why,
+    })?;
     let mut text = format!("What is remembered of {topic}:\n");
     for hit in found.hits {
         text.push_str(&format!("- {}\n", hit.text));

@@ -676,6 +676,64 @@ fn what_comes_after_a_cancelled_write_waits_for_its_end() {
     });
 }
 
+/// A desk whose file is in other hands.
+struct Shut;
+
+impl Desk for Shut {
+    fn respond(&self, _: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        let why = "the file is in other hands".to_owned();
+        Err(ToolError::of_error(&oubliette::Error::Unavailable { why }))
+    }
+}
+
+/// A client drops a memory that is not found. One at which nobody could look is not such a memory.
+#[test]
+fn a_memory_at_which_nobody_could_look_is_not_told_as_missing() {
+    run(async {
+        let (client, server) = duplex(1 << 16);
+        let (read, write) = split(server);
+        ::tokio::spawn(Server::new(Shut).serve(read, write));
+        let mut raw = Raw::greet(client).await;
+        raw.say(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://a"}}"#).await;
+        let answer = raw.hear().await;
+        assert_eq!(answer["error"]["code"], -32_603, "{answer}");
+    });
+}
+
+/// A resource has no second page, so it is the whole memory. What a client says before it greets is let be.
+#[test]
+fn a_resource_is_the_whole_memory() {
+    let world = world();
+    let text = "tea ".repeat(100_000);
+    world.add(Draft::new(&text).key("tea"));
+    run(async {
+        let mut client = serve(&world);
+        client.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n").await.unwrap();
+        let mut raw = Raw::greet(client).await;
+        raw.say(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://tea"}}"#)
+            .await;
+        let answer = raw.hear().await;
+        let told = answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let memory: Value = serde_json::from_str(told).unwrap();
+        assert!(memory["text"] == *text && memory.get("next_cursor").is_none(), "{}", told.len());
+    });
+}
+
+/// The prompt has one argument, and a refusal names it.
+#[test]
+fn a_topic_that_is_too_long_is_refused_by_its_name() {
+    let world = world();
+    run(async {
+        let mut raw = Raw::new(&world).await;
+        let params = json!({ "name": "recall", "arguments": { "topic": "a".repeat(70_000) } });
+        raw.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params }).to_string())
+            .await;
+        let error = raw.hear().await["error"].clone();
+        assert_eq!(error["code"], -32_602, "{error}");
+        assert!(error["message"].as_str().unwrap().starts_with("topic: "), "{error}");
+    });
+}
+
 /// A world with so many memories whose life is over.
 fn over(count: usize) -> World {
     let world = world();
