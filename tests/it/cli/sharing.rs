@@ -752,6 +752,33 @@ mod mcp {
         has_whole(&sandbox, 3);
     }
 
+    /// The owner goes on with a write that is cancelled, so the server that asked for it waits for its end before the next.
+    #[test]
+    fn a_cancelled_write_at_another_process_is_not_overtaken() {
+        let sandbox = Sandbox::new();
+        sandbox.document(&["init"]);
+        let first = serve(&sandbox);
+        let mut second = serve(&sandbox);
+        let long = (0..80_000).map(|at| format!("word{at} ")).collect::<String>();
+        for id in [1, 3, 5] {
+            second.send(&call(id, "add_memory", json!({ "key": "k", "text": format!("old {id} {long}") })));
+            std::thread::sleep(Duration::from_millis(5));
+            let cancelled = json!({ "requestId": id });
+            let cancel =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled });
+            second.send(&cancel.to_string());
+            done(&second.ask(&call(
+                id + 1,
+                "add_memory",
+                json!({ "key": "k", "text": format!("new {id}") }),
+            )));
+            std::thread::sleep(Duration::from_millis(300));
+            assert_eq!(sandbox.document(&["get", "k"])["text"], format!("new {id}"));
+        }
+        second.end();
+        first.end();
+    }
+
     #[test]
     fn a_server_beside_a_command_does_not_take_the_file_from_it() {
         let sandbox = filled();

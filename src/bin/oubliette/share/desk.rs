@@ -54,7 +54,7 @@ impl FarDesk {
             let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let is_kept = kept.is_some();
             let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
-            match converse(&mut connection, line.as_bytes(), question.is_read(), caller) {
+            match converse(&mut connection, line.as_bytes(), question, caller) {
                 Ok(answer) => {
                     *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
                     return Ok(answer);
@@ -76,22 +76,22 @@ impl FarDesk {
 /// Sends a question piece by piece, as the owner asks for it, and waits for the answer.
 fn converse(
     connection: &mut Connection,
-    question: &[u8],
-    reads: bool,
+    line: &[u8],
+    question: &Question,
     caller: &dyn Caller,
 ) -> Result<Result<Value, ToolError>, Unanswered> {
-    let (mut pieces, mut text, mut complaint) = (question.chunks(CHUNK).peekable(), Vec::new(), Vec::new());
+    let (mut pieces, mut text, mut complaint) = (line.chunks(CHUNK).peekable(), Vec::new(), Vec::new());
     // Where the search for the end of a line of the answer goes on: long answers come in many frames.
     let mut looked = 0;
     loop {
         let Frame { sort, bytes } = match connection.next() {
             Ok(frame) => frame,
-            Err(why) if is_late(&why) && !caller.is_gone() => continue,
+            Err(why) if is_late(&why) && !(question.may_be_left() && caller.is_gone()) => continue,
             // The owner notices that nobody listens.
             Err(why) if is_late(&why) => return Err(Unanswered::Left),
             // Without its last piece the question has no end, so nothing has come of it.
             Err(_) => {
-                return Err(if reads || pieces.peek().is_some() {
+                return Err(if question.is_read() || pieces.peek().is_some() {
                     Unanswered::Nobody
                 } else {
                     Unanswered::Lost
