@@ -505,7 +505,7 @@ pub(super) fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
 fn garbage_is_refused_and_harms_nobody() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
-    let greeting = json!({ "protocol": 2, "program": env!("CARGO_PKG_VERSION") }).to_string();
+    let greeting = json!({ "protocol": 3, "program": env!("CARGO_PKG_VERSION") }).to_string();
     let greeting = frame(1, greeting.as_bytes());
     // No frames, a frame of 4 GiB, a frame that another sort is due for, and an order that is none.
     assert_eq!(whisper(&sandbox, b"GET / HTTP/1.1\r\n\r\n"), b"");
@@ -518,7 +518,7 @@ fn garbage_is_refused_and_harms_nobody() {
     let flood = vec![2; 8 << 20];
     assert_eq!(whisper(&sandbox, &[greeting.clone(), flood].concat()), greeting);
     // Another version is told which it met.
-    let other = json!({ "protocol": 2, "program": "9.9.9" }).to_string();
+    let other = json!({ "protocol": 3, "program": "9.9.9" }).to_string();
     let heard = String::from_utf8_lossy(&whisper(&sandbox, &frame(1, other.as_bytes()))).into_owned();
     assert!(heard.contains("9.9.9") && heard.contains(env!("CARGO_PKG_VERSION")), "{heard}");
     // Somebody who says nothing is not waited for when the owner ends.

@@ -99,7 +99,7 @@ fn converse(
             }
         };
         match sort {
-            Sort::MoreOfLine => match pieces.peek().map(|piece| connection.feed(piece)) {
+            Sort::Line | Sort::MoreOfLine => match pieces.peek().map(|piece| connection.feed(piece)) {
                 Some(Ok(())) => drop(pieces.next()),
                 // An owner that takes nothing, for as long as a write waits, can't be asked.
                 Some(Err(why)) if is_late(&why) => return Err(Unanswered::Nobody),
