@@ -12,7 +12,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, with the values that show it.
 ///
-/// Match on [`Error::kind`] to decide what to do; the variants carry the details.
+/// Match on [`Error::kind`] to decide what to do; the variants carry the details. The text says everything, the error below
+/// too where there is one: that one is a field, and not the [`source`](std::error::Error::source), or a report of a chain of
+/// errors would say it twice. `r#source` tells so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,8 +34,7 @@ pub enum Error {
         /// Number of the line, counted from 1.
         line: u64,
         /// What is wrong with it.
-        #[source]
-        source: Box<Error>,
+        r#source: Box<Error>,
     },
     /// A run of summaries failed, and its plan could not be given up either. The plan holds its sources until it is given up or
     /// expires.
@@ -42,8 +43,7 @@ pub enum Error {
         /// The plan.
         plan: String,
         /// Why the run failed.
-        #[source]
-        source: Box<Error>,
+        r#source: Box<Error>,
         /// Why the plan could not be given up.
         abort: Box<Error>,
     },
@@ -156,8 +156,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// Its answer.
-        #[source]
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// The storage failed in the middle of a transaction. Nothing of it is visible, the transactions of the call before it
     /// stand, and the handle has recovered by itself: the call can be made again.
@@ -376,7 +375,7 @@ impl Error {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_retryable(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
+        matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked)
     }
 
     /// Whether single values are damaged, beside which others can be read: not where the file was cut.
@@ -408,7 +407,7 @@ impl Error {
             return hint;
         }
         if let Error::Conflict { what, .. } = self.source_of_line()
-            && what.starts_with("backup to ")
+            && what.starts_with(BACKUP_TO)
         {
             return "name a file that is not there yet: a backup replaces no file";
         }
@@ -465,6 +464,9 @@ impl Error {
         }
     }
 }
+
+/// What is said of a backup, before the name of its file.
+pub(crate) const BACKUP_TO: &str = "backup to";
 
 /// What is said of a page that lies past the end of the file: after it nothing more can be read.
 pub(crate) const FILE_CUT: &str = "the file ends before this page";

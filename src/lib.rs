@@ -101,14 +101,14 @@ pub mod memory {
 
 /// What operations answer: hits, stories, statistics, findings.
 pub mod report {
-    pub use crate::engine::{CompactReport, Doomed, ForgetPlan, LostKey, RestoreReport};
+    pub use crate::engine::{CompactReport, Doomed, ForgetPlan, LostKey};
     pub use crate::hygiene::{
         AccessDistribution, Briefed, Briefing, CheckOptions, CheckReport, ErasedProbe, Finding,
         MostRetrieved, RetrievalBar, ScoreBar, ThresholdEffect,
     };
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
-        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals, StandsFor,
+        Op, PastPlan, PurgeHorizon, RenameReport, RestoreReport, RuleId, SearchPlan, Signals, StandsFor,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,

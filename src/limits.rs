@@ -29,7 +29,7 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 }
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 12;
+pub const FORMAT_VERSION: u32 = 13;
 /// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.
 pub const USES_MAX: u8 = 15;
 /// Classes into which the importance of unused memories is divided.
@@ -176,6 +176,8 @@ pub const GRAPH_M0: usize = 32;
 pub const GRAPH_LEVEL_MAX: usize = 15;
 /// Nearest nodes among which a new node of the vector graph chooses its links (`efConstruction` of the same).
 pub const GRAPH_EF_CONSTRUCTION: usize = 200;
+/// Groups of a plan of summaries.
+pub const PLAN_GROUPS_MAX: u32 = 50;
 /// Threads of a maintenance pass.
 pub const THREADS_MAX: usize = 1_024;
 /// Share of the nearest that a search finds unless it is told otherwise.

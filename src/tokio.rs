@@ -74,7 +74,7 @@ macro_rules! verbs {
         #[doc = example!($($line),+)]
         ///
         /// # Errors
-        /// As there.
+        #[doc = concat!("As [`", stringify!($of), "::", stringify!($name), "`](crate::", stringify!($of), "::", stringify!($name), ").")]
         pub async fn $name(&self, $($given: $ty),*) -> Result<$answer> {
             $(let $own = $value;)*
             self.call($call).await
@@ -101,7 +101,7 @@ impl Database {
     )]
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::open`](crate::Database::open).
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
         Ok(Database(blocking(move || engine::Database::open(path)).await?))
@@ -115,7 +115,7 @@ impl Database {
     )]
     ///
     /// # Errors
-    /// As there.
+    /// As [`Builder::open`].
     pub async fn open_with(options: Builder, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
         Ok(Database(blocking(move || options.open(path)).await?))
@@ -136,7 +136,7 @@ impl Database {
     )]
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::namespace`](crate::Database::namespace).
     pub fn namespace<N>(&self, name: N) -> Result<Namespace>
     where
         N: TryInto<NamespaceName, Error: Into<Error>>,
@@ -171,7 +171,7 @@ impl Database {
     )]
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::batch`](crate::Database::batch).
     pub async fn batch<R: Send + 'static>(
         &self,
         unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R> + Send + 'static,

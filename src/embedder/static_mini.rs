@@ -101,7 +101,7 @@ impl StaticMini {
     /// `Io` when the file cannot be read; `Invalid` as [`StaticMini::from_bytes`].
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
+        let failed = |source| Error::io("read", path, source);
         let bytes = std::fs::metadata(path).map_err(failed)?.len();
         if bytes > TABLE_BYTES_MAX as u64 {
             return Err(Error::invalid("table", format!("must have at most {TABLE_BYTES_MAX} bytes"), bytes));

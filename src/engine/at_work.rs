@@ -45,7 +45,7 @@ impl Inner {
 
     /// The handle works on a new run from now on.
     pub(super) fn works_on_new(self: &Arc<Self>) -> Result<AtWork> {
-        let run = RunId::from_bytes(self.ids.next(self.clock.now())?);
+        let run = self.new_run()?;
         Ok(self.works_on(run))
     }
 

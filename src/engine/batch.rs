@@ -1,22 +1,19 @@
 //! Several operations in one transaction.
 
-use std::collections::HashSet;
-
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
-use crate::engine::write::{RestoreReport, WriteOptions};
+use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::{ForgetNames, NamespaceWriter, Prepared, prepare};
-use crate::ledger::{Change, Entry, RestoreTo, Restored};
+use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::model::{
-    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Partition,
-    Patch, Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Patch,
+    Payload, Query, RenameReport, RestoreReport, SupersedeMode, Time,
 };
 use crate::recall::{Got, Keyed, SearchResult, Source};
-use crate::store::{IndexId, PartId, Rows, WriteTx};
+use crate::store::{IndexId, Rows, WriteTx};
 
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
 pub struct Batch<'b, 's, 'a, 't> {
@@ -82,7 +79,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there; the whole batch is given up if its closure hands the error on.
+    /// As [`Namespace::add`](crate::Namespace::add); the whole batch is given up if its closure hands the error on.
     pub fn add(&mut self, namespace: &NamespaceName, draft: impl Into<Draft>) -> Result<Outcome> {
         self.add_with(namespace, draft, &WriteOptions::default())
     }
@@ -102,7 +99,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Batch::add`].
     pub fn add_with(
         &mut self,
         namespace: &NamespaceName,
@@ -154,7 +151,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::get`](crate::Namespace::get).
     pub fn get(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Memory>> {
         match self.look_up(namespace, name, false) {
             Ok(got) => Ok(got.into_memory()),
@@ -181,7 +178,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::look_up`](crate::Namespace::look_up).
     pub fn look_up(
         &self,
         namespace: &NamespaceName,
@@ -209,7 +206,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::payload`](crate::Namespace::payload).
     pub fn payload(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Payload>> {
         self.session.reader(namespace)?.payload(name.into().as_str())
     }
@@ -232,7 +229,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::list`](crate::Namespace::list).
     pub fn list(&self, namespace: &NamespaceName, request: &PageRequest) -> Result<Page<Memory>> {
         self.session.reader(namespace)?.list(request)
     }
@@ -264,7 +261,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// `Conflict` where the batch has written to the namespace, and as there.
+    /// As [`Namespace::search`](crate::Namespace::search), and `Conflict` where the batch has written to the namespace.
     pub fn search(&self, namespace: &NamespaceName, query: impl Into<Query>) -> Result<SearchResult> {
         let query = query.into();
         let (found, ns) = self.session.search(namespace, &query)?;
@@ -288,7 +285,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
     pub fn push_snapshot(
         &mut self,
         namespace: &NamespaceName,
@@ -316,7 +313,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::update`](crate::Namespace::update).
     pub fn update(
         &mut self,
         namespace: &NamespaceName,
@@ -341,7 +338,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::rename_key`](crate::Namespace::rename_key).
     pub fn rename_key(
         &mut self,
         namespace: &NamespaceName,
@@ -366,7 +363,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::touch`](crate::Namespace::touch).
     pub fn touch(
         &mut self,
         namespace: &NamespaceName,
@@ -397,7 +394,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
     pub fn supersede(
         &mut self,
         namespace: &NamespaceName,
@@ -452,7 +449,7 @@ impl Batch<'_, '_, '_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::restore`](crate::Namespace::restore).
     pub fn restore(&mut self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<RestoreReport> {
         self.session.known_writer(namespace)?.restore(name.into().as_str())
     }
@@ -466,7 +463,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # let team = db.namespace("team")?;
     /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
     /// let done = db.batch(|b| b.forget(team.name(), ["home", "work"]))?;
-    /// assert_eq!((done.forgotten, done.missing), (1, 1));
+    /// assert_eq!((done.forgotten, done.missing()), (1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -514,54 +511,5 @@ impl Source for WriteTx<'_> {
         let Some(space) = self.space(index.space)? else { return Ok(None) };
         let vector = slots::vector_at(self, index, space.dim as usize, slot)?;
         Ok(vector.map(|vector| vector.as_slice().to_vec()))
-    }
-}
-
-impl NamespaceWriter<'_, '_, '_> {
-    /// One memory takes the place of each of `old`.
-    pub(super) fn supersede_names(
-        &mut self,
-        old: &[Name],
-        new: &str,
-        mode: SupersedeMode,
-        at: Option<Time>,
-    ) -> Result<()> {
-        if old.is_empty() {
-            return Err(Error::invalid("old", "must name at least one memory", "none"));
-        }
-        let (new, _) = self.find(new)?;
-        // A key that is given twice leads to the new memory by then.
-        let mut seen = HashSet::new();
-        for name in old.iter().filter(|name| seen.insert(name.as_str())) {
-            let found = self.find(name.as_str())?;
-            self.supersede(found, new, mode, at)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
-        let (id, _) = self.find(name)?;
-        let change = Change::Restore { id, to: RestoreTo::Live };
-        let applied = self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, change))?;
-        let Restored { keys_taken, superseded_by } = applied.restored.unwrap_or_default();
-        Ok(RestoreReport { id, keys_taken, superseded_by })
-    }
-
-    pub(super) fn reinforce(&mut self, name: &str, by: u32) -> Result<()> {
-        let (id, _) = self.find(name)?;
-        let change = self.use_of(id, by)?;
-        self.ledger
-            .apply(&self.context, Entry::new(RuleId::REINFORCE, change))
-            .map(|_: crate::ledger::Applied| ())
-    }
-
-    /// The partition of a scope: none in the inner option is all of them, none in the outer one that there is no
-    /// such partition.
-    pub(super) fn part_of(&self, scope: &Scope) -> Result<Option<Option<PartId>>> {
-        match scope.partition() {
-            None => Ok(Some(None)),
-            Some(Partition::Shared) => Ok(Some(Some(PartId(0)))),
-            Some(Partition::Agent(name)) => Ok(self.known_part(name.as_str())?.map(Some)),
-        }
     }
 }

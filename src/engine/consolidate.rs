@@ -162,7 +162,7 @@ impl Namespace {
         let policy = inner.in_force().policy.clone();
         let mut report = ConsolidateReport::default();
         let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(report) };
-        let run = RunId::from_bytes(inner.ids.next(inner.clock.now())?);
+        let run = inner.new_run()?;
         for ids in self.to_distil(ns, &policy, aim)? {
             let is_first = report.created.is_empty() && report.failures.is_empty();
             let shown_before = report.shown;

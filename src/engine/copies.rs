@@ -21,7 +21,7 @@ use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals, random,
 };
-use crate::store::{Damaged, Durability, NsId, PlanRows, Rows, Store};
+use crate::store::{Damaged, Durability, FileCopied, NsId, PlanRows, Rows, Store};
 
 /// Expired rows that one transaction erases.
 const ROWS_PER_SLICE: usize = 500;
@@ -72,11 +72,11 @@ pub struct LostKey {
 }
 
 impl CompactReport {
-    fn of(report: crate::store::CompactReport, mending: Mending) -> Self {
-        let crate::store::CompactReport { bytes_before, bytes_after, rows, .. } = report;
+    fn of(copied: FileCopied, mending: Mending, ended: Ended, other_names: u64) -> Self {
+        let FileCopied { bytes_before, bytes_after, rows, .. } = copied;
         let Mending { found, lost, lost_keys, whole } = mending;
         let CheckReport { findings: damaged, more, .. } = found;
-        let (expired, limbo, retention) = (0, 0, RetentionReport::default());
+        let Ended { expired, limbo, retention } = ended;
         CompactReport {
             bytes_before,
             bytes_after,
@@ -89,7 +89,7 @@ impl CompactReport {
             lost,
             lost_keys,
             whole,
-            other_names: 0,
+            other_names,
         }
     }
 }
@@ -187,17 +187,10 @@ impl Database {
             let is_damaged = mending.is_needed();
             let other_names = other_names(self.path());
             let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
-            let report = self.inner.store.compact(&unique, is_damaged, &mut mend);
+            let copied = self.inner.store.compact(&unique, is_damaged, &mut mend);
             // One that failed late has replaced the file as well.
             self.inner.catch_up();
-            let Ended { expired, limbo, retention } = ended;
-            report.map(|report| CompactReport {
-                expired,
-                limbo,
-                retention,
-                other_names,
-                ..CompactReport::of(report, mending)
-            })
+            copied.map(|copied| CompactReport::of(copied, mending, ended, other_names))
         })
     }
 
@@ -229,8 +222,8 @@ impl Database {
         let mut mending = Mending::of(self.check(&CheckOptions::default())?);
         let is_damaged = mending.is_needed();
         let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
-        let report = self.inner.store.backup(target.as_ref(), &random()?, is_damaged, &mut mend)?;
-        Ok(CompactReport::of(report, mending))
+        let copied = self.inner.store.backup(target.as_ref(), &random()?, is_damaged, &mut mend)?;
+        Ok(CompactReport::of(copied, mending, Ended::default(), 0))
     }
 
     /// Makes a whole store of a copy with damage, and says what is not in it.
@@ -338,7 +331,7 @@ impl Database {
     /// `retention` removes. Counts them.
     fn erase_ended(&self, ended: &mut Ended) -> Result<()> {
         let options = MaintainOptions::live();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let mut sweep = Sweep::new(run, RunSort::Compact, None, &options);
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;

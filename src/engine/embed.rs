@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::embedder::Embedder;
 use crate::engine::attached::{AttachedEmbedder, BATCH};
 use crate::engine::database::Database;
@@ -35,7 +37,7 @@ pub struct EmbeddingSpace {
 }
 
 /// What changing the model did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reembedded {
     /// Memories that have a vector of the new model now and had one of another before.
     pub changed: u64,
@@ -362,7 +364,7 @@ impl Database {
             self.open_space_of(&*attached.embedder)?;
         }
         *self.inner.embedder.write() = Some(attached.clone());
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Reembed, None, &options);
         let mut done = Reembedded::default();

@@ -182,7 +182,7 @@ impl Namespace {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// team.add(Draft::new("Ann lives in Ghent").key("ann:home").tag("people"))?;
-    /// assert_eq!(team.forget("bob:home")?.missing, 1);
+    /// assert_eq!(team.forget("bob:home")?.missing(), 1);
     /// assert_eq!(team.forget("ann:home")?.forgotten, 1);
     /// assert_eq!(team.forget(Forget::tag("people"))?.forgotten, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -271,7 +271,9 @@ impl Namespace {
                 let work: Forgetting = Box::new(move |session| {
                     // Others may have written since. What does not match any more is not what was meant.
                     let still = session.reader(&ns)?.matching_still(&found, &filter, visible_only)?;
-                    let answer = session.known_writer(&ns)?.forget_found(&still.0)?;
+                    let mut writer = session.known_writer(&ns)?;
+                    let Some(part) = writer.part_of(&scope)? else { return Ok(Forgotten::default()) };
+                    let answer = writer.forget_found(&still.0, part)?;
                     Ok(Forgotten { undecided: undecided.iter().chain(&still.1).copied().collect(), ..answer })
                 });
                 (work, weight)

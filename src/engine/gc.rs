@@ -13,7 +13,7 @@ use crate::hygiene::{
 };
 use crate::index::Published;
 use crate::ingest::prepare;
-use crate::limits::{PROBE_CHARS_MAX, within};
+use crate::limits::{PLAN_GROUPS_MAX, PROBE_CHARS_MAX, within};
 use crate::model::{
     Draft, Entity, Field, Fields, GroupState, Kind, MemoryId, PlanState, Refusal, RunId, Tier, Time,
     TimeRange,
@@ -27,9 +27,8 @@ use crate::summary::{
 
 /// Tokens of the sources of a plan, unless the call names another number.
 const LIMIT_TOKENS: u64 = 60_000;
-/// Largest number of tokens of a plan, and of groups.
+/// Largest number of tokens of a plan.
 const LIMIT_TOKENS_MAX: u64 = 1_000_000;
-const GROUPS_MAX: u32 = 50;
 /// Largest number of questions of a plan.
 const PROBES_MAX: usize = 10;
 /// Confidence of a summary.
@@ -331,7 +330,7 @@ impl Namespace {
         let mut drafts = [prepare(draft_of(&document, &shared))?];
         self.db.inner.embed_drafts(&self.name, &mut drafts, true)?;
         let [draft] = drafts;
-        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now())?);
+        let run = self.db.inner.new_run()?;
         let published = self.db.inner.state()?;
         let guard = self.gc_guard(&published, asked.group.part, &asked.probes, sources, &draft)?;
         let wanted = Committing {
@@ -509,7 +508,9 @@ impl Namespace {
         let read = self.gc_read(|rows, ns, now| {
             Ok((pack(rows, (ns, now), sources.iter().copied(), gc)?, shared(rows, ns, sources)?))
         })?;
-        let (pack, shared) = read.ok_or(Error::Closed)?;
+        // Another thread may have dropped the namespace since the group was found.
+        let gone = || Error::NotFound { what: "namespace", name: self.name.to_string() };
+        let (pack, shared) = read.ok_or_else(gone)?;
         let committing = sources.iter().map(MemoryId::to_string).collect();
         // A source that is gone has its time in the plan.
         let times = || group.sources.iter().map(|stamp| stamp.at_ms);
@@ -581,7 +582,7 @@ fn told_again(group: &GroupRow, digest: [u8; 32]) -> Result<GcCommitted> {
 fn check(options: &GcOptions) -> Result<()> {
     within("limit_tokens", options.limit_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
     within("group_tokens", options.group_tokens.unwrap_or(LIMIT_TOKENS), 1..=LIMIT_TOKENS_MAX)?;
-    within("max_groups", options.max_groups.unwrap_or(1), 1..=GROUPS_MAX)?;
+    within("max_groups", options.max_groups.unwrap_or(1), 1..=PLAN_GROUPS_MAX)?;
     within("probes", options.probes.len(), 0..=PROBES_MAX)?;
     for probe in &options.probes {
         within("probes", probe.chars().count(), 1..=PROBE_CHARS_MAX)?;

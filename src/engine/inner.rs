@@ -210,6 +210,11 @@ impl Inner {
         Ok(())
     }
 
+    /// An id for a run that begins now.
+    pub(super) fn new_run(&self) -> Result<RunId> {
+        Ok(RunId::from_bytes(self.ids.next(self.clock.now())?))
+    }
+
     /// Refuses what would wait for the very thread that calls: it is in the midst of a batch of this handle.
     pub(super) fn check_outside(&self) -> Result<()> {
         if self.queue.is_led_here() {

@@ -58,7 +58,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::recreate`].
     pub fn recreate_part(&self, rows: Vec<Kept>) -> Result<PutBack> {
         self.put_back(rows, None, false)
     }
@@ -67,7 +67,7 @@ impl Namespace {
     /// them, so undoing the import takes none of them away.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::recreate_part`].
     pub(crate) fn recreate_part_of(&self, run: RunId, rows: Vec<Kept>) -> Result<PutBack> {
         self.put_back(rows, Some(run), false)
     }

@@ -228,7 +228,7 @@ impl Database {
         } else {
             &options.passes
         };
-        let mut run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let mut run = self.inner.new_run()?;
         if !options.dry_run {
             run = self.cut_off(passes, only, options)?.unwrap_or(run);
         }
@@ -363,7 +363,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::due_passes`].
     pub fn due_passes(&self) -> Result<Vec<Pass>> {
         self.db.enabled(Some(&self.name), None)
     }

@@ -87,7 +87,7 @@ pub use relocate::{RenamespaceOptions, RenamespaceReport};
 pub use runs::Undone;
 pub use summaries::SweptSummaries;
 pub use sweeper::{SweepReport, Sweeper, SweeperConfig};
-pub use write::{RestoreReport, WriteOptions};
+pub use write::WriteOptions;
 
 pub(crate) use crate::store::disk::{folder_of, place_of};
 pub(crate) use crate::store::is_database;

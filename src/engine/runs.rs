@@ -1,5 +1,7 @@
 //! Runs: imports begin and end, all are listed and taken back. And the dropping of whole namespaces.
 
+use serde::Serialize;
+
 use crate::engine::at_work::AtWork;
 use crate::engine::database::Database;
 use crate::engine::namespace::Namespace;
@@ -20,7 +22,7 @@ const ERASING: [Pass; 2] = [Pass::Superseded, Pass::Retention];
 const DROP_TRIES: u32 = 3;
 
 /// What taking a run back did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// Rows that are live again, having been superseded by the run.
     pub restored: u64,
@@ -51,7 +53,7 @@ impl Undone {
 
 impl Namespace {
     /// Begins an import: writes that carry its id can be taken back together. [`Namespace::runs`] lists it as `running` until
-    /// [`Namespace::finish_run`] or the end of the handle.
+    /// [`Namespace::finish_import`] or the end of the handle.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -60,7 +62,7 @@ impl Namespace {
     /// let run = team.start_import()?;
     /// let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
     /// team.add_all(vec!["Ann prefers tea".into(), "Bob walks".into()], &how)?;
-    /// team.finish_run(run)?;
+    /// team.finish_import(run)?;
     /// assert_eq!(team.undo(run)?.removed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -74,7 +76,7 @@ impl Namespace {
     /// As [`Namespace::start_import`], for an import that may end by an error: the run is at work as long as the answer lives.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::start_import`].
     pub(crate) fn begin_import(&self) -> Result<AtWork> {
         self.db.inner.check_open()?;
         let at_work = self.db.inner.works_on_new()?;
@@ -96,14 +98,14 @@ impl Namespace {
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// let run = team.start_import()?;
-    /// team.finish_run(run)?;
-    /// assert!(team.finish_run(RunId::from_bytes([0; 16])).is_err());
+    /// team.finish_import(run)?;
+    /// assert!(team.finish_import(RunId::from_bytes([0; 16])).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
-    pub fn finish_run(&self, run: RunId) -> Result<()> {
+    pub fn finish_import(&self, run: RunId) -> Result<()> {
         let namespace = self.name.clone();
         let ns = self.db.submit(ONE, move |session| {
             let writer = session.known_writer(&namespace)?;
@@ -130,11 +132,11 @@ impl Namespace {
     /// let team = db.namespace("team")?;
     /// let how = WriteOptions { run: Some(team.start_import()?), ..WriteOptions::default() };
     /// team.add_all(vec![Draft::new("Ann prefers tea"), Draft::new("Bob prefers coffee")], &how)?;
-    /// assert_eq!(team.runs(10, None)?.items[0].status, RunStatus::Running);
+    /// assert_eq!(team.runs(None, 10)?.items[0].status, RunStatus::Running);
     /// db.close()?;
     ///
     /// let team = Database::open(&path)?.namespace("team")?;
-    /// let left = team.runs(10, None)?.items.remove(0);
+    /// let left = team.runs(None, 10)?.items.remove(0);
     /// assert_eq!((left.status, left.counts["stored"]), (RunStatus::CutOff, 2));
     /// assert_eq!(team.undo(left.id)?.removed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -142,8 +144,8 @@ impl Namespace {
     ///
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000; `Corrupted`, `Closed`.
-    pub fn runs(&self, limit: usize, before: Option<RunId>) -> Result<RunPage> {
-        self.ask_of_runs(|reader, context| reader.runs(limit, before, context))
+    pub fn runs(&self, before: Option<RunId>, limit: usize) -> Result<RunPage> {
+        self.ask_of_runs(|reader, context| reader.runs(before, limit, context))
     }
 
     /// One run; none if the namespace has no run with this id.
@@ -212,7 +214,7 @@ impl Namespace {
             }
             _ => {}
         }
-        let (mut undone, mut astray) = (Undone::default(), 0);
+        let (mut undone, mut astray, mut repeats) = (Undone::default(), 0, 0);
         loop {
             let namespace = self.name.clone();
             let step =
@@ -224,7 +226,12 @@ impl Namespace {
             undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
+            repeats += step.repeats;
             if step.finished {
+                if repeats > 0 {
+                    let what = "messages of others that repeated one of the run, gone with its memory";
+                    undone.lost.push(format!("{what}: {repeats}"));
+                }
                 if astray > 0 {
                     let what = "rows of the run that stood out of order, so that writes of it may be left";
                     undone.lost.push(format!("{what}: {astray}"));

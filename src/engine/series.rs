@@ -85,7 +85,7 @@ pub(super) fn snapshot_draft(mut draft: Draft, at: Time, agent: &str) -> Result<
 
 /// The trimmed text of a file; none where there is none.
 pub(super) fn read_instructions(path: &Path) -> Result<Option<String>> {
-    let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
+    let io = |source| Error::io("read", path, source);
     let file = match std::fs::File::open(path) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(io)?,

@@ -86,7 +86,7 @@ impl Namespace {
             let named: Vec<&str> = options.passes.iter().map(|pass| pass.as_str()).collect();
             return Err(Error::invalid("passes", "must be one, for a plan", named.join(", ")));
         };
-        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now())?);
+        let run = self.db.inner.new_run()?;
         let mut sweep = Sweep::new(run, RunSort::Maintain, Some(self.name.clone()), options);
         let Some((namespace, ns)) = self.db.tenants(Some(&self.name))?.pop() else {
             return Err(Error::NotFound { what: "namespace", name: self.name.to_string() });

@@ -228,11 +228,7 @@ impl Database {
         let thread = thread::Builder::new().name("oubliette-sweeper".to_owned());
         let work = SweepWork { options, summarizer };
         let thread = thread.spawn(move || of_thread.run(&at_work, interval, &work, on_sweep));
-        let thread = thread.map_err(|source| Error::Io {
-            action: "start a thread for",
-            path: self.path().to_owned(),
-            source,
-        })?;
+        let thread = thread.map_err(|source| Error::io("start a thread for", self.path(), source))?;
         Ok(Sweeper { shared, thread: Some(thread) })
     }
 }

@@ -32,7 +32,7 @@ impl Database {
         if !self.inner.state()?.snapshot().has_dead_slots()? {
             return Ok(());
         }
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Maintain, None, &options);
         self.run_pass(Pass::Repair, &options, &mut sweep)?;
@@ -55,7 +55,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Namespace::reindex`](crate::Namespace::reindex).
     pub fn reindex(&self) -> Result<u64> {
         self.reindex_in(None)
     }
@@ -69,7 +69,7 @@ impl Database {
             return Err(Error::corrupted(table.name(), &key, why));
         }
         self.inner.run_alone(|session| session.ledger.mend_spaces())?;
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, RunSort::Reindex, only.cloned(), &options);
         let mut rows = 0;
@@ -143,7 +143,7 @@ impl Database {
 
     fn help(&self, index: IndexId, rows: usize) -> Result<()> {
         if let Some(text) = TextId::at(index) {
-            let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+            let run = self.inner.new_run()?;
             return self.post_tail(text, run, text_upkeep::is_pressed);
         }
         let published = self.inner.state()?;
@@ -153,7 +153,7 @@ impl Database {
         if !published.has_room_for(&head, dim) {
             return Ok(());
         }
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+        let run = self.inner.new_run()?;
         let edit = match Regimes::of(&self.inner.in_force().policy, dim).need(counts) {
             Need::Nothing => None,
             Need::Drop => upkeep::unlink_all(&published, index)?,
@@ -174,7 +174,7 @@ impl Database {
         // Maintenance is at work, and does more than this.
         let Some(_one) = self.inner.upkeep.try_lock() else { return };
         let settle = || {
-            let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now())?);
+            let run = self.inner.new_run()?;
             let heads = self.inner.state()?.snapshot().text_heads(Some(ns))?.into_iter();
             heads
                 .filter(|(_, head)| text_upkeep::is_worth_posting(head))

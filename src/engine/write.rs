@@ -6,7 +6,9 @@ use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, Rewrites, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
-use crate::model::{Draft, Expiry, MemoryId, Name, Outcome, Patch, RenameReport, RunId, SupersedeMode, Time};
+use crate::model::{
+    Draft, Expiry, Name, Outcome, Patch, RenameReport, RestoreReport, RunId, SupersedeMode, Time,
+};
 
 /// How a batch of drafts is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,18 +34,6 @@ impl WriteOptions {
     }
 }
 
-/// What restoring did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestoreReport {
-    /// The memory that is back.
-    pub id: MemoryId,
-    /// Keys that another memory has taken since; they stay there.
-    pub keys_taken: Vec<String>,
-    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
-    /// meanwhile; none: it is live.
-    pub superseded_by: Option<MemoryId>,
-}
-
 impl Namespace {
     /// Adds one memory through the whole write path, and says what became of it. A text alone is a draft of it.
     ///
@@ -65,7 +55,7 @@ impl Namespace {
     /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn add(&self, draft: impl Into<Draft>) -> Result<Outcome> {
         let mut all = self.add_all(vec![draft.into()], &WriteOptions::default())?;
-        all.pop().ok_or(Error::Closed)
+        Ok(all.pop().unwrap_or_else(|| unreachable!("each draft has an outcome")))
     }
 
     /// Adds many memories in one transaction: all or none.

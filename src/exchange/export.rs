@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
 use crate::engine::{Namespace, Snapshot};
 use crate::error::{Error, Result, sound};
 use crate::exchange::{
@@ -66,7 +69,7 @@ pub struct Export {
 }
 
 /// What an export wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
     /// Memories.
     pub memories: u64,
@@ -86,14 +89,25 @@ pub struct ExportReport {
     pub goals: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
     /// with a text, whose vector alone is damaged, only the vector is left out. A family takes its messages with it.
+    #[serde(serialize_with = "with_namespaces")]
     pub damaged: Vec<(NamespaceName, MemoryId)>,
     /// Goals that are damaged and were left out, with their namespaces.
+    #[serde(serialize_with = "with_namespaces")]
     pub damaged_goals: Vec<(NamespaceName, GoalId)>,
     /// Contexts of a language model that are damaged and were left out, with their namespaces.
+    #[serde(serialize_with = "with_namespaces")]
     pub damaged_contexts: Vec<(NamespaceName, String)>,
     /// What a check of the snapshot finds in these namespaces, and in what all namespaces share. A damaged key can hide rows
     /// that no list leads to, so an export is known to be whole only where nothing is found.
     pub check: CheckReport,
+}
+
+/// What was left out, each as an object of its namespace and its id.
+fn with_namespaces<T: Serialize, S: Serializer>(
+    all: &[(NamespaceName, T)],
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_seq(all.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })))
 }
 
 impl ExportReport {
@@ -180,7 +194,7 @@ impl Export {
         // More than one list can lead to the same row.
         let mut named = BTreeSet::new();
         report.damaged.retain(|one| named.insert(one.clone()));
-        out.flush().map_err(|source| Error::Io { action: "write", path, source })?;
+        out.flush().map_err(|source| Error::io("write", path, source))?;
         Ok(report)
     }
 
@@ -578,7 +592,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             for event in page.items.iter().filter(|event| wanted(event)) {
                 let family = namespace.family(event.id)?;
                 let first = family.as_ref().map(|family| family.first_memory);
-                for memory in event.memory_id.into_iter().chain(first) {
+                for memory in event.memory_id.into_iter().chain(event.origin_memory_id).chain(first) {
                     self.bury(namespace, memory, event.ts)?;
                 }
                 self.report.events += 1;
@@ -635,7 +649,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             return Err(Error::invalid("line", why, format!("{} bytes: {head}", bytes.len())));
         }
         let written = self.out.write_all(&self.line);
-        written.map_err(|source| Error::Io { action: "write", path: self.path.clone(), source })?;
+        written.map_err(|source| Error::io("write", &self.path, source))?;
         self.line.clear();
         self.line.shrink_to(LINE_BYTES_MAX);
         match (&mut self.vectors, vector) {

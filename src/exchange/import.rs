@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, Read};
 
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
 use crate::engine::{AtWork, Database, SOURCE_NAMESPACE, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
@@ -117,9 +118,10 @@ impl Default for Import {
 }
 
 /// What became of the lines of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// The runs, by namespace in the order of their first line: `undo` takes them back.
+    #[serde(serialize_with = "with_namespaces")]
     pub runs: Vec<(NamespaceName, RunId)>,
     /// Memories and tombstones read, bad ones included.
     pub read: u64,
@@ -152,6 +154,14 @@ pub struct ImportReport {
     /// Values that were read otherwise than they stand there, and lines of an export that somebody has edited, which are left
     /// out.
     pub warnings: u64,
+}
+
+/// The runs, each as an object of its namespace and its id.
+fn with_namespaces<S: Serializer>(
+    runs: &[(NamespaceName, RunId)],
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_seq(runs.iter().map(|(namespace, run)| json!({ "namespace": namespace, "run": run })))
 }
 
 impl Import {
@@ -450,22 +460,19 @@ impl Running<'_> {
     /// Notes whether the lines that follow belong to this one, and says whether it belongs to the one before.
     fn owe(&mut self, row: &ImportRow) -> bool {
         let member = |of: [u8; 16]| self.owed.filter(|(owner, _)| *owner == of).map(|(_, left)| left - 1);
-        let (owner, left) = match row {
-            ImportRow::Kept(Kept::Aggregate(aggregate)) => {
-                (Some(*aggregate.id.as_bytes()), aggregate.dup_count)
-            }
-            ImportRow::Kept(Kept::Run(run)) => (Some(*run.id.as_bytes()), run.steps),
-            ImportRow::Kept(Kept::Event(event, _)) => {
-                let owner = event.aggregate_id.map(|id| *id.as_bytes());
-                (owner, owner.and_then(member).unwrap_or(0))
-            }
-            ImportRow::Kept(Kept::Step(step)) => {
-                let owner = step.run.map(|id| *id.as_bytes());
-                (owner, owner.and_then(member).unwrap_or(0))
-            }
-            ImportRow::Draft(_) | ImportRow::Kept(_) => (None, 0),
+        let ImportRow::Kept(row) = row else {
+            self.owed = None;
+            return false;
         };
-        let brings = matches!(row, ImportRow::Kept(Kept::Aggregate(_) | Kept::Run(_)));
+        let owner = match row {
+            Kept::Aggregate(aggregate) => Some(*aggregate.id.as_bytes()),
+            Kept::Run(run) => Some(*run.id.as_bytes()),
+            Kept::Event(event, _) => event.aggregate_id.map(|id| *id.as_bytes()),
+            Kept::Step(step) => step.run.map(|id| *id.as_bytes()),
+            _ => None,
+        };
+        let brings = matches!(row, Kept::Aggregate(_) | Kept::Run(_));
+        let left = if brings { row.lines_behind() } else { owner.and_then(member).unwrap_or(0) };
         let belongs = !brings && owner.is_some_and(|owner| self.owed.is_some_and(|(of, _)| of == owner));
         self.owed = owner.zip(Some(left)).filter(|(_, left)| *left > 0);
         belongs
@@ -651,7 +658,7 @@ impl Running<'_> {
             }
         }
         for (namespace, at_work) in &self.runs {
-            self.database.namespace(namespace)?.finish_run(at_work.run())?;
+            self.database.namespace(namespace)?.finish_import(at_work.run())?;
         }
         Ok(self.report)
     }

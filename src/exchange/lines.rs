@@ -144,7 +144,7 @@ impl<R: BufRead> LineReader<R> {
         let mut document = Vec::new();
         let mut reader = self.reader.take(max as u64 + 1);
         let read = reader.read_to_end(&mut document);
-        read.map_err(|source| Error::Io { action: "read", path: self.path, source })?;
+        read.map_err(|source| Error::io("read", self.path, source))?;
         if document.len() > max {
             return Err(Error::invalid("document", format!("must be at most {max} bytes"), "a longer one"));
         }
@@ -177,20 +177,12 @@ impl<R: BufRead> LineReader<R> {
 
     fn read_up_to(&mut self, bytes: usize) -> Result<bool> {
         let mut reader = self.reader.by_ref().take(bytes as u64);
-        reader.read_until(b'\n', &mut self.line).map_err(|source| Error::Io {
-            action: "read",
-            path: self.path.clone(),
-            source,
-        })?;
+        reader.read_until(b'\n', &mut self.line).map_err(|source| Error::io("read", &self.path, source))?;
         Ok(self.line.pop_if(|byte| *byte == b'\n').is_some())
     }
 
     fn skip_line(&mut self) -> Result<()> {
-        self.reader.skip_until(b'\n').map_err(|source| Error::Io {
-            action: "read",
-            path: self.path.clone(),
-            source,
-        })?;
+        self.reader.skip_until(b'\n').map_err(|source| Error::io("read", &self.path, source))?;
         Ok(())
     }
 }

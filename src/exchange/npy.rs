@@ -97,7 +97,7 @@ impl NpyReader<BufReader<File>> {
     ///   of 1 to 4096 dimensions; or fewer bytes than its header says.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let io = |source| Error::Io { action: "open", path: path.to_owned(), source };
+        let io = |source| Error::io("open", path, source);
         let file = File::open(path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?;
         let mut reader = NpyReader::from_reader(BufReader::new(file), path)?;
@@ -240,7 +240,7 @@ fn invalid(why: &str, value: impl std::fmt::Display) -> Error {
 fn fill(reader: &mut impl Read, buffer: &mut [u8], path: &Path, place: impl Fn() -> String) -> Result<()> {
     reader.read_exact(buffer).map_err(|source| match source.kind() {
         ErrorKind::UnexpectedEof => invalid("is truncated", format!("the file ends in {}", place())),
-        _ => Error::Io { action: "read", path: path.to_owned(), source },
+        _ => Error::io("read", path, source),
     })
 }
 
@@ -467,7 +467,7 @@ impl<W: Write + Seek> NpyWriter<W> {
             return Err(invalid(&format!("must have 1 to {DIM_MAX} dimensions"), dim));
         }
         let path = path.as_ref().to_owned();
-        let io = |source| Error::Io { action: "write", path: path.clone(), source };
+        let io = |source| Error::io("write", &path, source);
         let start = writer.stream_position().map_err(io)?;
         writer.write_all(&written_header(0, dim)).map_err(io)?;
         Ok(NpyWriter { writer, path, start, dim, rows: 0, buffer: Vec::with_capacity(dim * 4) })
@@ -516,12 +516,12 @@ impl<W: Write + Seek> NpyWriter<W> {
             self.writer.seek(SeekFrom::End(0))?;
             self.writer.flush()
         };
-        close().map_err(|source| Error::Io { action: "write", path: self.path.clone(), source })?;
+        close().map_err(|source| Error::io("write", &self.path, source))?;
         Ok(self.writer)
     }
 
     fn io(&self, source: std::io::Error) -> Error {
-        Error::Io { action: "write", path: self.path.clone(), source }
+        Error::io("write", &self.path, source)
     }
 }
 

@@ -57,10 +57,10 @@ impl Target {
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         spare_databases(&path)?;
-        let Some(meant) = followed(&path).map_err(|source| io("find", &path, source))? else {
+        let Some(meant) = followed(&path).map_err(|source| Error::io("find", &path, source))? else {
             let file = OpenOptions::new().append(true).open(&path);
-            let file = file.map_err(|source| io("open", &path, source))?;
-            let appends = file.metadata().map_err(|source| io("look at", &path, source))?.is_file();
+            let file = file.map_err(|source| Error::io("open", &path, source))?;
+            let appends = file.metadata().map_err(|source| Error::io("look at", &path, source))?.is_file();
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
         let (file, temporary) = create_beside(&meant)?;
@@ -144,19 +144,19 @@ impl Target {
     /// then.
     pub fn finish(mut self) -> Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        writer.flush().map_err(|source| io("write", &self.path, source))?;
+        writer.flush().map_err(|source| Error::io("write", &self.path, source))?;
         let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
-        writer.get_ref().sync_all().map_err(|source| io("sync", &temporary, source))?;
+        writer.get_ref().sync_all().map_err(|source| Error::io("sync", &temporary, source))?;
         spare_databases(&meant)?;
         // Locked until it has its name, so that nobody takes it for what a killed process has left.
-        std::fs::rename(&temporary, &meant).map_err(|source| io("rename", &meant, source))?;
+        std::fs::rename(&temporary, &meant).map_err(|source| Error::io("rename", &meant, source))?;
         drop(writer);
         self.names = None;
         #[cfg(unix)]
         {
             let folder = folder_of(&meant);
             let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(|source| io("sync", folder, source))?;
+            synced.map_err(|source| Error::io("sync", folder, source))?;
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ fn spare_databases(path: &Path) -> Result<()> {
         return Ok(());
     }
     let why = "a database is there, and nothing is written in its place";
-    Err(io("write", path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, why)))
+    Err(Error::io("write", path, std::io::Error::new(std::io::ErrorKind::AlreadyExists, why)))
 }
 
 /// The file that a name means, behind every link; none for what is written to directly. An open file of a process has no name that could
@@ -245,13 +245,9 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf)> {
             }
             Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES_TRIED_MAX => {}
             // The name of the file that was asked for: whoever reads the error knows no other.
-            Err(why) => return Err(io("create", path, why)),
+            Err(why) => return Err(Error::io("create", path, why)),
         }
     }
-}
-
-fn io(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io { action, path: path.to_owned(), source }
 }
 
 #[cfg(all(test, unix))]

@@ -66,14 +66,19 @@ impl Promotion {
     }
 
     fn consolidated(self, row: &Adjustable, now: Time) -> Option<Adjustable> {
-        let is_new = row.vitals.tier.is_short_term() && row.access.last_consolidated_at.is_none();
-        if !is_new || row.access.count() < self.uses || row.vitals.is_protected() {
+        if !is_to_settle(row, self.uses) {
             return None;
         }
         let mut next = self.of(row, now).unwrap_or_else(|| row.clone());
         next.access.last_consolidated_at = Some(now);
         Some(next)
     }
+}
+
+/// Whether a consolidation looks at a row: one of short term, once, after so many uses.
+fn is_to_settle(row: &Adjustable, uses: u64) -> bool {
+    let is_new = row.vitals.tier.is_short_term() && row.access.last_consolidated_at.is_none();
+    is_new && row.access.count() >= uses && !row.vitals.is_protected()
 }
 
 /// From how many uses on a short-term row becomes durable.
@@ -88,11 +93,10 @@ pub(crate) struct Lasting {
 
 impl Lasting {
     fn of(self, row: &Adjustable, now: Time) -> Option<Adjustable> {
-        let (mut next, vitals) = (row.clone(), &row.vitals);
-        let is_new = vitals.tier.is_short_term() && row.access.last_consolidated_at.is_none();
-        if !is_new || row.access.count() < self.uses || vitals.is_protected() {
+        if !is_to_settle(row, self.uses) {
             return None;
         }
+        let (mut next, vitals) = (row.clone(), &row.vitals);
         next.vitals.tier = self.tier;
         if vitals.expires_by == ExpiresBy::Tier {
             next.vitals.times.expires_at = None;

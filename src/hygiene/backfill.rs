@@ -42,7 +42,7 @@ impl MaintenancePass for Backfill {
         let (mut plan, mut report) = (Plan::default(), BackfillConfidenceReport::default());
         loop {
             let is_live = |row: &crate::model::Vitals| row.times.visible_live(field.now);
-            match pages.turn(&**input.published.snapshot(), &mut *stop, is_live)? {
+            match pages.turn(input.published.snapshot(), &mut *stop, is_live)? {
                 Page::Stopped => return Ok(None),
                 Page::End => break,
                 Page::Rows(rows) => {

@@ -17,7 +17,7 @@ use crate::hygiene::plan::{Action, Field, Page, Pages, Plan, Stop};
 use crate::hygiene::told::details;
 use crate::model::order::canonical;
 use crate::model::{MemoryId, RunId, TombstoneReason, Vitals};
-use crate::store::{NsId, Rows, Table, keys};
+use crate::store::{NsId, Read, Rows, Snapshot, Table, keys};
 
 /// Rows of a page.
 const PAGE_ROWS: usize = 500;
@@ -52,7 +52,7 @@ pub(crate) struct Supersession;
 
 impl MaintenancePass for Supersession {
     fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let found = plan(&**input.published.snapshot(), input.field, stop)?;
+        let found = plan(input.published.snapshot(), input.field, stop)?;
         Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned, report)))
     }
 }
@@ -73,8 +73,8 @@ enum End {
 ///
 /// # Errors
 /// Damage.
-pub(crate) fn plan<R: Rows>(
-    rows: &R,
+pub(crate) fn plan(
+    rows: &Snapshot,
     field: &Field,
     stop: Stop<'_>,
 ) -> Result<Option<(Plan, RepairSupersessionReport)>> {
@@ -132,7 +132,7 @@ pub(crate) fn plan<R: Rows>(
 }
 
 /// Where the chain leads from `by`. Tombstones of merged rows lead on to what stands in their place.
-fn end_of<R: Rows>(rows: &R, ns: NsId, by: MemoryId) -> Result<End> {
+fn end_of(rows: &Snapshot, ns: NsId, by: MemoryId) -> Result<End> {
     let (mut at, mut met) = (by, BTreeSet::new());
     loop {
         // A row that is damaged is one: it was not lost on purpose.
@@ -174,8 +174,8 @@ fn cycles(next: &BTreeMap<MemoryId, MemoryId>) -> Vec<Vec<MemoryId>> {
 }
 
 /// The canonical row of a circle is restored, and the others point to it.
-fn open<R: Rows>(
-    rows: &R,
+fn open(
+    rows: &Snapshot,
     ns: NsId,
     cycle: &[MemoryId],
     next: &BTreeMap<MemoryId, MemoryId>,

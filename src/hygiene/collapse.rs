@@ -20,7 +20,7 @@ use crate::model::{Kind, MemoryId, Time, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
-use crate::store::{PartId, Rows, Table};
+use crate::store::{PartId, Rows, Snapshot, Table};
 use crate::text::{Guard, Guards, Operational};
 
 pub(super) use report::samples;
@@ -34,7 +34,7 @@ pub(crate) struct Collapse;
 
 impl MaintenancePass for Collapse {
     fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let found = plan(&**input.published.snapshot(), input.field, input.policy, stop)?;
+        let found = plan(input.published.snapshot(), input.field, input.policy, stop)?;
         Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned_profiles, report)))
     }
 
@@ -55,8 +55,8 @@ impl MaintenancePass for Collapse {
 ///
 /// # Errors
 /// Damage.
-pub(crate) fn plan<R: Rows>(
-    rows: &R,
+pub(crate) fn plan(
+    rows: &Snapshot,
     field: &Field,
     policy: &Policy,
     stop: Stop<'_>,
@@ -161,7 +161,7 @@ impl<'p> Scan<'p> {
         }
     }
 
-    fn look<R: Rows>(&mut self, rows: &R, id: MemoryId, vitals: &Vitals) -> Result<()> {
+    fn look(&mut self, rows: &Snapshot, id: MemoryId, vitals: &Vitals) -> Result<()> {
         let seen = rows
             .row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| self.judge(at, bytes, vitals));
         let Some(seen) = self.field.sound(seen)? else { return Ok(()) };

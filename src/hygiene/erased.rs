@@ -260,7 +260,7 @@ fn residues(search: &Search, path: &Path, mut file: impl Bytes) -> Result<Vec<(O
     loop {
         let kept = held.len();
         let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut held);
-        let read = read.map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
+        let read = read.map_err(|source| Error::io("read", path, source))?;
         if read == 0 {
             break;
         }

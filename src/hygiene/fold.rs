@@ -148,13 +148,18 @@ impl Job for Trimming {
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
-        report.planned += self.due;
-        report.scanned += self.due;
-        report.changed += self.dropped;
-        report.left += self.due.saturating_sub(self.dropped);
-        report.run = self.run.filter(|_| self.dropped > 0).or(report.run);
+        tell_dropped(self.due, self.dropped, self.run, report);
         Ok(())
     }
+}
+
+/// Counts what a run has dropped of what was due.
+fn tell_dropped(due: u64, dropped: u64, run: Option<RunId>, report: &mut PassReport) {
+    report.planned += due;
+    report.scanned += due;
+    report.changed += dropped;
+    report.left += due.saturating_sub(dropped);
+    report.run = run.filter(|_| dropped > 0).or(report.run);
 }
 
 /// The number of queries of a partition that a policy keeps.
@@ -192,11 +197,7 @@ impl Job for Keeping {
     }
 
     fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
-        report.planned += self.due;
-        report.scanned += self.due;
-        report.changed += self.dropped;
-        report.left += self.due.saturating_sub(self.dropped);
-        report.run = self.run.filter(|_| self.dropped > 0).or(report.run);
+        tell_dropped(self.due, self.dropped, self.run, report);
         Ok(())
     }
 }

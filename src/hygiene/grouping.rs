@@ -10,7 +10,7 @@ use crate::limits::TAGS_MAX;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::policy::Canonical;
-use crate::store::{PartId, Rows};
+use crate::store::{PartId, Snapshot};
 
 /// What grouping keeps of a row.
 #[derive(Clone, Debug)]
@@ -105,9 +105,9 @@ impl Groups {
     ///
     /// # Errors
     /// Damage that is not of single rows.
-    pub(super) fn into_sorted<R: Rows>(
+    pub(super) fn into_sorted(
         mut self,
-        rows: &R,
+        rows: &Snapshot,
         field: &Field,
         stop: Stop<'_>,
     ) -> Result<Option<Vec<Group>>> {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::hygiene::plan::{Field, Stop};
 use crate::ledger::{End, Whole, Writer, tags_fit, unite};
 use crate::model::{MemoryId, Time};
-use crate::store::Rows;
+use crate::store::Snapshot;
 
 /// Whether an end was promised, and the end: never is the latest.
 type EndOf = (bool, (bool, Option<Time>));
@@ -66,8 +66,8 @@ impl<T> Joining<T> {
     ///
     /// # Errors
     /// Damage that is not of single rows.
-    pub(super) fn read<R: Rows>(
-        rows: &R,
+    pub(super) fn read(
+        rows: &Snapshot,
         field: &Field,
         members: impl IntoIterator<Item = T>,
         id: impl Fn(&T) -> MemoryId,

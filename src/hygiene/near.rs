@@ -25,7 +25,7 @@ use crate::model::hex::hex;
 use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
 use crate::store::keys;
-use crate::store::{PartId, Rows, Table, Walk};
+use crate::store::{PartId, Read, Rows, Snapshot, Table, Walk};
 use crate::text::form_but_spacing_and_case;
 
 /// Report of the pass `near-duplicates`.
@@ -68,7 +68,7 @@ pub(crate) struct NearDuplicates;
 
 impl MaintenancePass for NearDuplicates {
     fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let found = plan(&**input.published.snapshot(), input.field, input.policy, stop)?;
+        let found = plan(input.published.snapshot(), input.field, input.policy, stop)?;
         Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned, report)))
     }
 }
@@ -77,8 +77,8 @@ impl MaintenancePass for NearDuplicates {
 ///
 /// # Errors
 /// Damage.
-pub(crate) fn plan<R: Rows>(
-    rows: &R,
+pub(crate) fn plan(
+    rows: &Snapshot,
     field: &Field,
     policy: &Policy,
     stop: Stop<'_>,
@@ -139,8 +139,8 @@ enum Form {
 /// The rows of a run that are alike, also in their texts.
 type Classes = HashMap<(Likeness<'static>, Form), Vec<Member>>;
 
-struct Search<'s, R> {
-    rows: &'s R,
+struct Search<'s> {
+    rows: &'s Snapshot,
     field: &'s Field,
     /// Whether spacing and case may differ, and then the words that are no names.
     loose: bool,
@@ -149,8 +149,8 @@ struct Search<'s, R> {
     scanned: u64,
 }
 
-impl<'s, R: Rows> Search<'s, R> {
-    fn new(rows: &'s R, field: &'s Field, policy: &'s Policy) -> Self {
+impl<'s> Search<'s> {
+    fn new(rows: &'s Snapshot, field: &'s Field, policy: &'s Policy) -> Self {
         Search {
             rows,
             field,

@@ -397,9 +397,9 @@ impl<'f> Pages<'f> {
     ///
     /// # Errors
     /// Damage.
-    pub(super) fn turn<R: Rows>(
+    pub(super) fn turn(
         &mut self,
-        rows: &R,
+        rows: &Snapshot,
         stop: Stop<'_>,
         wanted: impl Fn(&Vitals) -> bool,
     ) -> Result<Page> {

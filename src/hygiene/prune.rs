@@ -222,7 +222,7 @@ impl<'s> Planning<'s> {
             let mut pages = Pages::new(field, PAGE_ROWS);
             let wanted = |row: &Vitals| row.kind_code == code && row.times.visible_live(field.now);
             loop {
-                match pages.turn(&**published.snapshot(), &mut *stop, wanted)? {
+                match pages.turn(published.snapshot(), &mut *stop, wanted)? {
                     Page::Stopped => return Ok(None),
                     Page::End => break,
                     Page::Rows(rows) => ids.extend(rows.into_iter().map(|(id, _)| id)),

@@ -14,7 +14,7 @@ use crate::model::{
     Kind, MemoryId, Pass, Period, Periods, RunId, Time, TombstoneReason, Vitals, snapshot_time,
 };
 use crate::policy::Policy;
-use crate::store::{PartId, Rows, Table};
+use crate::store::{PartId, Rows, Snapshot, Table};
 
 /// Rows of a page.
 const PAGE_ROWS: usize = 500;
@@ -97,8 +97,8 @@ type Series = BTreeMap<Period, Vec<Taken>>;
 ///
 /// # Errors
 /// Damage; `Invalid` for a time zone of the policy that this machine does not know.
-pub(crate) fn plan<R: Rows>(
-    rows: &R,
+pub(crate) fn plan(
+    rows: &Snapshot,
     field: &Field,
     series: Option<&str>,
     policy: &Policy,

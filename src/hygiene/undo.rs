@@ -94,7 +94,7 @@ fn take_back(
             lower(ledger, context, (by, row.seq), &deltas, all)?;
         }
     } else if row.op == Op::Adjust {
-        readjust(ledger, context, subject, &row.deltas, all)?;
+        readjust(ledger, context, (subject, row.seq), &row.deltas, all)?;
     }
     Ok(())
 }
@@ -128,12 +128,16 @@ fn adjust(
     ledger.apply(context, Entry::new(RuleId::UNDO, change)).map(drop)
 }
 
-/// The fields of a row are again what they were before the run, if nothing has changed the row since. Its version is that of
-/// before as well: the row says the same.
+/// What may happen to a row without changing what it says: it went for another, or for maintenance, and came back.
+const LEAVES_FIELDS: [Op; 7] =
+    [Op::Supersede, Op::Restore, Op::Retire, Op::Return, Op::Merge, Op::Adjust, Op::Fold];
+
+/// The fields of a row are again what they were before a step of the run, if nothing has changed the row since. Its version is that
+/// of before as well, because the row says the same; but a row that went and came back since has a later one.
 fn readjust(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
-    id: MemoryId,
+    (id, seq): (MemoryId, u64),
     deltas: &[Delta],
     all: &mut Returned,
 ) -> Result<()> {
@@ -142,7 +146,13 @@ fn readjust(
         return Ok(());
     };
     let mut next = before.clone();
-    let is_back = deltas.iter().all(|delta| next.put_back(delta).is_some());
+    let (version, fields): (Vec<_>, Vec<_>) = deltas.iter().partition(|delta| delta.field == "version");
+    let mut is_back = fields.iter().all(|delta| next.put_back(delta).is_some());
+    if !version.iter().all(|delta| next.put_back(delta).is_some()) {
+        let since = ledger.told_since(context.ns, id, seq)?;
+        is_back &= since.iter().all(|step| LEAVES_FIELDS.contains(&step.op));
+        next.vitals.version += 1;
+    }
     if !is_back || next.vitals.version == before.vitals.version {
         all.lost.push(format!("{id}: it has changed since"));
         return Ok(());

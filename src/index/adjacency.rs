@@ -108,11 +108,6 @@ fn disagree(index: IndexId, why: String) -> Error {
     Error::corrupted(Table::GraphHead.name(), &keys::index(index), why)
 }
 
-/// The block of a slot.
-pub(super) fn block_of(slot: u32) -> u32 {
-    slot / NODES_PER_BLOCK as u32
-}
-
 /// Writes the rows of some blocks.
 pub(super) fn write_blocks(
     tx: &mut WriteTx<'_>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::hnsw::{Changed, Graph};
-use crate::index::adjacency::{Linked, block_of, write_blocks};
+use crate::index::adjacency::{Linked, write_blocks};
 use crate::index::published::Published;
-use crate::record::{SlotBlock, SlotMeta, slots_per_block};
+use crate::record::{SlotBlock, SlotMeta, block_of, slots_per_block};
 use crate::store::control::{GraphHead, RecallPoint};
 use crate::store::{IndexId, Read, Rows, Table, WriteTx, keys};
 

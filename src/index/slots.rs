@@ -15,16 +15,22 @@ pub(super) fn place(slot: u32, per: usize) -> (u32, usize) {
     (slot / per, (slot % per) as usize)
 }
 
+/// What a memory brings into its slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Filling<'f> {
+    /// The commit that fills the slot.
+    pub(crate) commit: u64,
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// When it can be seen.
+    pub(crate) times: &'f Times,
+    /// Its vector.
+    pub(crate) coded: &'f Coded<'f>,
+}
+
 /// Gives a memory a slot: the slot that has been free for longest, or a new one. Returns its number.
-pub(crate) fn claim(
-    tx: &mut WriteTx<'_>,
-    index: IndexId,
-    commit: u64,
-    id: MemoryId,
-    times: &Times,
-    coded: &Coded<'_>,
-) -> Result<u32> {
-    let (mut head, dim) = (tx.slot_head(index)?, coded.vector.dim());
+pub(crate) fn claim(tx: &mut WriteTx<'_>, index: IndexId, filling: Filling<'_>) -> Result<u32> {
+    let (mut head, dim) = (tx.slot_head(index)?, filling.coded.vector.dim());
     // Where every slot is used, none is free, and the list need not be asked.
     let free = if head.used < head.len { tx.free_slot(index)? } else { None };
     let slot = match free {
@@ -50,21 +56,13 @@ pub(crate) fn claim(
     }
     head.used += 1;
     tx.put_slot_head(index, head);
-    fill(tx, index, slot, commit, id, times, coded)?;
+    fill(tx, index, slot, filling)?;
     Ok(slot)
 }
 
 /// Writes another vector into the slot of a memory.
-fn fill(
-    tx: &mut WriteTx<'_>,
-    index: IndexId,
-    slot: u32,
-    commit: u64,
-    id: MemoryId,
-    times: &Times,
-    coded: &Coded<'_>,
-) -> Result<()> {
-    let Coded { vector, code, params } = coded;
+fn fill(tx: &mut WriteTx<'_>, index: IndexId, slot: u32, filling: Filling<'_>) -> Result<()> {
+    let Filling { commit, id, times, coded: Coded { vector, code, params } } = filling;
     let dim = vector.dim();
     let meta = SlotMeta {
         id,
@@ -115,21 +113,13 @@ pub(crate) fn set_times(
 
 /// Gives a memory that has a slot another vector. A node of the graph does not move, so the memory of a node gets
 /// another slot. Returns the number of the slot.
-pub(crate) fn refill(
-    tx: &mut WriteTx<'_>,
-    index: IndexId,
-    slot: u32,
-    commit: u64,
-    id: MemoryId,
-    times: &Times,
-    coded: &Coded<'_>,
-) -> Result<u32> {
+pub(crate) fn refill(tx: &mut WriteTx<'_>, index: IndexId, slot: u32, filling: Filling<'_>) -> Result<u32> {
     if node(tx, index, slot)? == GraphRole::None {
-        fill(tx, index, slot, commit, id, times, coded)?;
+        fill(tx, index, slot, filling)?;
         return Ok(slot);
     }
-    release(tx, index, coded.vector.dim(), commit, slot)?;
-    claim(tx, index, commit, id, times, coded)
+    release(tx, index, filling.coded.vector.dim(), filling.commit, slot)?;
+    claim(tx, index, filling)
 }
 
 /// The role of a slot in the graph of its index.

@@ -10,6 +10,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::hnsw::Crew;
 use crate::index::search::Slots;
+use crate::index::slots::Filling;
 use crate::index::view::View;
 use crate::model::{Effort, MemoryId, Ranked, Time, Times};
 use crate::record::{GraphNode, NODES_PER_BLOCK};
@@ -139,7 +140,7 @@ impl World {
     fn add(&mut self, rows: Vec<(IndexId, MemoryId, UnitVector, Times)>) {
         let slots = self.commit(|tx, commit| {
             let claim = |(index, id, vector, times): &(IndexId, MemoryId, UnitVector, Times)| {
-                slots::claim(tx, *index, commit, *id, times, &Coded::of(vector))
+                slots::claim(tx, *index, Filling { commit, id: *id, times, coded: &Coded::of(vector) })
             };
             rows.iter().map(claim).collect::<Result<Vec<u32>, _>>()
         });

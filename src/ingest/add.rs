@@ -30,7 +30,7 @@ enum Match {
 }
 
 /// The largest number of rows with an equal text that a write reads in each way into their index.
-const EQUALS_MAX: usize = 8;
+pub(super) const EQUALS_MAX: usize = 8;
 
 /// Why a row of equal content does not stand for a write: a row has no more tags than a draft may have.
 const TAGS_FULL: &str = "equal content, tags full";

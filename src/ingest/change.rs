@@ -83,7 +83,16 @@ impl NamespaceWriter<'_, '_, '_> {
         holder: &Holder,
         edit: &mut Edit,
     ) -> Result<bool> {
-        edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, vitals, vector));
+        edit.vector = match (edit.vector.take(), &holder.text) {
+            (Some(vector), None) => Some(vector).filter(|vector| !self.has_vector(id, vitals, vector)),
+            // The vector of the row is that of another text. An embedder makes of this text what it made of it then.
+            (Some(vector), Some(text)) if edit.embedder.is_none() => {
+                let origin = self.ledger.origin(self.ns(), holder, text)?;
+                let known = origin.and_then(|origin| origin.vector);
+                Some(vector).filter(|vector| known.is_some_and(|known| known != *vector))
+            }
+            _ => None,
+        };
         let has = self.ledger.tx.payload(self.ns(), id)?;
         edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
         edit.says_text = true;
@@ -447,10 +456,16 @@ impl NamespaceWriter<'_, '_, '_> {
                 own => own,
             };
         }
-        if let Some(run) =
-            self.context.run.filter(|run| holder.run != Some(*run) && edit.patch.text.is_some())
-        {
-            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::PARTED, 1)])?;
+        if let Some(run) = self.context.run.filter(|run| holder.run != Some(*run)) {
+            let count = match edit.patch.text {
+                Some(_) => RunRow::PARTED,
+                None => RunRow::CHANGED_APART,
+            };
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
+        }
+        // Where the text stays, the write stays one of the run that brought it.
+        if edit.patch.text.is_none() {
+            edit.run = holder.run;
         }
         // Of its text the writer says what it says now in the memories of before as well; another text is another memory.
         let said = if edit.patch.text.is_none() { edit.beside_the_text() } else { None };
@@ -576,10 +591,10 @@ impl NamespaceWriter<'_, '_, '_> {
         says_alone: bool,
     ) -> Result<MemoryId> {
         // The text of the row, if nothing else tells it, is seen in the past as before. Of a near text that the row had absorbed
-        // nobody knows when it came. The write stays one of the import that brought it.
+        // nobody knows when it came.
         let was_told = says_alone && holder.wrote_row_text();
         let known_since = was_told.then_some(vitals.times.recorded_at);
-        let edit = Edit { run: holder.run, known_since, ..Edit::of(Patch::default()) };
+        let edit = Edit { known_since, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, holder.number, edit)?;
         Ok(alone)
     }

@@ -41,7 +41,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 Ok(id) if went.contains(&id) => {}
                 Ok(id) if self.is_elsewhere(id, how.part)? => answer.miss(name),
                 Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
-                    self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+                    self.forget_row(id, RuleId::FORGET_ID, (how.also_merged, how.part), &mut answer)?;
                     answer.forgotten += 1;
                 }
                 // So did a key of it that leads nowhere else.
@@ -49,17 +49,20 @@ impl NamespaceWriter<'_, '_, '_> {
                     if versions.has_key(name)
                         && self.ledger.tx.holders_of_key(self.ns(), name)?.is_empty() => {}
                 id => {
-                    if let Ok(id) = id {
-                        self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?;
+                    if let Ok(id) = id
+                        && self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?
+                    {
+                        answer.forgotten += 1;
+                    } else {
+                        self.forget_key(name, how, &mut answer)?;
                     }
-                    self.forget_key(name, how, &mut answer)?;
                 }
             }
             went.extend(answer.tombstones.iter().skip(went.len()));
         }
         for version in others.into_iter().filter(|_| how.with_history) {
-            if self.ledger.tx.has_row(self.ns(), version)? {
-                self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+            if self.ledger.tx.has_row(self.ns(), version)? && !self.is_elsewhere(version, how.part)? {
+                self.forget_row(version, RuleId::FORGET_ID, (how.also_merged, how.part), &mut answer)?;
             }
         }
         // Another name may have taken what one has left.
@@ -80,12 +83,13 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Erases a row with all its holders, and the rows for which it stands: duplicates, and the first message of an
-    /// aggregate.
+    /// aggregate. A caller may have let it take the place of a row of another partition, which stays where only those of `part`
+    /// go.
     fn forget_row(
         &mut self,
         id: MemoryId,
         rule: RuleId,
-        also_merged: bool,
+        (also_merged, part): (bool, Option<PartId>),
         answer: &mut Forgotten,
     ) -> Result<()> {
         let mut doomed = vec![id];
@@ -101,7 +105,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 SupersedeMode::Replaced | SupersedeMode::Correction => false,
             };
             let merged = applied.erased.iter().flat_map(|erased| &erased.predecessors);
-            doomed.extend(merged.filter(|(_, mode)| also_merged && same(*mode)).map(|(id, _)| *id));
+            for (id, _) in merged.filter(|(_, mode)| also_merged && same(*mode)) {
+                doomed.extend((!self.is_elsewhere(*id, part)?).then_some(*id));
+            }
             answer.note(&applied);
         }
         Ok(())
@@ -169,7 +175,7 @@ impl NamespaceWriter<'_, '_, '_> {
             self.settle_of_leavers(id, &[leaver], RuleId::FORGET_KEY)?;
         }
         for id in self.ledger.gone_of_key(ns, key)? {
-            self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
+            gone |= self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
         }
         match (gone, held) {
             (_, true) => answer.detached += 1,
@@ -205,16 +211,21 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(past)
     }
 
-    /// What was made from a memory that maintenance has erased may still tell of the memory.
+    /// What was made from a memory that maintenance has erased may still tell of the memory. Its messages told of it as well:
+    /// returns whether they did.
     fn forget_gone(
         &mut self,
         (id, key): (MemoryId, Option<&str>),
         rule: RuleId,
         part: Option<PartId>,
         answer: &mut Forgotten,
-    ) -> Result<()> {
-        answer.derived.extend(self.ledger.forget_gone(&self.context, (id, key), rule, part)?);
-        Ok(())
+    ) -> Result<bool> {
+        let late = self.ledger.forget_gone(&self.context, (id, key), rule, part)?;
+        answer.derived.extend(late.derived);
+        if let Some(first) = late.first {
+            self.forget_row(first, rule, (true, part), answer)?;
+        }
+        Ok(late.had_messages)
     }
 
     /// Whether a row lies outside the only partition that counts.
@@ -227,7 +238,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn forget_messages_of(&mut self, applied: &Applied, answer: &mut Forgotten) -> Result<()> {
         for (id, mode) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
             if *mode == SupersedeMode::Aggregate {
-                self.forget_row(*id, RuleId::FORGET_KEY, true, answer)?;
+                self.forget_row(*id, RuleId::FORGET_KEY, (true, None), answer)?;
             }
         }
         Ok(())
@@ -327,12 +338,16 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Erases rows that a filter found, in the same way as forgetting their ids. Of a row with numbers of holders beside it only
-    /// these go, in the same way as forgetting a tag.
-    pub(crate) fn forget_found(&mut self, found: &[(MemoryId, Option<Vec<u32>>)]) -> Result<Forgotten> {
+    /// these go, in the same way as forgetting a tag. Rows outside `part` stay.
+    pub(crate) fn forget_found(
+        &mut self,
+        found: &[(MemoryId, Option<Vec<u32>>)],
+        part: Option<PartId>,
+    ) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         for id in found.iter().filter_map(|(id, numbers)| numbers.is_none().then_some(*id)) {
             if self.ledger.tx.has_row(self.ns(), id)? {
-                self.forget_row(id, RuleId::FORGET_FILTER, true, &mut answer)?;
+                self.forget_row(id, RuleId::FORGET_FILTER, (true, part), &mut answer)?;
                 answer.forgotten += 1;
             }
         }
@@ -383,11 +398,10 @@ impl NamespaceWriter<'_, '_, '_> {
 impl Forgotten {
     /// Where none of some names names anything.
     pub(crate) fn none_of(names: &[String]) -> Self {
-        Forgotten { missing: names.len() as u64, missing_names: names.to_vec(), ..Forgotten::default() }
+        Forgotten { missing_names: names.to_vec(), ..Forgotten::default() }
     }
 
     fn miss(&mut self, name: &str) {
-        self.missing += 1;
         self.missing_names.push(name.to_owned());
     }
 

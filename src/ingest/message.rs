@@ -285,6 +285,7 @@ impl NamespaceWriter<'_, '_, '_> {
             simhash: message.simhash,
             aggregate: None,
             memory: None,
+            origin: None,
             run: self.context.run.map(|run| *run.as_bytes()),
             decision: EventDecision::Stored,
         }

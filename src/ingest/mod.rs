@@ -22,6 +22,7 @@ mod forget;
 mod goal;
 mod likeness;
 mod message;
+mod named;
 mod names;
 mod near;
 mod operational;

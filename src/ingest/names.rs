@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger, tier_ttl};
-use crate::model::{MemoryId, NamespaceName, Partition};
+use crate::model::{MemoryId, NamespaceName, Partition, Scope};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId, Traces};
 
@@ -124,13 +124,23 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
+    /// The partition of a scope: none in the inner option is all of them, none in the outer one that there is no
+    /// such partition.
+    pub(crate) fn part_of(&self, scope: &Scope) -> Result<Option<Option<PartId>>> {
+        match scope.partition() {
+            None => Ok(Some(None)),
+            Some(Partition::Shared) => Ok(Some(Some(PartId(0)))),
+            Some(Partition::Agent(name)) => Ok(self.known_part(name.as_str())?.map(Some)),
+        }
+    }
+
     /// The number of an agent's partition, if there is one.
-    pub(crate) fn known_part(&self, agent: &str) -> Result<Option<PartId>> {
+    pub(super) fn known_part(&self, agent: &str) -> Result<Option<PartId>> {
         self.ledger.tx.partition(self.ns(), agent)
     }
 
     /// Counts uses of a memory: the expiry slides, if there is one, and the confidence grows.
-    pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
+    pub(super) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, &self.policy.ttl);
         // A use after the end does not bring a memory back.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::index::answering_to_key;
+use crate::ingest::add::EQUALS_MAX;
 use crate::ingest::likeness::{Likeness, is_of_one_writer, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -61,7 +62,9 @@ impl Prepared {
         if let Some(key) = self.checked.key() {
             let held = sound(answering_to_key(rows, ns, key, now))?.flatten();
             if let Some(held) = held.filter(|held| held.vitals.times.is_or_will_be_true(now)) {
-                let text = sound(rows.text(ns, held.id))?.flatten();
+                // What a key says of its own comes before what its row says.
+                let own = sound(rows.holder(ns, held.id, held.number))?.flatten().and_then(|own| own.text);
+                let text = if own.is_some() { own } else { sound(rows.text(ns, held.id))?.flatten() };
                 return Ok(text.is_some_and(|text| text == draft.text));
             }
         }
@@ -74,29 +77,42 @@ impl Prepared {
         };
         let (Some(part), Some(fingerprint)) = (part, self.normal.prefix()) else { return Ok(false) };
         let tier = draft.fields.tier.unwrap_or_default();
-        let (likeness, mut known) = (Likeness::of_draft(draft).key(&draft.text), false);
+        let likeness = Likeness::of_draft(draft).key(&draft.text);
+        // As many rows as the ladder reads, from the same ends of the index. The ladder decides for good.
+        let (mut known, mut left) = (false, EQUALS_MAX);
+        let look = |id, known: &mut bool, left: &mut usize| {
+            let is_like = self.is_like(rows, ns, now, id)?;
+            *known |= is_like == Some(true);
+            *left -= usize::from(is_like.is_some());
+            Ok(if *known || *left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
         rows.by_fingerprint(ns, part, tier, &fingerprint, &likeness, &mut |id| {
-            known = self.is_like(rows, ns, now, id)?;
-            Ok(if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            look(id, &mut known, &mut left)
         })?;
+        if !known && left == 0 {
+            left = EQUALS_MAX;
+            let look = &mut |id| look(id, &mut known, &mut left);
+            rows.latest_by_fingerprint(ns, part, tier, &fingerprint, &likeness, look)?;
+        }
         Ok(known)
     }
 
-    /// Whether a row is current and equal to the write in text and in everything else that step 2 compares.
-    fn is_like(&self, rows: &impl Rows, ns: NsId, now: Time, id: MemoryId) -> Result<bool> {
+    /// Whether a row is equal to the write in text and in everything else that step 2 compares; none if it is not current.
+    fn is_like(&self, rows: &impl Rows, ns: NsId, now: Time, id: MemoryId) -> Result<Option<bool>> {
         let draft = self.checked.draft();
         let vitals = sound(rows.vitals(ns, id))?.flatten();
         let Some(vitals) = vitals.filter(|vitals| vitals.times.is_current(now)) else {
-            return Ok(false);
+            return Ok(None);
         };
         // Where a caller sets an end, a row stands for the writes of one writer. The run of a write is not known here.
         let gives_end = matches!(draft.expiry, Some(Expiry::At(_) | Expiry::After(_)));
         let (ends, names) =
             (vitals.life().is_promised_end(), draft.expiry.is_some_and(|end| end != Expiry::Tier));
         if (ends && !names) || ((ends || gives_end) && !is_of_one_writer(rows, ns, id, draft, None)?) {
-            return Ok(false);
+            return Ok(Some(false));
         }
         let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.text == draft.text);
-        Ok(content.is_some_and(|content| Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content)))
+        let is_like = |content| Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content);
+        Ok(Some(content.is_some_and(is_like)))
     }
 }

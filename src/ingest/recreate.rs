@@ -123,32 +123,30 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
     /// the store, as far as a clock may be wrong.
     fn catch_up(&mut self, row: &Kept) -> Result<()> {
-        let superseded_at = |memory: &Memory| memory.superseded.map(|superseded| superseded.at);
-        let times: [(&str, Option<Time>); 3] = match row {
-            Kept::Memory(memory) => [
-                ("recorded_at", Some(memory.recorded_at)),
-                ("superseded_at", superseded_at(memory)),
-                ("removed_at", memory.removed_at),
-            ],
-            Kept::Tombstone(tombstone) => {
-                [("deleted_at", Some(tombstone.deleted_at)), ("", None), ("", None)]
-            }
-            Kept::Run(run) => [("started_at", Some(run.started_at)), ("", None), ("", None)],
-            Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
-            Kept::Context(log) => [("at", Some(log.at)), ("", None), ("", None)],
-            Kept::Goal(goal) => [("set_at", Some(goal.set_at)), ("", None), ("", None)],
-            Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
-        };
         let most = self.now().plus(self.policy.stats.clock_warn);
-        for (field, at) in times {
-            let Some(at) = at else { continue };
+        let clock = &mut self.ledger.clock;
+        let mut reach = |field: &str, at: Option<Time>| {
+            let Some(at) = at else { return Ok(()) };
             if at > most {
                 let why = "must be at most stats.clock_warn ahead of the clock";
                 return Err(Error::invalid(field, why, at));
             }
-            self.ledger.clock.at_ms = self.ledger.clock.at_ms.max(at.as_millis());
+            clock.at_ms = clock.at_ms.max(at.as_millis());
+            Ok(())
+        };
+        match row {
+            Kept::Memory(memory) => {
+                reach("recorded_at", Some(memory.recorded_at))?;
+                reach("superseded_at", memory.superseded.map(|superseded| superseded.at))?;
+                reach("removed_at", memory.removed_at)
+            }
+            Kept::Tombstone(tombstone) => reach("deleted_at", Some(tombstone.deleted_at)),
+            Kept::Run(run) => reach("started_at", Some(run.started_at)),
+            Kept::Step(step) => reach("at", Some(step.at)),
+            Kept::Context(log) => reach("at", Some(log.at)),
+            Kept::Goal(goal) => reach("set_at", Some(goal.set_at)),
+            Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => Ok(()),
         }
-        Ok(())
     }
 
     fn put_row(&mut self, part: &mut Part, row: &Kept) -> Result<Option<Outcome>> {
@@ -459,6 +457,7 @@ impl NamespaceWriter<'_, '_, '_> {
             simhash: shown.simhash,
             aggregate: shown.aggregate_id.map(|id| *id.as_bytes()),
             memory: shown.memory_id.map(|id| *id.as_bytes()),
+            origin: shown.origin_memory_id.map(|id| *id.as_bytes()),
             run: shown.run.map(|run| *run.as_bytes()),
             decision: shown.decision,
         };

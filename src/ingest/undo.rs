@@ -1,6 +1,8 @@
 //! Undoes an import: the holders that it brought are removed, and the memories that it superseded are live
 //! again.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
@@ -21,8 +23,10 @@ pub(crate) struct UndoStep {
     /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
     /// writers.
     pub(crate) parted: u64,
-    /// Changes of fields that the import made in place. No version has the values of before.
+    /// Changes of fields that the import made. No version has the values of before.
     pub(crate) updated: u64,
+    /// Messages of others that repeated one of the run, and were told by its memory alone.
+    pub(crate) repeats: u64,
     /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
     pub(crate) told_on: Vec<MemoryId>,
     /// Whether the whole run is undone.
@@ -42,12 +46,16 @@ impl NamespaceWriter<'_, '_, '_> {
         if row.state == RunState::Undone {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
-        let (mut done, mut told_on) = (Forgotten::default(), Vec::new());
+        let (mut done, mut told_on, mut repeats) = (Forgotten::default(), Vec::new(), 0);
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
         let mut doomed = Vec::new();
         if events.is_empty() {
             doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+            let repeated = self.repeated(&doomed)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+            for (id, count) in repeated {
+                repeats += if self.ledger.tx.has_row(ns, id)? { 0 } else { count };
+            }
             for id in &done.derived {
                 let vitals = sound(self.ledger.tx.vitals(ns, *id))?.flatten();
                 told_on.extend(vitals.filter(|row| row.kind_code == Kind::Aggregate.code()).map(|_| *id));
@@ -66,10 +74,23 @@ impl NamespaceWriter<'_, '_, '_> {
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
         let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
-        let updated = row.counts.get(Decision::Updated.as_str()).copied().unwrap_or(0);
+        let changed = [Decision::Updated.as_str(), RunRow::CHANGED_APART];
+        let updated = changed.iter().filter_map(|name| row.counts.get(*name)).sum();
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, astray, parted, updated, told_on, finished })
+        Ok(UndoStep { done, astray, parted, updated, repeats, told_on, finished })
+    }
+
+    /// For each memory, how many messages have repeated it. Those of the run itself are gone before its memories go.
+    fn repeated(&self, doomed: &[(MemoryId, u32)]) -> Result<BTreeMap<MemoryId, u64>> {
+        let mut repeated = BTreeMap::new();
+        for (id, _) in doomed {
+            if !repeated.contains_key(id) {
+                let events = self.ledger.tx.events_of(self.ns(), id.as_bytes(), usize::MAX)?;
+                repeated.insert(*id, events.len() as u64);
+            }
+        }
+        Ok(repeated)
     }
 }

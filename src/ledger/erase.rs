@@ -11,7 +11,7 @@ use crate::model::{
     TombstoneReason,
 };
 use crate::policy::TombstoneHash;
-use crate::store::control::CounterSort as Sort;
+use crate::store::control::{CounterSort as Sort, EventRow};
 use crate::store::{IndexId, Junction, NsId, PartId, Rows, Traces};
 use crate::text::plain;
 
@@ -22,6 +22,17 @@ pub(super) struct Going {
     pub(super) replaced_by: Option<MemoryId>,
 }
 
+/// What became of a memory that maintenance had erased before somebody asked to forget it.
+#[derive(Debug, Default)]
+pub(crate) struct ForgottenLate {
+    /// What was made from the memory, and may still tell of it.
+    pub(crate) derived: Vec<MemoryId>,
+    /// Whether messages that the memory had told were erased.
+    pub(crate) had_messages: bool,
+    /// The first message of the aggregate that the memory had stood for, which is to be forgotten with it.
+    pub(crate) first: Option<MemoryId>,
+}
+
 impl Going {
     /// What a tombstone says of it.
     pub(super) fn of(stone: &Tombstone) -> Self {
@@ -30,8 +41,8 @@ impl Going {
 }
 
 impl Ledger<'_, '_> {
-    /// Removes what a row was tied to. The messages behind the row are erased too, or handed on to the row that takes
-    /// its place. Past queries no longer name it.
+    /// Removes what a row was tied to. The messages behind the row are erased too, or note that the row had told them, and are handed
+    /// on to the row that takes its place. Past queries no longer name it.
     pub(super) fn part_with(
         &mut self,
         context: &Context,
@@ -47,8 +58,11 @@ impl Ledger<'_, '_> {
         self.leave_queries(context.ns, id, is_asked_for)?;
         if is_asked_for {
             erased.derived.append(&mut self.erase_messages(context, id)?);
-        } else if let Some(by) = replaced_by {
-            self.hand_on_messages(context.ns, id, by)?;
+        } else {
+            let superseded =
+                sound(self.tx.vitals(context.ns, id))?.flatten().and_then(|row| row.times.superseded);
+            let of_aggregate = superseded.filter(|by| by.mode == SupersedeMode::Aggregate).map(|by| by.by);
+            self.hand_on_messages(context.ns, id, replaced_by.or(of_aggregate))?;
         }
         Ok(erased)
     }
@@ -177,28 +191,31 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    /// Somebody asks to forget a memory that maintenance has erased before, by its id or by one of its keys. Returns what was made
-    /// from the memory in a partition, or anywhere, and may still tell of it. Nothing if the memory was forgotten already, and
-    /// nothing as long as other keys have not asked: the memory was theirs, too.
+    /// Somebody asks to forget a memory that maintenance has erased before, by its id or by one of its keys. The messages that the
+    /// memory had told in a partition, or anywhere, are erased. Nothing happens if the memory was forgotten already, or as long as
+    /// other keys have not asked: the memory was theirs, too.
     pub(crate) fn forget_gone(
         &mut self,
         context: &Context,
         (id, key): (MemoryId, Option<&str>),
         rule: RuleId,
         part: Option<PartId>,
-    ) -> Result<Vec<MemoryId>> {
+    ) -> Result<ForgottenLate> {
         let ns = context.ns;
         let stone = sound(self.tx.tombstone(ns, id))?.flatten();
         let stone = stone.filter(|stone| !stone.reason.is_asked_for() && stone.forgotten_at.is_none());
-        let Some(before) = stone else { return Ok(Vec::new()) };
+        let Some(before) = stone else { return Ok(ForgottenLate::default()) };
         let mut made = Vec::new();
         for from in self.made_from(ns, id)? {
             // A memory and what is made of it lie in one partition, and its tombstone does not name that.
             let there = self.tx.part_of(ns, from)?;
             made.extend((part.is_none() || there == part).then_some(from));
         }
-        if made.is_empty() {
-            return Ok(made);
+        let told = self.members(ns, id.as_bytes())?;
+        let is_there = |row: &EventRow| part.is_none_or(|part| part.0 == row.part) && !row.is_erased();
+        let had_messages = told.values().any(is_there);
+        if made.is_empty() && !had_messages {
+            return Ok(ForgottenLate::default());
         }
         let mut stone = before.clone();
         if let Some(key) = key {
@@ -208,12 +225,20 @@ impl Ledger<'_, '_> {
         if key.is_some() && !stone.key_hashes.is_empty() {
             truth(self.tx).delete_tombstone(ns, &before)?;
             truth(self.tx).put_tombstone(ns, &stone)?;
-            return Ok(Vec::new());
+            return Ok(ForgottenLate::default());
         }
         truth(self.tx).put_tombstone(ns, &Tombstone { forgotten_at: Some(context.now), ..before })?;
         let why = Why { rule, evidence: Evidence::default() };
+        let mut first = None;
+        if had_messages {
+            if self.aggregate_of_memory(ns, id)?.is_some() {
+                let of_aggregate = |(_, mode): &&(MemoryId, SupersedeMode)| *mode == SupersedeMode::Aggregate;
+                first = self.kin(ns, id)?.predecessors.iter().find(of_aggregate).map(|(id, _)| *id);
+            }
+            made.append(&mut self.erase_messages(context, id)?);
+        }
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
-        Ok(made)
+        Ok(ForgottenLate { derived: made, had_messages, first })
     }
 
     /// Memories of a key that are erased, by their tombstones.

@@ -1,6 +1,6 @@
 //! Accesses of memories, counted together.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Access, Counted, Delta, MemoryId, Op, Time, Vitals};
@@ -47,13 +47,7 @@ impl Ledger<'_, '_> {
         deltas: Vec<Delta>,
         why: Why,
     ) -> Result<Applied> {
-        let (before, content) = self.load(context.ns, id)?;
-        if before.version != version {
-            return Err(Error::Conflict {
-                what: format!("memory {id}"),
-                why: "it has changed meanwhile".to_owned(),
-            });
-        }
+        let (before, content) = self.load_at(context.ns, id, version)?;
         debug_assert_ne!(vitals.version, version, "a change has a version of its own");
         vitals.place = before.place.clone();
         vitals.place.usage = access.usage(vitals.tier);

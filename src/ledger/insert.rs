@@ -1,7 +1,7 @@
 //! New rows, absorbed writes, changes in place.
 
 use crate::error::{Error, Result};
-use crate::index::slots;
+use crate::index::slots::{self, Filling};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::{NewRow, Raise};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -34,12 +34,7 @@ impl Ledger<'_, '_> {
     pub(super) fn insert(&mut self, context: &Context, row: NewRow, why: Why) -> Result<Applied> {
         let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources, payload } = row;
         let ns = context.ns;
-        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
-        }
+        self.refuse_used(ns, id)?;
         holder.number = 0;
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
@@ -52,7 +47,8 @@ impl Ledger<'_, '_> {
                 let coded = Coded::of(vector);
                 let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
-                Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?)
+                let (commit, times) = (self.clock.commit, &vitals.times);
+                Some(slots::claim(self.tx, index, Filling { commit, id, times, coded: &coded })?)
             }
             None => None,
         };
@@ -135,13 +131,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, old) = self.load(ns, id)?;
-        if before.version != version {
-            return Err(Error::Conflict {
-                what: format!("memory {id}"),
-                why: "it has changed meanwhile".to_owned(),
-            });
-        }
+        let (before, old) = self.load_at(ns, id, version)?;
         let Next { mut vitals, mut content, access, holders, vector, payload } = next;
         // The new vector may lie in another space than the stored place, so its space is kept before the place
         // is replaced.
@@ -243,9 +233,10 @@ impl Ledger<'_, '_> {
         let index = IndexId::of(ns, vitals);
         let (commit, coded) = (self.clock.commit, Coded::of(vector));
         self.staged.push(index, id, &coded);
+        let filling = Filling { commit, id, times: &vitals.times, coded: &coded };
         vitals.place.slot = Some(match vitals.place.slot {
-            Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, &coded)?,
-            None => slots::claim(self.tx, index, commit, id, &vitals.times, &coded)?,
+            Some(slot) => slots::refill(self.tx, index, slot, filling)?,
+            None => slots::claim(self.tx, index, filling)?,
         });
         Ok(())
     }

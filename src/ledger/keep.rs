@@ -1,7 +1,7 @@
 //! Rows of an export, written as they were: memories in every state, runs that can be undone, messages.
 
-use crate::error::{Error, Result};
-use crate::index::slots;
+use crate::error::Result;
+use crate::index::slots::{self, Filling};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::Recreated;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -15,12 +15,7 @@ impl Ledger<'_, '_> {
     pub(super) fn recreate(&mut self, context: &Context, row: Recreated, why: Why) -> Result<Applied> {
         let Recreated { id, parts, holders, vector, sources, limbo, payload } = row;
         let ns = context.ns;
-        if self.tx.has_row(ns, id)? || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
-        }
+        self.refuse_used(ns, id)?;
         let Parts { mut vitals, content, access } = parts;
         vitals.place.payload = payload.is_some();
         vitals.place.usage = access.usage(vitals.tier);
@@ -37,8 +32,9 @@ impl Ledger<'_, '_> {
                 let coded = Coded::of(vector);
                 let index = IndexId::of(ns, &vitals);
                 self.staged.push(index, id, &coded);
-                let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &coded)?;
-                vitals.place.slot = Some(slot);
+                let (commit, times) = (self.clock.commit, &vitals.times);
+                let filling = Filling { commit, id, times, coded: &coded };
+                vitals.place.slot = Some(slots::claim(self.tx, index, filling)?);
             }
             for holder in &holders {
                 self.put_holder(ns, id, holder)?;

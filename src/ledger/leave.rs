@@ -479,7 +479,7 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
         if retold && reason.is_asked_for() {
-            erased.derived.append(&mut self.erase_messages(context, id)?);
+            erased.derived.append(&mut self.erase_own_messages(context, id)?);
         }
         Ok(Some(erased))
     }

@@ -7,7 +7,7 @@
 //! stands in the row of the table `limbo`.
 
 use crate::error::{Error, Result, sound};
-use crate::index::slots;
+use crate::index::slots::{self, Filling};
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::RestoreTo;
 use crate::ledger::erase::Going;
@@ -197,9 +197,9 @@ impl Ledger<'_, '_> {
             self.waiting.push((ns, id));
         } else if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
             let index = IndexId::of(ns, &vitals);
-            let slot =
-                slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &Coded::of(&vector))?;
-            vitals.place.slot = Some(slot);
+            let (commit, times) = (self.clock.commit, &vitals.times);
+            let filling = Filling { commit, id, times, coded: &Coded::of(&vector) };
+            vitals.place.slot = Some(slots::claim(self.tx, index, filling)?);
         }
         // The junction rows were removed with the row, so every holder brings its own again.
         for mut holder in self.tx.holders(ns, id)? {

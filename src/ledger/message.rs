@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::{Recorded, RestoreTo};
 use crate::ledger::erase::Going;
-use crate::ledger::writer::{Context, Ledger, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Why, truth, used};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
     AggregateId, EventDecision, Kind, Life, MemoryId, Op, SupersedeMode, Time, TombstoneReason,
@@ -112,11 +112,7 @@ impl Ledger<'_, '_> {
         let Recorded { event, row, family, aggregate, life } = recorded;
         let ns = context.ns;
         if self.tx.event(ns, &event)?.is_some() {
-            let id = MemoryId::from_bytes(event);
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
+            return Err(used(MemoryId::from_bytes(event)));
         }
         let part = PartId(row.part);
         self.counters.add(ns, part, Sort::Events, "", 1, 0);
@@ -220,7 +216,10 @@ impl Ledger<'_, '_> {
         let left = old.dup_count.saturating_sub(gone);
         if left < 2 {
             let left = self.members(ns, id)?;
-            return self.dissolve(context, id, &old, &left, why, applied);
+            // A message that has no memory of its own is told by that of the aggregate alone.
+            if left.values().all(|row| row.memory.is_some()) {
+                return self.dissolve(context, id, &old, &left, why, applied);
+            }
         }
         let family = self.family_counted(ns, id, &old)?;
         let mut row = self.recounted(ns, id, &old, left)?;
@@ -357,8 +356,28 @@ impl Ledger<'_, '_> {
     /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
     /// aggregate. Returns the memories of aggregates that may still carry the text.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
+        let doomed = self.members(context.ns, memory.as_bytes())?;
+        self.erase_events(context, memory, doomed)
+    }
+
+    /// The same where the memory stays for other writers: messages that it got from other memories are theirs.
+    pub(super) fn erase_own_messages(
+        &mut self,
+        context: &Context,
+        memory: MemoryId,
+    ) -> Result<Vec<MemoryId>> {
+        let mut doomed = self.members(context.ns, memory.as_bytes())?;
+        doomed.retain(|_, row| row.origin.is_none());
+        self.erase_events(context, memory, doomed)
+    }
+
+    fn erase_events(
+        &mut self,
+        context: &Context,
+        memory: MemoryId,
+        mut doomed: BTreeMap<Id, EventRow>,
+    ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let mut doomed: BTreeMap<Id, EventRow> = self.members(ns, memory.as_bytes())?;
         let (mut touched, mut own) = (BTreeSet::new(), None);
         if let Some(id) = self.aggregate_of_memory(ns, memory)? {
             doomed.extend(self.members(ns, &id)?);
@@ -412,11 +431,26 @@ impl Ledger<'_, '_> {
     }
 
     /// Hands the messages behind a memory on when maintenance erases the memory. They then belong to the memory that
-    /// takes its place, because forgetting that memory must find them.
-    pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
-        for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
-            if let Some(mut row) = self.tx.event(ns, &id)? {
+    /// takes its place, if there is one, because forgetting that memory must find them. They keep the id of the erased memory,
+    /// because whoever asks to forget that must find them too.
+    pub(super) fn hand_on_messages(
+        &mut self,
+        ns: NsId,
+        memory: MemoryId,
+        to: Option<MemoryId>,
+    ) -> Result<()> {
+        let mut told = self.members(ns, memory.as_bytes())?;
+        if let Some(aggregate) = self.aggregate_of_memory(ns, memory)? {
+            // What an aggregate counts beyond its first message has no memory of its own.
+            told.extend(self.members(ns, &aggregate)?.into_iter().filter(|(_, row)| row.memory.is_none()));
+        }
+        for (id, mut row) in told {
+            let before = row.clone();
+            row.origin.get_or_insert(*memory.as_bytes());
+            if let Some(to) = to.filter(|_| before.memory == Some(*memory.as_bytes())) {
                 row.memory = Some(*to.as_bytes());
+            }
+            if row != before {
                 truth(self.tx).put_event(ns, &id, &row)?;
             }
         }

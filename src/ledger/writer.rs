@@ -250,6 +250,21 @@ impl<'a, 't> Ledger<'a, 't> {
         Ok((vitals, self.content_of(ns, id)?))
     }
 
+    /// The vitals and the content of a row that must be of this version.
+    pub(super) fn load_at(&self, ns: NsId, id: MemoryId, version: u64) -> Result<(Vitals, Content)> {
+        let row = self.load(ns, id)?;
+        if row.0.version == version {
+            return Ok(row);
+        }
+        Err(Error::Conflict { what: format!("memory {id}"), why: "it has changed meanwhile".to_owned() })
+    }
+
+    /// Refuses an id that a row or a tombstone has, however damaged.
+    pub(super) fn refuse_used(&self, ns: NsId, id: MemoryId) -> Result<()> {
+        let is_used = self.tx.has_row(ns, id)? || self.tx.tombstone(ns, id)?.is_some();
+        if is_used { Err(used(id)) } else { Ok(()) }
+    }
+
     /// The vitals and the content of a row; none if there is no row.
     pub(crate) fn load_there(&self, ns: NsId, id: MemoryId) -> Result<Option<(Vitals, Content)>> {
         let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
@@ -289,4 +304,9 @@ fn content_of<R: Rows>(rows: &R, ns: NsId, id: MemoryId) -> Result<Content> {
 /// The error if the row on which a change was decided no longer exists.
 pub(super) fn gone(id: MemoryId) -> Error {
     Error::NotFound { what: "memory", name: id.to_string() }
+}
+
+/// The error for a new row of an id that was given out before.
+pub(super) fn used(id: MemoryId) -> Error {
+    Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::error::Error;
 use crate::mcp::desk::{Desk, Question};
-use crate::mcp::turns::Turn;
+use crate::mcp::turn::Turn;
 use crate::tools::{Caller, ToolError};
 
 /// Who waits for the answer of a call.

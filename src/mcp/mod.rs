@@ -22,6 +22,7 @@ mod lines;
 mod message;
 #[cfg(feature = "mcp-http")]
 mod token;
+mod turn;
 mod turns;
 
 use std::fmt;

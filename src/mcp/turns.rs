@@ -14,19 +14,11 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use tokio::sync::Notify;
 
 use crate::mcp::handler::tool;
+use crate::mcp::turn::Turn;
 use crate::tools::{can_take_long, only_reads, only_reads_graph};
 
 /// Requests that wait for their turn at most.
 const WAITING: usize = 256;
-
-/// The turn of a write. It is over when the last one is gone who holds it: whoever carries the write out holds it until the end.
-pub(super) struct Turn(Arc<Notify>);
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
-}
 
 /// A write that has begun and is not answered.
 struct Writing {
@@ -122,7 +114,7 @@ impl Turns {
             && let ClientRequest::CallToolRequest(call) = &mut request.request
             && writes(&call.params.name)
         {
-            let turn = Arc::new(Turn(self.over()));
+            let turn = Arc::new(Turn::new(self.over()));
             self.writing =
                 Some(Writing { id: request.id.clone(), turn: Arc::downgrade(&turn), is_cancelled: false });
             call.extensions.insert(turn);

@@ -73,6 +73,10 @@ pub struct Event {
     pub aggregate_id: Option<AggregateId>,
     /// The memory that the message became or reinforced. If that memory is gone, a tombstone has this id.
     pub memory_id: Option<MemoryId>,
+    /// The memory by which the message was told first, where maintenance has erased that memory since. Not in JSON while there is
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_memory_id: Option<MemoryId>,
     /// The import that brought the message.
     #[serde(rename = "run_id")]
     pub run: Option<RunId>,

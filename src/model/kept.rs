@@ -81,6 +81,29 @@ pub enum Kept {
     Goal(Box<Goal>),
 }
 
+impl Kept {
+    /// The number of lines behind its own that belong to it: the messages of an aggregate that have not ended, and the steps of
+    /// a run.
+    ///
+    /// ```
+    /// use oubliette::exchange::{ParsedLine, parse_line};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # let run = team.start_import()?;
+    /// let line = format!(r#"{{"run":{{"id":"{run}","what":"import","started_at":"2026-01-03T10:00:00Z","state":"done","steps":2}}}}"#);
+    /// let ParsedLine::Kept(line) = parse_line(line.as_bytes(), false)? else { panic!() };
+    /// assert_eq!(line.row.lines_behind(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lines_behind(&self) -> u64 {
+        match self {
+            Kept::Aggregate(aggregate) => aggregate.dup_count.saturating_sub(aggregate.events_ended),
+            Kept::Run(run) => run.steps,
+            _ => 0,
+        }
+    }
+}
+
 /// An end of a link, or of the provenance of a memory, that stands later in an export than the memory itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joint {

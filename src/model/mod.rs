@@ -82,7 +82,8 @@ pub use payload::Payload;
 pub(crate) use period::{Period, Periods};
 pub(crate) use query::Ranked;
 pub use query::{
-    Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, SearchPlan, Signals, StandsFor,
+    Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, RestoreReport, SearchPlan, Signals,
+    StandsFor,
 };
 pub use run::{RunPage, RunReport, RunSort, RunState, RunStatus};
 pub(crate) use series::{series_place, snapshot_time};

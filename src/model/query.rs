@@ -670,7 +670,7 @@ impl<T> Page<T> {
 }
 
 /// The answer to a forget.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Forgotten {
     /// The number of records or rows that are gone, each with a tombstone.
     pub forgotten: u64,
@@ -679,9 +679,7 @@ pub struct Forgotten {
     /// The number of keyless writes that had been merged into a row and went with it, because no other write
     /// had kept a text.
     pub went_with: u64,
-    /// The number of names that named nothing.
-    pub missing: u64,
-    /// These names, in the order in which they were given.
+    /// The names that named nothing, in the order in which they were given.
     pub missing_names: Vec<String>,
     /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, and other rows
     /// to which one of their keys leads.
@@ -702,12 +700,38 @@ pub struct Forgotten {
     pub derived: Vec<MemoryId>,
 }
 
+impl Forgotten {
+    /// The number of names that named nothing.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert_eq!(team.forget("nobody")?.missing(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn missing(&self) -> u64 {
+        self.missing_names.len() as u64
+    }
+}
+
 /// What renaming a key did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RenameReport {
     /// The memory to which the new key leads.
     pub id: MemoryId,
     /// The number of rows that got the key: the memory, its earlier versions and its rows in limbo; 0 where both keys
     /// are the same.
     pub rows: u64,
+}
+
+/// What restoring did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RestoreReport {
+    /// The memory that is back.
+    pub id: MemoryId,
+    /// Keys that another memory has taken since; they stay there.
+    pub keys_taken: Vec<String>,
+    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
+    /// meanwhile; none: it is live.
+    pub superseded_by: Option<MemoryId>,
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result, sound};
 use crate::model::hex::hex;
 use crate::model::{
     Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventId, EventQuery, EventsOf,
-    FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
+    FamilyFingerprint, MemoryId, Page, RunId, Time,
 };
 use crate::recall::Reader;
 use crate::recall::list::{nothing, position};
@@ -19,8 +19,6 @@ use crate::store::{
 const TIME_BYTES: usize = 4 + 8 + 16;
 /// Bytes of a key of `event_of`: namespace, owner, instant, id.
 const OWNER_BYTES: usize = 4 + 16 + 8 + 16;
-/// Bytes of a key of `aggregate`: namespace, id.
-const AGGREGATE_BYTES: usize = 4 + 16;
 
 /// Events that a listing has read, by instant and id, and those that could not be read.
 #[derive(Default)]
@@ -128,6 +126,7 @@ impl Reader<'_> {
             simhash: row.simhash,
             aggregate_id: row.aggregate.map(AggregateId::from_bytes),
             memory_id: row.memory.map(MemoryId::from_bytes),
+            origin_memory_id: row.origin.map(MemoryId::from_bytes),
             run: row.run.map(RunId::from_bytes),
             decision: row.decision,
         })
@@ -138,28 +137,13 @@ impl Reader<'_> {
     /// # Errors
     /// `Invalid` when the limit is not 1 to 10,000 or the cursor is of another listing; `Corrupted`.
     pub(crate) fn aggregates(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Aggregate>> {
-        PageRequest { limit, ..PageRequest::default() }.check()?;
-        let Some(ns) = self.ns else { return Ok(nothing()) };
-        let prefix = keys::ns(ns);
-        let mut walk = Walk::prefix(&prefix);
-        if let Some(cursor) = cursor {
-            walk = walk.after(&position(cursor, &prefix, AGGREGATE_BYTES)?);
-        }
-        let mut ids = self.rows().last_ids(Table::Aggregate, &walk, limit + 1)?;
-        let more = ids.len() > limit;
-        ids.truncate(limit);
-        let next = ids.last().filter(|_| more).map(|id| hex(&owner(ns, id)));
-        let (mut items, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
-        for id in ids {
-            match sound(self.aggregate_shown(ns, &id))?.flatten() {
-                Some(aggregate) => {
-                    damaged.extend(self.family_lost(ns, aggregate.first_event_id.as_bytes())?);
-                    items.push(aggregate);
-                }
-                None => damaged.push(MemoryId::from_bytes(id)),
+        self.page_of_ids(Table::Aggregate, cursor, limit, |ns, id, damaged| {
+            let aggregate = sound(self.aggregate_shown(ns, id.as_bytes()))?.flatten();
+            if let Some(aggregate) = &aggregate {
+                damaged.extend(self.family_lost(ns, aggregate.first_event_id.as_bytes())?);
             }
-        }
-        Ok(Page::new(items, next, damaged))
+            Ok(aggregate)
+        })
     }
 
     /// # Errors

@@ -301,25 +301,35 @@ impl<S: Source> Reader<'_, S> {
     /// # Errors
     /// `Invalid` when the limit is not 1 to 10,000 or the cursor is of another listing; `Corrupted`.
     pub(crate) fn tombstones(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Tombstone>> {
+        self.page_of_ids(Table::Tombstone, cursor, limit, |ns, id, _| {
+            Ok(sound(self.rows().tombstone(ns, id))?.flatten())
+        })
+    }
+
+    /// A page of a table whose keys are a namespace and an id. `read` gives one row, none where it is damaged, and may name
+    /// more that is.
+    pub(super) fn page_of_ids<T>(
+        &self,
+        table: Table,
+        cursor: Option<&str>,
+        limit: usize,
+        read: impl Fn(NsId, MemoryId, &mut Vec<MemoryId>) -> Result<Option<T>>,
+    ) -> Result<Page<T>> {
         PageRequest { limit, ..PageRequest::default() }.check()?;
         let Some(ns) = self.ns else { return Ok(nothing()) };
         let prefix = keys::ns(ns);
         let mut walk = Walk::prefix(&prefix);
         if let Some(cursor) = cursor {
-            walk = walk.after(&position(cursor, &prefix, TOMBSTONE_BYTES)?);
+            walk = walk.after(&position(cursor, &prefix, ID_BYTES)?);
         }
-        let mut ids = Vec::new();
-        self.rows().walk(Table::Tombstone, &walk, &mut |key, _| {
-            ids.push(last_id(Table::Tombstone, key)?);
-            Ok(if ids.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
+        let mut ids = self.rows().each_key(table, &walk, limit + 1, |key| last_id(table, key))?;
         let more = ids.len() > limit;
         ids.truncate(limit);
         let next = ids.last().filter(|_| more).map(|id| hex(&keys::memory(ns, *id)));
         let (mut items, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
         for id in ids {
-            match sound(self.rows().tombstone(ns, id))? {
-                Some(tombstone) => items.extend(tombstone),
+            match read(ns, id, &mut damaged)? {
+                Some(item) => items.push(item),
                 None => damaged.push(id),
             }
         }
@@ -466,8 +476,8 @@ const AHEAD_MIN: usize = 2;
 const AHEAD_MAX: usize = 256;
 /// What a cursor of a listing with the newest first begins with.
 const NEWEST: &str = "newest-";
-/// Bytes of a key of `tombstone`: namespace, id.
-const TOMBSTONE_BYTES: usize = 4 + 16;
+/// Bytes of a key of a namespace and an id.
+const ID_BYTES: usize = 4 + 16;
 
 /// The instant and the id in a place of a listing.
 fn moment(place: &[u8]) -> &[u8] {

@@ -27,8 +27,8 @@ impl<S: Source> Reader<'_, S> {
     /// `Invalid` for a limit outside 1 to 10,000; `Corrupted`.
     pub(crate) fn runs(
         &self,
-        limit: usize,
         before: Option<RunId>,
+        limit: usize,
         context: RunContext<'_>,
     ) -> Result<RunPage> {
         within("limit", limit, 1..=PAGE_MAX)?;

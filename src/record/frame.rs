@@ -2,7 +2,7 @@
 //! that errors name.
 
 use crate::error::{Error, Result};
-use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::Time;
 
 /// Tags: the second byte of a value says what sort of record it is. A tag is never given to another sort.
@@ -152,6 +152,21 @@ pub(super) fn open_header<'b>(tag: u8, at: At<'_>, value: &'b [u8]) -> Result<(u
         return Err(at.corrupted(format!("a record with tag {found} where {tag} belongs")));
     }
     Ok((u16::from_le_bytes([low, high]), body))
+}
+
+/// The number of entries of a block of `dim` dimensions, and the bytes of its entries.
+///
+/// # Errors
+/// `Corrupted` for a block of another dimension.
+pub(super) fn counted<'b>(at: At<'_>, dim: usize, body: &'b [u8]) -> Result<(usize, &'b [u8])> {
+    let Some((&[c0, c1, d0, d1], entries)) = body.split_first_chunk::<4>() else {
+        return Err(at.corrupted("a block without count and dimension"));
+    };
+    let found = usize::from(u16::from_le_bytes([d0, d1]));
+    if found != dim || !(1..=DIM_MAX).contains(&dim) {
+        return Err(at.corrupted(format!("a block of dimension {found} where {dim} belongs")));
+    }
+    Ok((usize::from(u16::from_le_bytes([c0, c1])), entries))
 }
 
 /// crc32 over `parts`, one after the other.

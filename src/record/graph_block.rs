@@ -16,6 +16,11 @@ use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 
 /// Slots whose links lie in one block.
 pub(crate) const NODES_PER_BLOCK: usize = 16;
+
+/// The block of a slot.
+pub(crate) fn block_of(slot: u32) -> u32 {
+    slot / NODES_PER_BLOCK as u32
+}
 /// Bytes of a link.
 const LINK_BYTES: usize = 4;
 /// Stands for the level of a twin.

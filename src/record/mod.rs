@@ -40,7 +40,9 @@ pub(crate) use bit_row::{BIT_ROW_SLOTS, BitCode, BitRow};
 pub(crate) use content::{decode_belonging, decode_content, decode_text, encode_content};
 pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
 pub(crate) use frame::{At, check_sum};
-pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, encode_graph_block};
+pub(crate) use graph_block::{
+    GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, block_of, encode_graph_block,
+};
 pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_mended_meta, decode_meta, encode_meta};

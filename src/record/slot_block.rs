@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::limits::{DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::MemoryId;
 use crate::record::frame::{
-    At, CRC_BYTES, HEADER_BYTES, begin, entries_per_block, no_flags, open, seal, tag,
+    At, CRC_BYTES, HEADER_BYTES, begin, counted, entries_per_block, no_flags, open, seal, tag,
 };
 
 /// Header, count, dim and crc.
@@ -123,14 +123,7 @@ impl<'b> SlotBlockRef<'b> {
     pub(crate) fn open(at: At<'_>, dim: usize, bytes: &'b [u8]) -> Result<Self> {
         let (flags, body) = open(tag::SLOT_BLOCK, at, bytes)?;
         no_flags(at, flags)?;
-        let Some((&[c0, c1, d0, d1], slots)) = body.split_first_chunk::<4>() else {
-            return Err(at.corrupted("a block without count and dimension"));
-        };
-        let count = usize::from(u16::from_le_bytes([c0, c1]));
-        let found = usize::from(u16::from_le_bytes([d0, d1]));
-        if found != dim || !(1..=DIM_MAX).contains(&dim) {
-            return Err(at.corrupted(format!("a block of dimension {found} where {dim} belongs")));
-        }
+        let (count, slots) = counted(at, dim, body)?;
         // The count is bounded first, so the product can't overflow.
         if count > slots_per_block(dim) || slots.len() != count * (META_BYTES + dim) {
             return Err(at.corrupted(format!("{count} slots in {} bytes", slots.len())));

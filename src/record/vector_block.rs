@@ -9,7 +9,7 @@
 use crate::error::Result;
 use crate::limits::DIM_MAX;
 use crate::record::frame::{
-    At, CRC_BYTES, HEADER_BYTES, begin, checksum, entries_per_block, no_flags, open_header, tag,
+    At, CRC_BYTES, HEADER_BYTES, begin, checksum, counted, entries_per_block, no_flags, open_header, tag,
 };
 
 /// Header, count and dim.
@@ -170,14 +170,7 @@ pub(crate) fn read_vector(
 fn positions<'b>(at: At<'_>, dim: usize, bytes: &'b [u8]) -> Result<std::slice::ChunksExact<'b, u8>> {
     let (flags, body) = open_header(tag::VECTOR_BLOCK, at, bytes)?;
     no_flags(at, flags)?;
-    let Some((&[c0, c1, d0, d1], data)) = body.split_first_chunk::<4>() else {
-        return Err(at.corrupted("a block without count and dimension"));
-    };
-    let count = usize::from(u16::from_le_bytes([c0, c1]));
-    let found = usize::from(u16::from_le_bytes([d0, d1]));
-    if found != dim || !(1..=DIM_MAX).contains(&dim) {
-        return Err(at.corrupted(format!("a block of dimension {found} where {dim} belongs")));
-    }
+    let (count, data) = counted(at, dim, body)?;
     if count > vectors_per_block(dim) || data.len() != count * vector_bytes(dim) {
         return Err(at.corrupted(format!("{count} vectors in {} bytes", data.len())));
     }

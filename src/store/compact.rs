@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use redb::ReadableDatabase;
 
-use crate::error::{Error, Result};
+use crate::error::{BACKUP_TO, Error, Result};
 use crate::store::draft::{clear_claim, clear_drafts, clear_left_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, is_database, start};
 use crate::store::open::Store;
@@ -41,9 +41,9 @@ const CACHE_BYTES: usize = 4 << 20;
 /// while it gives the draft its name.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
 
-/// What a compaction did.
+/// A file that was copied whole: by a compaction or a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CompactReport {
+pub(crate) struct FileCopied {
     /// Length of the file before, in bytes.
     pub(crate) bytes_before: u64,
     /// Length of the file after, in bytes.
@@ -75,12 +75,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io` when the disk is full or refuses, `Unavailable` when another file has the name; the database is then as it was.
-    pub(crate) fn compact(
-        &self,
-        unique: &[u8; 32],
-        is_damaged: bool,
-        mend: Mend<'_>,
-    ) -> Result<CompactReport> {
+    pub(crate) fn compact(&self, unique: &[u8; 32], is_damaged: bool, mend: Mend<'_>) -> Result<FileCopied> {
         let _one = self.writer.lock();
         self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
@@ -105,7 +100,7 @@ impl Store {
         self.name_unsynced.store(true, Ordering::SeqCst);
         self.replace(database, id);
         self.sync_name()?;
-        Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows, damaged })
+        Ok(FileCopied { bytes_before, bytes_after: self.file_bytes()?, rows, damaged })
     }
 
     /// Writes a fresh copy under another name, which must be free; `is_damaged` as there.
@@ -118,14 +113,14 @@ impl Store {
         unique: &[u8; 32],
         is_damaged: bool,
         mend: Mend<'_>,
-    ) -> Result<CompactReport> {
+    ) -> Result<FileCopied> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
         clear_claim(self.disk.as_ref(), target)?;
         clear_drafts(self.disk.as_ref(), target)?;
         let taken = |why: Error| match is_overtaken(self.disk.as_ref(), target, &why) {
             true => Error::Conflict {
-                what: format!("backup to {}", target.display()),
+                what: format!("{BACKUP_TO} {}", target.display()),
                 why: "there is something by this name".to_owned(),
             },
             false => why,
@@ -137,7 +132,7 @@ impl Store {
         let synced = self.disk.sync_folder(target);
         synced.map_err(|why| self.clear_away(target, Error::io("sync the folder of", target, why)))?;
         let bytes_after = self.disk.len(target).map_err(|why| Error::io("measure", target, why))?;
-        Ok(CompactReport { bytes_before, bytes_after, rows, damaged })
+        Ok(FileCopied { bytes_before, bytes_after, rows, damaged })
     }
 
     /// A copy that is not to be takes no room; if even that fails, the first failure is the one to tell.

@@ -268,6 +268,9 @@ impl RunRow {
     /// What its counts call the earlier writes of keys that left a memory of several writers for another text. An undo does not
     /// bring such a write back.
     pub(crate) const PARTED: &str = "parted";
+    /// What its counts call the changes of fields for which a key left a memory of several writers. An undo does not bring back the
+    /// values of before.
+    pub(crate) const CHANGED_APART: &str = "changed_apart";
 
     /// A run that begins at `now`.
     pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {
@@ -430,6 +433,9 @@ pub(crate) struct EventRow {
     pub(crate) simhash: Option<u64>,
     pub(crate) aggregate: Option<Id>,
     pub(crate) memory: Option<Id>,
+    /// The memory by which it was told first, where maintenance has erased that memory: whoever asks to forget it means this
+    /// message.
+    pub(crate) origin: Option<Id>,
     /// The import that it came with.
     pub(crate) run: Option<Id>,
     /// What became of it.

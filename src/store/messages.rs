@@ -31,12 +31,13 @@ impl EventRow {
         Time::from_millis(self.ts)
     }
 
-    /// The rows by which it is found: by time, by aggregate, by author within that, by memory, by import.
+    /// The rows by which it is found: by time, by aggregate, by author within that, by memory, by the memory that told it first, by
+    /// import.
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let author = self.aggregate.zip(self.author_id.as_deref());
         let author = author.map(|(aggregate, author)| author_in(&aggregate, author));
         let id = MemoryId::from_bytes(*id);
-        let owners = [self.aggregate, author, self.memory, self.run].into_iter().flatten();
+        let owners = [self.aggregate, author, self.memory, self.origin, self.run].into_iter().flatten();
         let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, self.at(), id)));
         let by_time = (Table::EventTime, keys::event_time(ns, u8::from(!self.has_text()), self.at(), id));
         by_owner.chain([by_time]).collect()
@@ -60,7 +61,7 @@ impl EventRow {
 
     /// Takes away everything that tells what was said, and who said it where.
     pub(crate) fn erase(&mut self) {
-        let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } =
+        let EventRow { part, ts, author, normalizer, aggregate, memory, origin, run, decision, .. } =
             std::mem::take(self);
         *self = EventRow {
             part,
@@ -69,6 +70,7 @@ impl EventRow {
             normalizer,
             aggregate,
             memory,
+            origin,
             run,
             decision,
             ..EventRow::default()

@@ -50,7 +50,7 @@ mod watch;
 mod write;
 
 pub(crate) use bits::BitRows;
-pub(crate) use compact::{CompactReport, Damaged};
+pub(crate) use compact::{Damaged, FileCopied};
 pub(crate) use contexts::{ContextPlace, ContextRows};
 #[cfg(test)]
 pub(crate) use control::GoalEpochRow;

@@ -394,7 +394,7 @@ impl WriteTx<'_> {
             self.make_room(size_of::<DocBlock>() + DOCS_PER_BLOCK * size_of::<Option<DocMeta>>())?;
             self.docs.insert((text, block), found);
         }
-        self.docs.get_mut(&(text, block)).ok_or(Error::Closed)
+        Ok(self.docs.get_mut(&(text, block)).unwrap_or_else(|| unreachable!("it is staged by now")))
     }
 
     /// Keeps a head for the end of the transaction.

@@ -267,7 +267,7 @@ impl Truth<'_, '_> {
     pub(crate) fn delete_partition(&mut self, ns: NsId, part: PartId, name: &str) -> Result<()> {
         let prefix = keys::ns_part(ns, part);
         // Staged blocks go first, or the end of the transaction would write rows of a partition that is gone.
-        self.drop_staged_of(ns, part);
+        self.drop_staged(ns, Some(part));
         for table in PARTED {
             self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
         }
@@ -279,7 +279,7 @@ impl Truth<'_, '_> {
     /// Its counters stay.
     pub(crate) fn delete_memories(&mut self, ns: NsId, derived: &[Table]) -> Result<()> {
         // Staged blocks go first, or the end of the transaction would write them again.
-        self.drop_staged(ns);
+        self.drop_staged(ns, None);
         for table in OF_MEMORIES.iter().chain(&PARTED).chain(derived) {
             self.delete_walk(*table, &Walk::prefix(&keys::ns(ns)), usize::MAX)?;
         }
@@ -289,7 +289,7 @@ impl Truth<'_, '_> {
     /// Takes at most `most` rows of a namespace away, whatever they are, and says how many: a drop in slices.
     pub(crate) fn delete_rows_of(&mut self, ns: NsId, most: usize) -> Result<usize> {
         // Staged blocks go first, or the end of the transaction would write rows of a namespace that is going.
-        self.drop_staged(ns);
+        self.drop_staged(ns, None);
         let mut gone = 0;
         for table in Table::ALL.iter().filter(|table| table.is_of_namespace()) {
             if gone == most {

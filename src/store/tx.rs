@@ -125,7 +125,7 @@ impl Snapshot {
     }
 
     pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
-        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        let cell = self.tables.get(table.at()).unwrap_or_else(|| unreachable!("each table has a cell"));
         if let Some(open) = cell.get() {
             return Ok(open);
         }
@@ -247,7 +247,7 @@ impl<'t> WriteTx<'t> {
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {
-        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        let cell = self.tables.get(table.at()).unwrap_or_else(|| unreachable!("each table has a cell"));
         if let Some(open) = cell.get() {
             return Ok(open);
         }
@@ -256,9 +256,9 @@ impl<'t> WriteTx<'t> {
     }
 
     fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
-        // This opens the table, so the cell below is filled.
         self.table(table)?;
-        self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
+        let open = self.tables.get_mut(table.at()).and_then(OnceCell::get_mut);
+        Ok(open.unwrap_or_else(|| unreachable!("the line above opens it")))
     }
 
     /// Whether it has put or taken away any row so far but that of the clock, which each transaction puts.
@@ -451,7 +451,7 @@ impl<'t> WriteTx<'t> {
             self.make_room(slots_per_block(dim) * (dim + size_of::<SlotMeta>()))?;
             self.slots.insert((index, block), found);
         }
-        self.slots.get_mut(&(index, block)).ok_or(Error::Closed)
+        Ok(self.slots.get_mut(&(index, block)).unwrap_or_else(|| unreachable!("it is staged by now")))
     }
 
     /// A block of vectors to change; a new one of `dim` dimensions where there is none.
@@ -466,7 +466,7 @@ impl<'t> WriteTx<'t> {
             self.make_room(vectors_per_block(dim) * dim * size_of::<f32>())?;
             self.vectors.insert((index, block), found);
         }
-        self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
+        Ok(self.vectors.get_mut(&(index, block)).unwrap_or_else(|| unreachable!("it is staged by now")))
     }
 
     /// The numbers of one vector of a block, without a copy of a block that is staged: a walk asks for thousands.
@@ -508,29 +508,18 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
-    /// Forgets the staged blocks of a namespace that is being dropped.
-    pub(crate) fn drop_staged(&mut self, ns: NsId) {
-        self.slots.retain(|(index, _), _| index.ns != ns);
-        self.vectors.retain(|(index, _), _| index.ns != ns);
-        self.bits.retain(|(index, _), _| index.ns != ns);
+    /// Forgets the staged blocks of a namespace that is being dropped, or of one partition that goes.
+    pub(crate) fn drop_staged(&mut self, ns: NsId, part: Option<PartId>) {
+        let stays = |of: NsId, other: PartId| of != ns || part.is_some_and(|part| part != other);
+        self.slots.retain(|(index, _), _| stays(index.ns, index.part));
+        self.vectors.retain(|(index, _), _| stays(index.ns, index.part));
+        self.bits.retain(|(index, _), _| stays(index.ns, index.part));
         self.centers.get_mut().clear();
-        self.slot_heads.retain(|index, _| index.ns != ns);
-        self.text_heads.retain(|text, _| text.ns != ns);
-        self.docs.retain(|(text, _), _| text.ns != ns);
-        self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
-    }
-
-    /// Forgets the staged blocks of a partition that goes.
-    pub(crate) fn drop_staged_of(&mut self, ns: NsId, part: PartId) {
-        self.slots.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.bits.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
-        self.centers.get_mut().clear();
-        self.slot_heads.retain(|index, _| (index.ns, index.part) != (ns, part));
-        let stays = |text: &TextId| (text.ns, text.part) != (ns, part);
-        self.text_heads.retain(|text, _| stays(text));
-        self.docs.retain(|(text, _), _| stays(text));
-        self.postings.retain(|key, _| !key.starts_with(&keys::ns_part(ns, part)));
+        self.slot_heads.retain(|index, _| stays(index.ns, index.part));
+        self.text_heads.retain(|text, _| stays(text.ns, text.part));
+        self.docs.retain(|(text, _), _| stays(text.ns, text.part));
+        let prefix = part.map_or_else(|| keys::ns(ns), |part| keys::ns_part(ns, part));
+        self.postings.retain(|key, _| !key.starts_with(&prefix));
     }
 
     /// Makes room for a block of so many bytes that is to be kept decoded: where there is none, all others are written. What

@@ -30,9 +30,10 @@ const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could 
     she so some that that's the their them then there these they this those to too up us very was wasn't we we're we've \
     well were what when where which who why will with would yeah yes you you're you've your about all also am any because \
     don't don didn't doesn't going gonna hey hi hello thanks thank wow much more most only over own same should than";
-/// Words that a sentence of a summary can do without. What is to come, who it is for and what is wished are not among them.
-const FILLERS: &str = "a an the and is are was were am have has had do does did it its it's i i'm i've you your you're you've my \
-    me we we're we've our us that that's this there so really just very too also some hey hi oh wow yeah yes well of in on at as";
+/// Words that a sentence of a summary can do without. What is to come, who it is for and what is wished are not among them, and no
+/// form of *be*: "is owed" is not "owed".
+const FILLERS: &str = "a an the and have has had do does did it its it's i i'm i've you your you're you've my \
+    me we we're we've our us that that's this there so really just very too also some hey hi oh wow yeah yes well of in at as";
 /// The signs that end a sentence.
 const END_SIGNS: &str = ".!?";
 /// The power that prefers a few sources that are told to many of which a little is.
@@ -306,10 +307,10 @@ impl<'a> Reading<'a> {
 fn without_fillers(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut words = text.split_whitespace().peekable();
-    let mut before = None;
+    let mut begins = true;
     while let Some(word) = words.next() {
         let next = words.peek().copied();
-        if !is_filler(before, word, next) {
+        if !is_filler(begins, word, next) {
             if !shown.is_empty() {
                 shown.push(' ');
             }
@@ -318,25 +319,23 @@ fn without_fillers(text: &str) -> String {
             // The end of the sentence stays.
             shown.push_str(word.trim_start_matches(|c: char| !END_SIGNS.contains(c)));
         }
-        before = Some(word);
+        begins = false;
     }
     if shown.is_empty() { text.to_owned() } else { shown }
 }
 
-/// Whether a word between its neighbours says nothing by itself. A capital makes a name of most words: "9 AM", "the US", "IT", and
+/// Whether a word says nothing by itself, where a sentence `begins` with it or another word is `next`. A capital makes a name of most words: "9 AM", "the US", "IT", and
 /// "An Li" even where the sentence begins. "I" has a capital anyway, and so has the first word if no name follows.
-fn is_filler(before: Option<&str>, word: &str, next: Option<&str>) -> bool {
+fn is_filler(begins: bool, word: &str, next: Option<&str>) -> bool {
     let bare = word.trim_matches(|c: char| c.is_ascii_punctuation()).replace('’', "'");
     let is_i = bare == "I" || bare.starts_with("I'");
-    let begins = before.is_none() && !next.is_some_and(|next| next.starts_with(char::is_uppercase));
+    let begins = begins && !next.is_some_and(|next| next.starts_with(char::is_uppercase));
     let mut letters = bare.chars();
     let is_capital = letters.next().is_some_and(char::is_uppercase);
     // One capital letter may be a name: "plan A".
     let may_be_name = is_capital && !is_i && (!begins || letters.next().is_none_or(char::is_uppercase));
-    // What stands behind a figure may be half of a time: "9 am".
-    let is_time = bare == "am" && before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()));
     let bare = bare.to_lowercase();
-    !may_be_name && !is_time && FILLERS.split_ascii_whitespace().any(|filler| filler == bare)
+    !may_be_name && FILLERS.split_ascii_whitespace().any(|filler| filler == bare)
 }
 
 impl<'a> Group<'a> {

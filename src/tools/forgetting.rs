@@ -8,8 +8,8 @@ use crate::limits::TAG_BYTES_MAX;
 use crate::model::{Filter, Forgotten, MemoryId, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
-use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
-use crate::tools::reading::{all, name, told};
+use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, name, told, with_beginning};
 use crate::tools::shape::{Member, Shape, at_least, bytes, list};
 
 /// Ids and names in an answer.
@@ -80,7 +80,6 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
         forgotten,
         detached,
         went_with,
-        missing,
         missing_names,
         versions_left,
         later,
@@ -92,7 +91,7 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     } = done;
     let first = |ids: &[MemoryId]| ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>();
     json!({
-        "dry_run": dry_run, "memories": forgotten, "missing": missing, "kept_for_others": detached,
+        "dry_run": dry_run, "memories": forgotten, "missing": done.missing(), "kept_for_others": detached,
         "earlier_versions": (tombstones.len() as u64).saturating_sub(*forgotten), "went_with": went_with,
         "missing_names": missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(), "versions_left": versions_left,
         "later_versions": first(later), "versions_to_come": first(to_come), "undecided": first(undecided),
@@ -102,13 +101,9 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
 
 /// A memory that would go, with the beginning of what it says.
 fn doomed(host: &Host, one: &Doomed) -> Result<Value> {
-    let mut told = json!({ "id": one.id, "state": one.state, "keys": one.keys });
     // A memory that is too damaged to tell can be forgotten as well.
-    let found = sound(host.namespace.look_up(one.id, false))?;
-    if let (Some(Got::Memory(memory)), Value::Object(members)) = (found, &mut told) {
-        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
-    }
-    Ok(told)
+    let found = sound(host.namespace.look_up(one.id, false))?.and_then(Got::into_memory);
+    Ok(with_beginning(json!({ "id": one.id, "state": one.state, "keys": one.keys }), found))
 }
 
 /// What a tool answers that forgets.

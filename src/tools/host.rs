@@ -5,9 +5,6 @@ use std::sync::Arc;
 use crate::engine::Namespace;
 use crate::summary::Summarizer;
 
-/// Characters of a memory that an answer tells where it is about another one.
-pub(super) const SAMPLE_CHARS: usize = 120;
-
 /// Where the tools work.
 #[derive(Clone)]
 pub(super) struct Host {

@@ -11,6 +11,9 @@ use crate::tools::budget::{Budget, cursor_at, position, rest};
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Member, Shape, bytes, integer, text};
 
+/// Characters of a memory that an answer tells where it is about another one.
+const SAMPLE_CHARS: usize = 120;
+
 /// The id or the key of a memory.
 pub(super) fn name() -> Shape {
     bytes(KEY_BYTES_MAX)
@@ -22,6 +25,19 @@ fn cursor() -> Member {
 
 fn tokens(default: u64) -> Member {
     integer(16, 64_000).or(default).about("Room for the texts of the answer; a token is four bytes.")
+}
+
+/// The member that says that a text was cut.
+fn cut() -> Member {
+    Shape::Flag.optional().about("Only the beginning of the text is told; get_memory tells all.").named("cut")
+}
+
+/// What is told of another memory, with the beginning of what it says where it can be read.
+pub(super) fn with_beginning(mut told: Value, memory: Option<Memory>) -> Value {
+    if let (Some(memory), Value::Object(members)) = (memory, &mut told) {
+        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
+    }
+    told
 }
 
 /// A member of an answer that is a text of any length.
@@ -110,10 +126,7 @@ pub(super) fn search_answer() -> Shape {
         Shape::Any.required().named("score"),
         Shape::Any.required().about("How likely it answers the question, 0 to 1.").named("relevance"),
         told().optional().named("key"),
-        Shape::Flag
-            .optional()
-            .about("Only the beginning of the text is told; get_memory tells all.")
-            .named("cut"),
+        cut(),
         told().optional().named("kind"),
         told().optional().named("created_at"),
         integer(0, u64::MAX)
@@ -253,10 +266,7 @@ pub(super) fn list_answer() -> Shape {
         told().required().named("kind"),
         told().required().named("created_at"),
         told().optional().named("key"),
-        Shape::Flag
-            .optional()
-            .about("Only the beginning of the text is told; get_memory tells all.")
-            .named("cut"),
+        cut(),
     ]);
     Shape::Open(vec![all(item).required().named("items"), told().optional().named("next_cursor")])
 }

@@ -284,7 +284,7 @@ impl Toolbox {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As [`Toolbox::call`].
     pub fn call_for(&self, name: &str, mut args: Value, caller: &dyn Caller) -> Result<Value, ToolError> {
         let tool = TOOLS.iter().find(|tool| tool.name == name);
         let tool =

@@ -207,17 +207,11 @@ pub(super) fn undo(host: &Host, args: UndoArguments, _: &dyn Caller) -> Result<V
         let report = report.ok_or_else(|| Error::NotFound { what: "run", name: id.to_string() })?;
         return Ok(json!({ "dry_run": true, "run": report }));
     }
-    let undone = host.namespace.undo(id)?;
-    Ok(json!({
-        "dry_run": false,
-        "restored": undone.restored,
-        "removed": undone.removed,
-        "detached": undone.detached,
-        "lost": undone.lost,
-        "summaries": undone.summaries,
-        "moved": undone.moved,
-        "already": undone.already,
-    }))
+    let mut told = json!(host.namespace.undo(id)?);
+    if let Value::Object(members) = &mut told {
+        members.insert("dry_run".to_owned(), json!(false));
+    }
+    Ok(told)
 }
 
 /// What is known of a memory, as one JSON object.

@@ -8,8 +8,8 @@ use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::{CONTENT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 use crate::model::{Decision, Draft, Expiry, Hint, Memory, Outcome, Patch, Span, SupersedeMode, Time};
 use crate::tools::arguments::arguments;
-use crate::tools::host::{Caller, Host, SAMPLE_CHARS};
-use crate::tools::reading::{all, name, told};
+use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, name, told, with_beginning};
 use crate::tools::shape::{Member, Shape, bytes, list, text};
 
 /// The ways in which a caller lets one memory take the place of another.
@@ -198,12 +198,8 @@ fn ended(memory: Memory) -> Option<Time> {
 
 /// A memory that says nearly the same, with the beginning of what it says.
 fn near(namespace: &Namespace, hint: &Hint) -> Result<Value> {
-    let mut told = json!({ "id": hint.id, "why": hint.why });
     let found = sound(namespace.get(hint.id))?.flatten();
-    if let (Some(memory), Value::Object(members)) = (found, &mut told) {
-        members.insert("text".to_owned(), json!(memory.text.chars().take(SAMPLE_CHARS).collect::<String>()));
-    }
-    Ok(told)
+    Ok(with_beginning(json!({ "id": hint.id, "why": hint.why }), found))
 }
 
 /// What a tool answers that writes.

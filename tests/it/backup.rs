@@ -127,7 +127,7 @@ fn an_import_is_taken_back_in_the_copy() {
     world.add(text("one").key("a"));
     let run = world.start_import();
     world.import(run, vec![text("two").key("a"), text("three"), message("hello", AuthorKind::Human)]);
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     let copy = copy_of(&world);
     for world in [&world, &copy] {
         let undone = world.ns.undo(run).unwrap();

@@ -9,6 +9,7 @@ use oubliette::{
     Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State,
     WriteOptions,
 };
+use serde_json::json;
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);
@@ -458,14 +459,14 @@ fn every_forget_has_a_plan() {
     world.add(text("alone, and newer").key("c"));
     let names = |names: [&str; 2]| Forget::names(names);
     let (plan, done) = planned_and_done(&world, names(["a", "nobody"]));
-    assert_eq!((counts(&done), done.missing, by_state(&plan)), ((0, 1, 0), 1, [0; 4]));
+    assert_eq!((counts(&done), done.missing(), by_state(&plan)), ((0, 1, 0), 1, [0; 4]));
     let (plan, _) = planned_and_done(&world, Forget::tag("t"));
     assert_eq!(by_state(&plan), [1, 1, 0, 0], "new content for a key keeps its tags");
     let (plan, _) = planned_and_done(&world, names(["b", "c"]));
     assert_eq!(by_state(&plan), [1, 0, 0, 0]);
     let elsewhere = world.db.namespace("elsewhere").unwrap();
     let plan = elsewhere.forget_plan(names(["a", "b"])).unwrap();
-    assert_eq!((plan.answer.missing, plan.memories()), (2, 0));
+    assert_eq!((plan.answer.missing(), plan.memories()), (2, 0));
 }
 
 /// A filter without any condition matches everything: it is refused, planned or not, unless that is meant.
@@ -672,6 +673,37 @@ fn the_same_filter_twice_takes_those_alone_who_match() {
             assert_eq!((row.keys, row.channel), (vec![stays.to_owned()], Some(stays.to_owned())));
             assert_eq!((row.importance, row.created_at), ([0.1, 0.4][at], created[at]), "{apps:?} {filter}");
             assert_eq!(row.text, format!("Gateway status: {} apps pending", apps[at]));
+        }
+    }
+}
+
+/// A caller may let a memory take the place of one of another part. That part is not asked.
+#[test]
+fn what_is_forgotten_in_one_part_takes_nothing_of_another() {
+    for mode in [SupersedeMode::Correction, SupersedeMode::Duplicate] {
+        for by_filter in [false, true] {
+            let world = World::new();
+            let shared = world.add(text("the cat sat").key("k1")).id;
+            let of_bob = world.add(text("the dog ran").key("k2").agent("bob")).id;
+            world.supersede(shared, of_bob, mode, None).unwrap();
+            let scope = Scope::agent("bob").unwrap();
+            let what = match by_filter {
+                true => {
+                    let filter = Filter::from_json(&json!({"key": "k2"})).unwrap();
+                    Forget::Filter { filter, scope, visible_only: true, all: false }
+                }
+                false => Forget::Names {
+                    names: vec![of_bob.to_string()],
+                    scope,
+                    keep_history: false,
+                    also_merged: true,
+                    with_history: true,
+                },
+            };
+            let done = world.ns.forget(what).unwrap();
+            assert_eq!(done.tombstones, [of_bob], "{mode}, by filter: {by_filter}");
+            assert_eq!(world.row(shared).text, "the cat sat");
+            world.check();
         }
     }
 }

@@ -100,7 +100,7 @@ fn a_source_is_forgotten_by_its_name_when_its_limbo_is_over() {
     world.db.maintain().unwrap();
     // There is nothing left to forget, and the summary still tells it.
     let told = world.forget(&["k:The bill is paid."]);
-    assert_eq!((told.missing, told.forgotten, told.derived), (1, 0, vec![summary]));
+    assert_eq!((told.missing(), told.forgotten, told.derived), (1, 0, vec![summary]));
     assert_eq!(world.row(summary).source_forgotten, 1);
     let stone = world.tombstone(ids[3]);
     assert_eq!((stone.reason, stone.forgotten_at), (TombstoneReason::Summarized, Some(world.now())));
@@ -140,7 +140,7 @@ fn an_import_that_is_taken_back_forgets_nothing() {
     let drafts = ["The boiler broke.", "The plumber asks for 480 euros."].map(old).to_vec();
     let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
     let ids: Vec<_> = world.ns.add_all(drafts, &how).unwrap().into_iter().map(|done| done.id).collect();
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     assert_eq!(world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap().sources, 2);
     let [summary] = world.live()[..] else { panic!("one summary") };
     assert_eq!(world.ns.undo(run).unwrap().summaries, [summary]);
@@ -249,7 +249,7 @@ fn names_lead_no_further_than_the_part_of_an_agent() {
         [("a", vec!["home".to_owned(), shared.to_string()]), ("b", vec!["bob".to_owned(), own.to_string()])]
     {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!((within(&names, agent).missing, within(&names, agent).forgotten), (2, 0), "{agent}");
+        assert_eq!((within(&names, agent).missing(), within(&names, agent).forgotten), (2, 0), "{agent}");
     }
     assert_eq!(within(&["bob"], "a").forgotten, 1);
     assert_eq!(world.forget(&["home"]).forgotten, 1);
@@ -261,7 +261,7 @@ fn names_lead_no_further_than_the_part_of_an_agent() {
     let taken = Draft::new("Another bill").key("k:The bill is paid.").agent("a");
     world.add(taken);
     let done = within(&["k:The bill is paid.", &ids[0].to_string()], "a");
-    assert_eq!((done.forgotten, done.missing, done.derived), (1, 1, vec![]));
+    assert_eq!((done.forgotten, done.missing(), done.derived), (1, 1, vec![]));
     assert_eq!(world.row(summary).source_forgotten, 0);
     assert_eq!(world.forget(&["k:The bill is paid."]).derived, [summary]);
     world.check();

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{World, axis, text};
+use crate::world::{DIM, World, axis, text};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, TombstoneReason};
-use oubliette::{Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, State};
+use oubliette::{
+    Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, Span, State,
+    WriteOptions,
+};
+use serde_json::json;
 
 const WAITING: &str = "status: waiting";
 
@@ -163,6 +168,53 @@ fn life_7_a_write_that_was_set_apart_is_restored_and_undone() {
 }
 
 /// MODEL-8: two names of one row are two writes of it, and a memory does not supersede itself through a key.
+/// DEDUP-56: what was said under a key is the same again, in whatever memory the key stands by now.
+#[test]
+fn dedup_56_the_same_write_again_takes_no_united_memory_apart() {
+    let world = World::new();
+    let drafts = || {
+        let of = |key: &str, says: &str, vector: [f32; DIM]| text(says).key(key).vector(vector);
+        let mut near = axis(0);
+        near[1] = 0.01;
+        vec![of("k1", "the cat sat on the mat", axis(0)), of("k2", "the cat sat  on the mat.", near)]
+    };
+    world.ns.add_all(drafts(), &WriteOptions::default()).unwrap();
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+    assert_eq!(world.live().len(), 1);
+    for again in drafts() {
+        assert_eq!(world.add(again).decision, Decision::Unchanged);
+    }
+    assert_eq!(world.live().len(), 1);
+    world.check();
+}
+
+/// MODEL-33: the undo of an import leaves what was there before, with the changes of fields that it made.
+#[test]
+fn model_33_a_field_changed_through_a_key_of_several_does_not_make_the_write_one_of_the_import() {
+    type Change = fn(Draft) -> Draft;
+    let changes: [Change; 4] = [
+        |draft| draft.importance(0.9),
+        |draft| draft.expiry(Span::from_days(30)),
+        |draft| draft.metadata(json!({"a": 1})),
+        |draft| draft.vector(axis(1)),
+    ];
+    for change in changes {
+        let world = World::new();
+        let said = |key: &str| text("the cat sat").key(key);
+        for key in ["k1", "k2"] {
+            world.add(said(key));
+        }
+        let run = world.start_import();
+        let outcome = world.import(run, vec![change(said("k2"))]).remove(0);
+        assert_eq!(outcome.decision, Decision::Stored);
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.removed, undone.lost.len()), (0, 1), "{undone:?}");
+        assert_eq!(world.row("k2").id, outcome.id);
+        assert_eq!(world.row("k1").text, "the cat sat");
+        world.check();
+    }
+}
+
 #[test]
 fn model_8_several_keys_of_one_row() {
     let (world, id) = shared();

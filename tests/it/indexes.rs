@@ -189,7 +189,7 @@ impl Story {
                 let run = self.world.start_import();
                 let drafts = rows.into_iter().map(|metadata| self.draft(metadata)).collect();
                 self.world.import(run, drafts);
-                db.namespace(&ns).unwrap().finish_run(run).unwrap();
+                db.namespace(&ns).unwrap().finish_import(run).unwrap();
                 if undo {
                     db.namespace(&ns).unwrap().undo(run).unwrap();
                 }

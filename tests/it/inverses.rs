@@ -243,6 +243,47 @@ fn v300_three_runs_are_taken_back_in_reverse_order() {
     world.check();
 }
 
+/// What a pass changed of a row goes back although another pass has merged or removed the row since, in the same run or in one
+/// that was taken back before.
+#[test]
+fn life_63_fields_go_back_where_the_row_went_and_came_back_since() {
+    let passes = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Cap];
+    for (later, is_one) in passes.into_iter().flat_map(|pass| [(pass, true), (pass, false)]) {
+        let world = World::new();
+        world.db.set_policy("sweeper.demote_after = '7d'\nsweeper.short_term_cap = 1", Syntax::Toml).unwrap();
+        let says = |at: u32| match later {
+            Pass::NearDuplicates => "Backup job finished, status ok".to_owned(),
+            Pass::VectorDuplicates => format!("Backup job finished, status ok{}", ".".repeat(at as usize)),
+            _ => format!("Backup job finished: {at} files copied, status ok"),
+        };
+        for at in 3..5 {
+            let draft = text(&says(at)).kind(Kind::Profile).importance(0.2).vector(axis(0));
+            world.ns.add_all(vec![draft.key(format!("k{at}"))], &apart()).unwrap();
+        }
+        world.advance("8d");
+        let left_out = ["version", "next_holder"];
+        let before = exported(&world, &left_out);
+        let run = |passes: &[Pass]| {
+            let report = world.ns.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
+            assert!(
+                report.passes.iter().all(|of| of.changed > 0 || of.pass == Pass::Supersession),
+                "{later}: {report:?}"
+            );
+            report.run.unwrap()
+        };
+        let runs = if is_one {
+            vec![run(&[Pass::Demote, later])]
+        } else {
+            vec![run(&[Pass::Demote]), run(&[later])]
+        };
+        for run in runs.into_iter().rev() {
+            assert_eq!(world.ns.undo(run).unwrap().lost, [""; 0], "{later}, one run: {is_one}");
+        }
+        assert_eq!(exported(&world, &left_out), before, "{later}, one run: {is_one}");
+        world.check();
+    }
+}
+
 /// What has no inverse is named, so that an undo never says that a run changed nothing which changed something.
 #[test]
 fn the_undo_of_a_repair_says_what_stays() {

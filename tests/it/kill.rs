@@ -106,7 +106,7 @@ fn batches_in(path: &Path) -> Option<usize> {
     let keys: std::collections::BTreeSet<String> = rows.into_iter().flat_map(|row| row.keys).collect();
     assert!((0..keys.len()).all(|at| keys.contains(&format!("k{at}"))), "rows of other batches");
     // The run knows of just these rows, and that nobody works on it.
-    let runs = ns.runs(2, None).unwrap().items;
+    let runs = ns.runs(None, 2).unwrap().items;
     assert!(runs.len() <= 1 && (keys.is_empty() || runs.len() == 1), "{runs:?}");
     for run in runs {
         let stored = run.counts.get("stored").copied().unwrap_or(0);

@@ -175,7 +175,7 @@ fn killed_passes_end_as_if_they_had_not_been() {
                 let when = format!("{}, round {round}, kill {kill} after {wait:?}", pass.as_str());
                 let db = open(&killed, Durability::Fast);
                 check(&db, &when);
-                let left = db.namespace("default").unwrap().runs(1, None).unwrap().items;
+                let left = db.namespace("default").unwrap().runs(None, 1).unwrap().items;
                 assert!(
                     left.iter().all(|run| matches!(run.status, RunStatus::CutOff | RunStatus::Done)),
                     "{when}: {left:?}"

@@ -16,7 +16,7 @@ fn in_run(run: RunId) -> WriteOptions {
 }
 
 fn all(ns: &Namespace) -> Vec<RunReport> {
-    let RunPage { items, next, damaged, .. } = ns.runs(10_000, None).unwrap();
+    let RunPage { items, next, damaged, .. } = ns.runs(None, 10_000).unwrap();
     assert_eq!((next, damaged), (None, Vec::new()));
     items
 }
@@ -59,7 +59,7 @@ fn an_import_is_a_run_from_its_first_line_to_its_last() {
     assert_eq!(at_work.latest_at, begun.started_at.plus(crate::world::span("5m")));
     assert!(at_work.can_be_undone);
     world.import(run, vec![text("three").key("k")]);
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     let ended = world.ns.run(run).unwrap().unwrap();
     assert_eq!(ended.status, RunStatus::Done);
     assert_eq!(ended.counts, counts([("reinforced", 1), ("revised", 1), ("stored", 2)]));
@@ -70,7 +70,7 @@ fn an_import_is_a_run_from_its_first_line_to_its_last() {
     );
     world.ns.undo(run).unwrap();
     // What was taken back is not whole again.
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
     let undone = only(&world.ns);
     assert_eq!((undone.status, undone.can_be_undone), (RunStatus::Undone, false));
     world.check();
@@ -275,16 +275,16 @@ fn what_did_nothing_that_can_be_taken_back_is_not_undone() {
 fn runs_come_in_pages_and_belong_to_one_namespace() {
     let world = World::new();
     let other = world.db.namespace("other").unwrap();
-    assert_eq!(other.runs(1, None).unwrap(), RunPage::default());
+    assert_eq!(other.runs(None, 1).unwrap(), RunPage::default());
     let mut expected = Vec::new();
     for _ in 0..7 {
         expected.insert(0, world.start_import());
-        other.finish_run(other.start_import().unwrap()).unwrap();
+        other.finish_import(other.start_import().unwrap()).unwrap();
         world.advance("1s");
     }
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = world.ns.runs(3, before).unwrap();
+        let page = world.ns.runs(before, 3).unwrap();
         seen.extend(page.items.iter().map(|run| run.id));
         before = page.next;
         if before.is_none() {
@@ -293,12 +293,12 @@ fn runs_come_in_pages_and_belong_to_one_namespace() {
         assert_eq!(before, seen.last().copied());
     }
     assert_eq!(seen, expected);
-    assert_eq!(world.ns.runs(7, None).unwrap().next, None, "no page follows the last run");
+    assert_eq!(world.ns.runs(None, 7).unwrap().next, None, "no page follows the last run");
     assert_eq!((world.ns.run(all(&other)[0].id).unwrap(), all(&other).len()), (None, 7));
     for limit in [0, 10_001] {
-        assert_eq!(world.ns.runs(limit, None).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(world.ns.runs(None, limit).unwrap_err().kind(), ErrorKind::Invalid);
     }
-    assert_eq!(world.ns.finish_run(all(&other)[0].id).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.ns.finish_import(all(&other)[0].id).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]

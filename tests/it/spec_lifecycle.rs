@@ -248,7 +248,7 @@ fn v260_undoing_an_import() {
     let outcomes = world.import(run, lines);
     let decisions: Vec<_> = outcomes.iter().map(|outcome| outcome.decision.as_str()).collect();
     assert_eq!(decisions, ["reinforced", "stored", "revised"]);
-    world.ns.finish_run(run).unwrap();
+    world.ns.finish_import(run).unwrap();
 
     let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.removed, undone.detached), (1, 2, 1));

@@ -1,8 +1,11 @@
 //! Messages, their families and aggregates, by the vectors of the specification (DEDUP-25 to 41, MODEL-25 to 27, 30).
 
 use crate::world::{World, axis};
+use oubliette::gc::{Extractive, GcRunOptions};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{
-    Aggregate, AggregateType, Attachment, AuthorKind, Event, EventDecision, EventQuery, SupersedeMode,
+    Aggregate, AggregateType, Attachment, AuthorKind, Event, EventDecision, EventQuery, Got, SupersedeMode,
+    Tier,
 };
 use oubliette::report::ErasedProbe;
 use oubliette::{Decision, Draft, Kind, MemoryId, Outcome, Query, State, Time};
@@ -375,6 +378,32 @@ fn undoing_an_import_takes_its_messages_back() {
     assert_eq!(world.row(first.id).state, State::Superseded);
 }
 
+/// MODEL-33: what others wrote stays, or is named.
+#[test]
+fn undoing_an_import_leaves_a_message_that_repeats_one_of_it() {
+    let world = World::new();
+    let run = world.start_import();
+    world.import(run, vec![bot("cron finished")]);
+    let own = world.add(bot("cron finished"));
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!(undone.lost, [""; 0]);
+    assert_eq!(world.live(), [own.id]);
+    assert_eq!(world.ns.aggregate(aggregated(&own)).unwrap().dup_count, 1);
+    sound(&world);
+    assert_eq!(world.forget_id(own.id).forgotten, 1);
+    assert!(all_events(&world).iter().all(|event| event.payload.is_none()));
+    sound(&world);
+
+    let world = World::new();
+    let run = world.start_import();
+    world.import(run, vec![human("hello")]);
+    world.add(human("hello"));
+    let undone = world.ns.undo(run).unwrap();
+    let named = "messages of others that repeated one of the run, gone with its memory: 1";
+    assert_eq!((undone.lost, world.live()), (vec![named.to_owned()], Vec::new()));
+    sound(&world);
+}
+
 #[test]
 fn undoing_the_only_repeats_brings_the_first_message_back() {
     let world = World::new();
@@ -501,4 +530,92 @@ fn an_aggregate_takes_no_key_of_another_memory() {
     let next = world.add(bot("disk is full"));
     assert!(matches!(next.decision, Decision::Aggregated { .. }), "{next:?}");
     assert_eq!(world.row(&key).id, mine);
+}
+
+/// MODEL-26, MODEL-30: what somebody asks to forget is gone from its messages too, although maintenance has erased the memory.
+#[test]
+fn a_message_whose_memory_maintenance_has_erased_can_still_be_forgotten() {
+    let keyed = |key: &str| human(&format!("the patient {key} is called Ann")).key(key).tier(Tier::Working);
+    let payloads = |world: &World| -> Vec<bool> {
+        all_events(world).iter().map(|event| event.payload.is_some()).collect()
+    };
+    let erase = |world: &World| {
+        for _ in 0..2 {
+            world.advance("10d");
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire, Pass::Limbo])).unwrap();
+        }
+    };
+    for by_key in [true, false] {
+        let world = World::new();
+        let ids = ["k1", "k2"].map(|key| world.add(keyed(key)).id);
+        erase(&world);
+        assert_eq!(payloads(&world), [true, true], "messages have their own retention");
+        let done = match by_key {
+            true => world.forget(&["k1"]),
+            false => world.forget_id(ids[0]),
+        };
+        assert_eq!((done.forgotten, done.missing), (1, 0), "by key: {by_key}");
+        assert_eq!(payloads(&world), [false, true], "that of another stays");
+        assert_eq!(world.forget(&["k1"]).missing, 1, "it is gone by now");
+        sound(&world);
+    }
+    // Of the memory of an aggregate all messages go.
+    let world = World::new();
+    let drafts = || bot("cron finished").tier(Tier::Working);
+    world.add(drafts());
+    let told = world.add(drafts()).id;
+    world.add(drafts());
+    erase(&world);
+    assert!(matches!(world.get(told), Ok(Got::Tombstone(_))));
+    assert_eq!(world.forget_id(told).forgotten, 1);
+    assert!(all_events(&world).iter().all(|event| event.payload.is_none()));
+    sound(&world);
+}
+
+/// The messages of a summary are those of its sources, each of which can be forgotten by itself.
+#[test]
+fn a_summarized_message_is_forgotten_without_the_others() {
+    let world = World::new();
+    let texts =
+        ["The boiler broke on 3 March.", "The plumber asks for 480 euros.", "Who pays the sewer bill?"];
+    for (key, text) in ["k0", "k1", "k2"].iter().zip(texts) {
+        let rest = "That is how it was, and so it will be for all of us. Well, when would you do that?";
+        world.add(human(&format!("{text} {rest}")).key(*key));
+    }
+    world.advance("15d");
+    let run = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!(run.sources, 3, "{:?}", run.failures);
+    world.advance("8d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+    let done = world.forget(&["k1"]);
+    assert_eq!((done.forgotten, done.derived.len()), (1, 1));
+    let left = |world: &World| -> Vec<bool> {
+        all_events(world).iter().map(|event| event.payload.is_some()).collect()
+    };
+    assert_eq!(left(&world), [true, false, true]);
+    world.forget_id(done.derived[0]);
+    assert_eq!(left(&world), [false, false, false]);
+    sound(&world);
+}
+
+/// Of united messages each belongs to its writer, also when the memory of one is gone for good.
+#[test]
+fn a_writer_of_united_messages_takes_no_message_of_another_along() {
+    let world = World::new();
+    for (at, key) in ["k1", "k2"].into_iter().enumerate() {
+        let mut vector = axis(0);
+        vector[1] = 0.01 * at as f32;
+        let text = format!("the cat sat on the mat{}", ".".repeat(at));
+        world.add(human(&text).key(key).vector(vector));
+    }
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
+    assert_eq!(world.live().len(), 1);
+    world.advance("40d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+    for (key, left) in [("k1", [false, true]), ("k2", [false, false])] {
+        world.forget(&[key]);
+        let texts: Vec<bool> = all_events(&world).iter().map(|event| event.payload.is_some()).collect();
+        assert_eq!(texts, left, "{key}");
+        sound(&world);
+    }
 }

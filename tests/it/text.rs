@@ -400,7 +400,7 @@ fn the_end_of_an_import_posts_its_tail() {
         let how = WriteOptions { run: Some(world.ns.start_import().unwrap()), ..WriteOptions::default() };
         let drafts = (0..count).map(|at| text(&format!("line {at} of the log"))).collect::<Vec<_>>();
         world.ns.add_all(drafts, &how).unwrap();
-        world.ns.finish_run(how.run.unwrap()).unwrap();
+        world.ns.finish_import(how.run.unwrap()).unwrap();
         let plan = world.db.maintain_with(&MaintainOptions::default().passes([Pass::Index])).unwrap();
         assert_eq!(plan.passes[0].report.get::<IndexReport>().unwrap().unposted, left);
         world.check();

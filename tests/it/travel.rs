@@ -315,7 +315,7 @@ fn copy_of(world: &World, lines: &str, batch_rows: usize) -> World {
 fn through_another_namespace(world: &World) {
     let other = world.db.namespace("other").unwrap();
     // It is there, with nothing in it.
-    other.finish_run(other.start_import().unwrap()).unwrap();
+    other.finish_import(other.start_import().unwrap()).unwrap();
     let name = world.ns.name().as_str();
     if !world.db.namespaces().unwrap().contains(world.ns.name()) {
         world.db.drop_namespace("other").unwrap();

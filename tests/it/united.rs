@@ -40,7 +40,7 @@ fn unite(world: &World) -> MemoryId {
 
 /// Takes the last pass back.
 fn undo(world: &World) -> Undone {
-    let runs = world.ns.runs(10, None).unwrap().items;
+    let runs = world.ns.runs(None, 10).unwrap().items;
     let run = runs.iter().find(|run| run.sort == RunSort::Maintain).unwrap();
     world.ns.undo(run.id).unwrap()
 }

@@ -74,20 +74,12 @@ pub(crate) fn effort(effort: Effort) -> Value {
 
 /// What a forget did; `tombstones` is a count.
 pub(crate) fn forgotten(done: &Forgotten) -> Value {
-    json!({
-        "forgotten": done.forgotten,
-        "detached": done.detached,
-        "went_with": done.went_with,
-        "missing": done.missing,
-        "missing_names": done.missing_names,
-        "versions_left": done.versions_left,
-        "later": done.later,
-        "to_come": done.to_come,
-        "undecided": done.undecided,
-        "tombstones": done.tombstones.len(),
-        "restored": done.restored,
-        "derived": done.derived,
-    })
+    let mut document = json!(done);
+    if let Value::Object(members) = &mut document {
+        members.insert("missing".to_owned(), json!(done.missing()));
+        members.insert("tombstones".to_owned(), json!(done.tombstones.len()));
+    }
+    document
 }
 
 /// What a forget would do.

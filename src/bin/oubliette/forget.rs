@@ -121,7 +121,7 @@ fn told(plan: &ForgetPlan) -> String {
         1 => "; 1 memory would stay for another write of the same text, without the key".to_owned(),
         many => format!("; {many} memories would stay for other writes of the same text, without the keys"),
     };
-    let missing = match plan.answer.missing {
+    let missing = match plan.answer.missing() {
         0 => String::new(),
         missing => {
             format!("; {missing} not found{}", told::names(Some(&json!(plan.answer.missing_names))))
@@ -165,15 +165,7 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
     let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
     place.close(database)?;
-    let document = json!({
-        "restored": undone.restored,
-        "removed": undone.removed,
-        "detached": undone.detached,
-        "lost": undone.lost,
-        "summaries": undone.summaries,
-        "already": undone.already,
-    });
-    output.done(&document, |_| {
+    output.done(&json!(undone), |_| {
         if undone.already {
             return format!("The run {run} is taken back already");
         }
@@ -228,7 +220,10 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
         sum.detached += done.detached;
         sum.lost.extend(done.lost);
         sum.summaries.extend(done.summaries);
-        sum.lost.extend(told::moved(done.moved).filter(|_| is_named));
+        // Another namespace takes back what has moved there, where all are asked.
+        let moved = if is_named { done.moved } else { 0 };
+        sum.moved += moved;
+        sum.lost.extend(told::moved(moved));
         sum.already &= done.already;
     }
     let unknown = || Error::NotFound { what: "run", name: run.to_string() };

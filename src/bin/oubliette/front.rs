@@ -21,7 +21,7 @@ pub(crate) fn run(place: &Place, output: Output<'_>) -> Done {
     let stats = database.stats()?;
     let mut runs = Vec::new();
     for namespace in database.namespaces()? {
-        runs.extend(database.namespace(&namespace)?.runs(RUNS, None)?.items);
+        runs.extend(database.namespace(&namespace)?.runs(None, RUNS)?.items);
     }
     runs.sort_by_key(|run| std::cmp::Reverse(run.started_at));
     runs.truncate(RUNS);

@@ -1,7 +1,6 @@
 //! Commands about the whole file.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -293,21 +292,15 @@ fn tell_export(
     (bytes, replaced): (Option<u64>, bool),
     output: Output<'_>,
 ) -> Done {
-    let mut document = json!({
-        "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
-            + report.contexts + report.goals,
-        "memories": report.memories,
-        "tombstones": report.tombstones,
-        "vectors": report.vectors,
-        "runs": report.runs,
-        "aggregates": report.aggregates,
-        "events": report.events,
-        "contexts": report.contexts,
-        "goals": report.goals,
-        "bytes": bytes,
-        "replaced": replaced,
-    });
-    if let (Value::Object(members), Value::Object(more)) = (&mut document, left_out(report)) {
+    let exported = report.memories
+        + report.tombstones
+        + report.runs
+        + report.aggregates
+        + report.events
+        + report.contexts
+        + report.goals;
+    let mut document = json!({ "exported": exported, "bytes": bytes, "replaced": replaced });
+    if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
         members.extend(more);
     }
     output.done(&document, |_| {
@@ -350,16 +343,11 @@ fn partial(report: &ExportReport, file: &Path, output: Output<'_>) -> Failure {
 
 /// What an export misses because it is damaged, as a document.
 fn left_out(report: &ExportReport) -> Value {
-    json!({
-        "damaged_goals": named(&report.damaged_goals),
-        "damaged_contexts": named(&report.damaged_contexts),
-        "damaged": named(&report.damaged),
-        "check": report.check,
-    })
-}
-
-fn named(all: &[(NamespaceName, impl Display)]) -> Vec<Value> {
-    all.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id.to_string() })).collect()
+    let mut document = json!(report);
+    if let Value::Object(members) = &mut document {
+        members.retain(|name, _| name.starts_with("damaged") || name == "check");
+    }
+    document
 }
 
 /// The same for people, on standard error. Whoever calls from a script learns it by the exit code.

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
     let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor, "runs")).transpose()?;
     let database = place.open_best()?;
     place.unknown_namespace(&database.namespaces()?, output)?;
-    let page = database.namespace(&namespace)?.runs(options.page.limit, before)?;
+    let page = database.namespace(&namespace)?.runs(before, options.page.limit)?;
     if output.json {
         let mut document = Map::new();
         document.insert("items".to_owned(), json!(page.items));
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
 fn with_runs(database: &Database) -> Result<Vec<NamespaceName>> {
     let mut all = Vec::new();
     for namespace in database.namespaces()? {
-        if !database.namespace(&namespace)?.runs(1, None)?.items.is_empty() {
+        if !database.namespace(&namespace)?.runs(None, 1)?.items.is_empty() {
             all.push(namespace);
         }
     }

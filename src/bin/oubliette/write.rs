@@ -91,7 +91,8 @@ fn add_one(
 ) -> Result<Value> {
     let team = database.namespace(namespace)?;
     let mut outcomes = team.add_all(vec![draft], how)?;
-    Ok(written(&team, &outcomes.pop().ok_or(Error::Closed)?))
+    let outcome = outcomes.pop().unwrap_or_else(|| unreachable!("each draft has an outcome"));
+    Ok(written(&team, &outcome))
 }
 
 /// The answer to a write. It says when the payload of the earlier version stayed behind, and what could not be read back.
@@ -234,7 +235,7 @@ fn take_over(
     lines: &mut LineReader<impl BufRead>,
 ) -> Result<Vec<Value>> {
     let namespace = named.as_ref().unwrap_or(namespace);
-    let count = counted(&row);
+    let count = row.lines_behind();
     let (mut rows, mut numbers) = (vec![row], vec![head]);
     for left in (1..=count).rev() {
         let Some((number, text)) = lines.next_line()? else { break };
@@ -259,15 +260,6 @@ fn take_over(
         None => Value::Object(Map::from_iter([(sort.to_owned(), json!(true))])),
     });
     Ok(answers.collect())
-}
-
-/// The number of lines behind the one of a row that it counts.
-fn counted(row: &Kept) -> u64 {
-    match row {
-        Kept::Aggregate(aggregate) => aggregate.dup_count.saturating_sub(aggregate.events_ended),
-        Kept::Run(run) => run.steps,
-        _ => 0,
-    }
 }
 
 /// What the answer to a row of an export calls it.
@@ -424,24 +416,10 @@ fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {
 
 fn report_json(report: &ImportReport, seconds: f64) -> Value {
     let mut members = runs_json(&report.runs);
-    let counts = [
-        ("read", report.read),
-        ("stored", report.stored),
-        ("unchanged", report.unchanged),
-        ("updated", report.updated),
-        ("reinforced", report.reinforced),
-        ("revised", report.revised),
-        ("aggregated", report.aggregated),
-        ("ignored", report.ignored),
-        ("routed", report.routed),
-        ("consolidated", report.consolidated),
-        ("tombstones", report.tombstones),
-        ("told", report.told),
-        ("dangling", report.dangling),
-        ("bad", report.bad),
-        ("warnings", report.warnings),
-    ];
-    members.extend(counts.map(|(name, count)| (name.to_owned(), json!(count))));
+    if let Value::Object(mut counts) = json!(report) {
+        counts.remove("runs");
+        members.extend(counts);
+    }
     members.insert("seconds".to_owned(), json!((seconds * 1_000.0).round() / 1_000.0));
     Value::Object(members)
 }

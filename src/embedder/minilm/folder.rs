@@ -122,12 +122,12 @@ impl Folder<'_> {
             }
             Ok(_) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::Io { action: "read", path, source }),
+            Err(source) => Err(Error::io("read", path, source)),
         }
     }
 
     fn missing(&self, name: &str) -> Error {
-        Error::Io { action: "read", path: self.0.join(name), source: ErrorKind::NotFound.into() }
+        Error::io("read", self.0.join(name), ErrorKind::NotFound.into())
     }
 }
 

@@ -10,23 +10,25 @@ impl Check<'_> {
     pub(super) fn goal(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let row: GoalRow = meta_of(Table::Goal, key, value)?;
         row.check(key)?;
-        if row.vector.is_empty() {
-            return Ok(());
+        self.stored_vector(Table::Goal, key, SpaceId(row.space), row.vector);
+        Ok(())
+    }
+
+    /// The vector of a row that is no memory; it may have none.
+    pub(super) fn stored_vector(&mut self, table: Table, key: &[u8], space: SpaceId, vector: Vec<f32>) {
+        if vector.is_empty() {
+            return;
         }
-        match self.spaces.get(&SpaceId(row.space)) {
-            None => {
-                let what = format!("no embedding space {}", row.space);
-                self.find(Code::SpaceUnknown, Table::Goal, key, what);
+        match self.spaces.get(&space) {
+            None => self.find(Code::SpaceUnknown, table, key, format!("no embedding space {}", space.0)),
+            Some(dim) if *dim != vector.len() => {
+                let what = format!("a vector of {} dimensions in a space of {dim}", vector.len());
+                self.find(Code::ValueShape, table, key, what);
             }
-            Some(dim) if *dim != row.vector.len() => {
-                let what = format!("a vector of {} dimensions in a space of {dim}", row.vector.len());
-                self.find(Code::ValueShape, Table::Goal, key, what);
-            }
-            Some(_) if UnitVector::from_stored(row.vector).is_none() => {
-                self.find(Code::ValueShape, Table::Goal, key, "the vector has not the length 1");
+            Some(_) if UnitVector::from_stored(vector).is_none() => {
+                self.find(Code::ValueShape, table, key, "the vector has not the length 1");
             }
             Some(_) => {}
         }
-        Ok(())
     }
 }

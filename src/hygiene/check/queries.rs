@@ -6,7 +6,6 @@ use crate::hygiene::report::Code;
 use crate::limits::QUERY_LOG_MAX;
 use crate::store::keys;
 use crate::store::{QueryRow, QueryRows, SpaceId, Table, meta_of};
-use crate::vector::UnitVector;
 
 impl Check<'_> {
     pub(super) fn query(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -40,28 +39,7 @@ impl Check<'_> {
         if !names_one {
             self.find(Code::ValueShape, Table::Query, key, "it had found no memory of its partition");
         }
-        self.query_vector(key, row)
-    }
-
-    fn query_vector(&mut self, key: &[u8], row: QueryRow) -> Result<()> {
-        if row.vector.is_empty() {
-            return Ok(());
-        }
-        let (dim, len) = (self.spaces.get(&SpaceId(row.space)).copied(), row.vector.len());
-        match dim {
-            None => {
-                let what = format!("no embedding space {}", row.space);
-                self.find(Code::SpaceUnknown, Table::Query, key, what);
-            }
-            Some(dim) if dim != len => {
-                let what = format!("a vector of {len} dimensions in a space of {dim}");
-                self.find(Code::ValueShape, Table::Query, key, what);
-            }
-            Some(_) if UnitVector::from_stored(row.vector).is_none() => {
-                self.find(Code::ValueShape, Table::Query, key, "the vector has not the length 1");
-            }
-            Some(_) => {}
-        }
+        self.stored_vector(Table::Query, key, SpaceId(row.space), row.vector);
         Ok(())
     }
 

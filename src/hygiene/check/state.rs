@@ -165,7 +165,7 @@ pub(super) fn seen<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(value) => Ok(Some(value)),
         // Of a file that was cut nothing more can be read, so the check ends there.
-        Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(None),
+        Err(why) if why.is_damage() => Ok(None),
         Err(other) => Err(other),
     }
 }

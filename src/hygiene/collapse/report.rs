@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hygiene::plan::{Group, KeptApart, Phase};
 use crate::hygiene::told::details;
 use crate::model::{MemoryId, RunId, is_zero};
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Snapshot};
 
 /// Duplicates that one sample lists; its size tells how many there are.
 const SAMPLE_ROWS_MAX: usize = 100;
@@ -124,8 +124,8 @@ impl ProfileCollapseReport {
 ///
 /// # Errors
 /// Damage.
-pub(in crate::hygiene) fn samples<R: Rows>(
-    rows: &R,
+pub(in crate::hygiene) fn samples(
+    rows: &Snapshot,
     ns: NsId,
     groups: &[Group],
     most: usize,

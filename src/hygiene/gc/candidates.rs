@@ -7,7 +7,9 @@ use crate::ingest::{Slice, owner_of};
 use crate::model::{Access, Belonging, Kind, MemoryId, Time, Vitals};
 use crate::policy::{GroupBy, Policy};
 use crate::store::keys;
-use crate::store::{ContextRows, GroupRow, MessageRows, NsId, PartId, SortedRows, Stamp, Walk};
+use crate::store::{
+    ContextRows, GroupRow, MessageRows, NsId, PartId, Rows, Snapshot, SortedRows, Stamp, Walk,
+};
 use crate::summary::tokens_of;
 
 /// Milliseconds of a day.
@@ -84,8 +86,8 @@ impl Candidates {
     ///
     /// # Errors
     /// `Corrupted`.
-    pub(super) fn of<R: MessageRows>(
-        rows: &R,
+    pub(super) fn of(
+        rows: &Snapshot,
         ns: NsId,
         now: Time,
         policy: Policy,
@@ -117,12 +119,7 @@ impl Candidates {
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(super) fn are_as_read<R: MessageRows>(
-        &self,
-        rows: &R,
-        now: Time,
-        groups: &[GroupRow],
-    ) -> Result<bool> {
+    pub(super) fn are_as_read(&self, rows: &Snapshot, now: Time, groups: &[GroupRow]) -> Result<bool> {
         let ns = self.asked.ns;
         for stamp in groups.iter().flat_map(|group| &group.sources) {
             let vitals = sound(rows.vitals(ns, stamp.id))?.flatten();
@@ -144,7 +141,7 @@ impl Candidates {
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(super) fn read<R: MessageRows>(&mut self, rows: &R) -> Result<()> {
+    pub(super) fn read(&mut self, rows: &Snapshot) -> Result<()> {
         let mut from = self.unread.len().saturating_sub(self.next);
         if let Some((last, _)) = self.unread.get(from).copied() {
             from = self.unread.partition_point(|(at, _)| *at > last);
@@ -264,12 +261,7 @@ struct Asked {
 
 impl Asked {
     /// Adds those of some memories that may be summarized. A memory with a damaged row is left alone; returns how many these are.
-    fn candidates<R: MessageRows>(
-        &self,
-        rows: &R,
-        ids: &[MemoryId],
-        all: &mut Vec<Candidate>,
-    ) -> Result<u64> {
+    fn candidates(&self, rows: &Snapshot, ids: &[MemoryId], all: &mut Vec<Candidate>) -> Result<u64> {
         let mut damaged = 0;
         let mut seen: Vec<Seen> = Vec::with_capacity(ids.len());
         rows.each_vitals(self.ns, ids, &mut |id, vitals| {
@@ -324,12 +316,7 @@ impl Asked {
             && access.protected_until.is_none_or(|until| until <= self.now)
     }
 
-    fn candidate<R: MessageRows>(
-        &self,
-        rows: &R,
-        seen: Seen,
-        content: &Belonging,
-    ) -> Result<Option<Candidate>> {
+    fn candidate(&self, rows: &Snapshot, seen: Seen, content: &Belonging) -> Result<Option<Candidate>> {
         let custom = content.custom_kind.as_ref();
         // No pass unites a verbatim memory with others.
         if content.verbatim
@@ -351,7 +338,7 @@ impl Asked {
     }
 
     /// The tokens that a memory took in its last context, or else those that its text is estimated to have.
-    fn tokens<R: MessageRows>(&self, rows: &R, seen: &Seen) -> Result<u64> {
+    fn tokens(&self, rows: &Snapshot, seen: &Seen) -> Result<u64> {
         let id = seen.stamp.id;
         let last = if seen.was_included { rows.contexts_of(self.ns, id, None, 1)? } else { Vec::new() };
         if let Some((_, context)) = last.first()
@@ -364,7 +351,7 @@ impl Asked {
     }
 
     /// What groups a memory; none for an aggregate whose slice of time goes on.
-    fn key_of<R: MessageRows>(&self, rows: &R, seen: &Seen, content: &Belonging) -> Result<Option<GroupKey>> {
+    fn key_of(&self, rows: &Snapshot, seen: &Seen, content: &Belonging) -> Result<Option<GroupKey>> {
         let mut family = content.family_id.map(|family| family.as_bytes().to_vec());
         if seen.kind_code == Kind::Aggregate.code() {
             let aggregate =
@@ -396,7 +383,7 @@ impl Asked {
         Ok(Some(GroupKey::Alone(seen.stamp.id)))
     }
 
-    fn root_of<R: MessageRows>(&self, rows: &R, mut id: MemoryId) -> Result<MemoryId> {
+    fn root_of(&self, rows: &Snapshot, mut id: MemoryId) -> Result<MemoryId> {
         for _ in 0..REPLIES_MAX {
             let content = sound(rows.content(self.ns, id))?.flatten();
             let Some(to) = content.and_then(|content| content.reply_to) else { break };

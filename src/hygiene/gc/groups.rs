@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hygiene::gc::candidates::{Candidate, Candidates, GroupKey};
 use crate::model::{GroupState, MemoryId, Time};
 use crate::policy::{Gc, Policy};
-use crate::store::{GroupRow, MessageRows, NsId, PartId, Stamp};
+use crate::store::{GroupRow, NsId, PartId, Snapshot, Stamp};
 
 /// How much a plan and its groups may have.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct Plans {
 impl Plans {
     /// # Errors
     /// `Corrupted`.
-    pub(crate) fn of<R: MessageRows>(
-        rows: &R,
+    pub(crate) fn of(
+        rows: &Snapshot,
         (ns, now): (NsId, Time),
         policy: Policy,
         taken: &BTreeSet<MemoryId>,
@@ -42,12 +42,7 @@ impl Plans {
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(crate) fn are_as_read<R: MessageRows>(
-        &self,
-        rows: &R,
-        now: Time,
-        groups: &[GroupRow],
-    ) -> Result<bool> {
+    pub(crate) fn are_as_read(&self, rows: &Snapshot, now: Time, groups: &[GroupRow]) -> Result<bool> {
         self.candidates.are_as_read(rows, now, groups)
     }
 
@@ -61,7 +56,7 @@ impl Plans {
     ///
     /// # Errors
     /// `Corrupted`, where more than single rows is damaged.
-    pub(crate) fn groups<R: MessageRows>(&mut self, rows: &R) -> Result<Vec<GroupRow>> {
+    pub(crate) fn groups(&mut self, rows: &Snapshot) -> Result<Vec<GroupRow>> {
         loop {
             let is_new = self.waiting.is_none();
             if is_new {

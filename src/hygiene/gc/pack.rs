@@ -11,7 +11,7 @@ use crate::model::{Content, Draft, Field, Kind, MemoryId, PLACE_NAMES, Span, Tim
 use crate::policy::Gc;
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::keys;
-use crate::store::{AggregateRow, MessageRows, NsId, PartId, Table, Walk, last_id};
+use crate::store::{AggregateRow, MessageRows, NsId, PartId, Rows, Snapshot, Table, Walk, last_id};
 use crate::summary::{InputPack, PackAggregate, PackLimits, PackSource, TimeSpan};
 
 /// Largest number of aggregates of a pack.
@@ -41,8 +41,8 @@ pub(crate) fn told<R: MessageRows>(
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn pack<R: MessageRows>(
-    rows: &R,
+pub(crate) fn pack(
+    rows: &Snapshot,
     (ns, now): (NsId, Time),
     ids: impl IntoIterator<Item = MemoryId>,
     gc: &Gc,
@@ -100,8 +100,8 @@ struct Day {
 
 /// Adds the numbers of the other families of repeated messages of some days. What a summary must not be made of is not shown
 /// either: the writer could take its words.
-fn beside<R: MessageRows>(
-    rows: &R,
+fn beside(
+    rows: &Snapshot,
     (ns, now): (NsId, Time),
     days: BTreeSet<Day>,
     mut known: BTreeSet<MemoryId>,

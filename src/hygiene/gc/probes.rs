@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use crate::error::{Result, sound};
 use crate::model::MemoryId;
 use crate::policy::Gc;
-use crate::store::{NsId, QueryPlace, QueryRow, QueryRows};
+use crate::store::{NsId, QueryPlace, QueryRow, QueryRows, Snapshot};
 
 /// The past queries that had found one of some memories, the latest first: one of each text, at most `gc.auto_probes`. None
 /// where the policy keeps none. One that is damaged is left out.
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn past_queries<R: QueryRows>(
-    rows: &R,
+pub(crate) fn past_queries(
+    rows: &Snapshot,
     ns: NsId,
     sources: &[MemoryId],
     gc: &Gc,

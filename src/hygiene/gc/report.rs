@@ -13,7 +13,9 @@ use crate::error::{Result, sound};
 use crate::model::{AggregateId, Content, GroupState, MemoryId, Op, Time};
 use crate::policy::Report as Limits;
 use crate::store::keys;
-use crate::store::{AggregateRow, GroupRow, MessageRows, NsId, PlanRows, Table, Walk, last_id};
+use crate::store::{
+    AggregateRow, GroupRow, MessageRows, NsId, PlanRows, Rows, Snapshot, Table, Walk, last_id,
+};
 
 /// Milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
@@ -134,8 +136,8 @@ impl GcReport {
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn gc_report<R: MessageRows>(
-    rows: &R,
+pub(crate) fn gc_report(
+    rows: &Snapshot,
     ns: NsId,
     [since, until]: [Time; 2],
     allowed: u64,
@@ -212,7 +214,7 @@ struct Summary {
 }
 
 /// The summaries that stand in the place of their sources, in the order of time.
-fn summaries<R: MessageRows>(rows: &R, ns: NsId, until: Time) -> Result<Vec<Summary>> {
+fn summaries(rows: &Snapshot, ns: NsId, until: Time) -> Result<Vec<Summary>> {
     let mut all = Vec::new();
     for (plan, row) in rows.gc_plans(ns)? {
         for (_, group) in rows.gc_groups(ns, plan, &row)? {
@@ -230,8 +232,8 @@ fn summaries<R: MessageRows>(rows: &R, ns: NsId, until: Time) -> Result<Vec<Summ
     Ok(all)
 }
 
-fn compacted_of<R: MessageRows>(
-    rows: &R,
+fn compacted_of(
+    rows: &Snapshot,
     ns: NsId,
     summary_id: MemoryId,
     content: &Content,
@@ -267,7 +269,7 @@ fn patterns_of(content: &Content) -> Vec<Pattern> {
     patterns.into_iter().flatten().filter_map(read).collect()
 }
 
-fn aggregates<R: MessageRows>(rows: &R, ns: NsId) -> Result<Vec<(AggregateId, AggregateRow)>> {
+fn aggregates(rows: &Snapshot, ns: NsId) -> Result<Vec<(AggregateId, AggregateRow)>> {
     let ids = rows.each_key(Table::Aggregate, &Walk::prefix(&keys::ns(ns)), usize::MAX, |key| {
         last_id(Table::Aggregate, key)
     })?;
@@ -291,7 +293,7 @@ fn family_told(aggregate_id: AggregateId, row: AggregateRow) -> ReportedFamily {
 }
 
 /// How often summaries were refused in an interval, by the rule.
-fn refusals<R: MessageRows>(rows: &R, ns: NsId, [since, until]: [Time; 2]) -> Result<BTreeMap<String, u64>> {
+fn refusals(rows: &Snapshot, ns: NsId, [since, until]: [Time; 2]) -> Result<BTreeMap<String, u64>> {
     let mut all = BTreeMap::new();
     rows.journal_back(ns, &mut |row| {
         let Some(row) = row else { return Ok(ControlFlow::Continue(())) };

@@ -9,7 +9,7 @@ use crate::model::{
     TimeRange, is_zero,
 };
 use crate::policy::Gc;
-use crate::store::{GroupRow, MessageRows, NsId, PlanRow};
+use crate::store::{GroupRow, NsId, PlanRow, Rows, Snapshot};
 use crate::summary::Fault;
 
 /// What a plan of summaries is asked for; what is none comes from the policy.
@@ -141,8 +141,8 @@ pub(crate) fn committed(group: &GroupRow, repairs: Vec<Fault>, warnings: Vec<Fau
 ///
 /// # Errors
 /// `Corrupted`, where more than single rows is damaged.
-pub(crate) fn plan_told<R: MessageRows>(
-    rows: &R,
+pub(crate) fn plan_told(
+    rows: &Snapshot,
     ns: NsId,
     plan_id: RunId,
     row: &PlanRow,
@@ -171,20 +171,14 @@ pub(crate) fn plan_told<R: MessageRows>(
 }
 
 /// The questions that a group will be asked, as far as they are known before its summary.
-fn probes_told<R: MessageRows>(
-    rows: &R,
-    ns: NsId,
-    plan: &PlanRow,
-    group: &GroupRow,
-    gc: &Gc,
-) -> Result<Vec<GcProbe>> {
+fn probes_told(rows: &Snapshot, ns: NsId, plan: &PlanRow, group: &GroupRow, gc: &Gc) -> Result<Vec<GcProbe>> {
     let ids: Vec<MemoryId> = group.sources.iter().map(|stamp| stamp.id).collect();
     let past = past_queries(rows, ns, &ids, gc)?.into_iter().map(|row| (row.text, ProbeSource::Query));
     let given = plan.probes.iter().map(|text| (text.clone(), ProbeSource::Caller));
     Ok(given.chain(past).map(|(text, from)| GcProbe { text, from }).collect())
 }
 
-fn group_told<R: MessageRows>(rows: &R, ns: NsId, number: u32, group: GroupRow) -> Result<GcGroup> {
+fn group_told(rows: &Snapshot, ns: NsId, number: u32, group: GroupRow) -> Result<GcGroup> {
     let times = || group.sources.iter().map(|stamp| Time::from_millis(stamp.at_ms));
     let first = group.sources.first().map(|stamp| sound(rows.content(ns, stamp.id))).transpose()?;
     let first = first.flatten().flatten();

@@ -97,7 +97,7 @@ impl Http {
             let why = "must be an address of this machine, as 127.0.0.1:8080: the token and the memories would cross a network in the clear";
             return Err(Error::invalid("address", why, address));
         }
-        let io = |source| Error::Io { action: "listen on", path: address.to_string().into(), source };
+        let io = |source| Error::io("listen on", address.to_string(), source);
         let socket = Socket::bind(address).map_err(io)?;
         socket.set_nonblocking(true).map_err(io)?;
         let address = socket.local_addr().map_err(io)?;
@@ -139,7 +139,7 @@ impl Http {
     where
         S: ServerHandler + Clone,
     {
-        let io = |source| Error::Io { action: "listen on", path: self.address.to_string().into(), source };
+        let io = |source| Error::io("listen on", self.address.to_string(), source);
         let listener = TcpListener::from_std(self.socket).map_err(io)?;
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)

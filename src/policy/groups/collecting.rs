@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::group;
-use crate::limits::QUERY_LOG_MAX;
+use crate::limits::{PLAN_GROUPS_MAX, QUERY_LOG_MAX};
 use crate::model::Span;
 use crate::policy::bounds::{any, count, kind, lasting, maybe_zero, set, tag, within};
 use crate::policy::{bounds, words};
@@ -40,7 +40,7 @@ group! {
         /// Least number of memories of a group.
         min_group: u32 = 2, count(1, 200);
         /// Largest number of groups of a plan.
-        max_groups: u32 = 10, count(1, 50);
+        max_groups: u32 = 10, count(1, PLAN_GROUPS_MAX.into());
         /// What a changed source does to its group: `refuse` or `skip`.
         on_conflict: OnConflict = OnConflict::Refuse, any;
         /// Whether any use since the plan refuses a source; otherwise only a use past the threshold does.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK};
+use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK, block_of};
 use crate::store::compact::copy::{Copy, SLICE_BYTES};
 use crate::store::compact::numbers::Numbers;
 use crate::store::control::GraphHead;
@@ -132,10 +132,6 @@ impl Copy<'_> {
         self.rows += 1;
         self.commit(|tx| tx.put_graph_head(index, &head))
     }
-}
-
-fn block_of(slot: u32) -> u32 {
-    slot / NODES_PER_BLOCK as u32
 }
 
 /// How many nodes stand before the block of the last one.

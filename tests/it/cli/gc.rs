@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::{NOW, Sandbox, has};
+use super::sandbox::{NOW, Sandbox, has, until};
 
 /// A message with more words than it says anything with, so that a summary can be shorter.
 fn said(number: usize) -> String {
@@ -385,12 +385,10 @@ fn what_a_command_leaves_behind_at_its_end_stays() {
     let command =
         format!("(sleep 1; echo here >> '{path}') > /dev/null 2>&1 & cat > /dev/null; echo nonsense");
     sandbox.run(&["gc", "run", "--summarizer", &command]);
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
-    assert_eq!(
-        std::fs::read_to_string(stays.path()).unwrap(),
-        "here\nhere\n",
-        "asked twice: once to mend its answer"
-    );
+    // Asked twice: once to mend its answer.
+    until("both have come to their ends", || {
+        std::fs::read_to_string(stays.path()).unwrap() == "here\nhere\n"
+    });
 }
 
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, until};
 
 #[test]
 fn the_bound_of_tokens_holds_for_each_of_many_queries() {
@@ -45,10 +45,7 @@ fn a_sweep_writes_its_report_to_the_file() {
     sandbox.fill();
     let sweep = ["--db", "m.oub", "--json", "--no-share", "maintain", "--every", "1h", "--report"];
     let mut child = sandbox.spawn(&[&sweep[..], &["r.json"]].concat());
-    let begun = std::time::Instant::now();
-    while !sandbox.path("r.json").exists() && begun.elapsed().as_secs() < 60 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("the report is there", || sandbox.path("r.json").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let report: Value = serde_json::from_slice(&std::fs::read(sandbox.path("r.json")).unwrap()).unwrap();

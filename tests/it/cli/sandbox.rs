@@ -3,10 +3,21 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 pub(crate) const NOW: &str = "2026-03-01T00:00:00Z";
+
+/// Waits until something holds that another process brings about.
+#[track_caller]
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,

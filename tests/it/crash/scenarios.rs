@@ -373,7 +373,7 @@ pub const SCENARIOS: &[Scenario] = &[
             step(import_start),
             step(|w| import(w, 0..6)),
             step(|w| import(w, 6..12)),
-            step(|w| ns(w.db()).finish_run(w.run.unwrap())),
+            step(|w| ns(w.db()).finish_import(w.run.unwrap())),
         ],
     },
     Scenario {

@@ -282,7 +282,7 @@ fn a_damaged_later_version_stops_nothing_that_came_before() {
     }
     for (table, word) in [("vitals", ""), ("memory", "new")] {
         let (mut world, [first, second, third]) = collapsed();
-        let run = world.ns.runs(1, None).unwrap().items[0].id;
+        let run = world.ns.runs(None, 1).unwrap().items[0].id;
         world.advance("1h");
         let newer = world.add(text("gateway is new").key("p1").kind(Kind::Profile)).id;
         damage(&mut world, table, newer, word);

@@ -70,7 +70,7 @@ fn replay(
         }
         "delete" => {
             let forgotten = world.ns.forget(Forget::names([key.clone()])).unwrap();
-            assert_eq!(forgotten.missing == 0, live.remove(&key).is_some(), "{key}: {forgotten:?}");
+            assert_eq!(forgotten.missing() == 0, live.remove(&key).is_some(), "{key}: {forgotten:?}");
         }
         _ => {}
     }

@@ -83,7 +83,7 @@ fn replay(
                 Patch { tags: Some(vec![text("status").unwrap()]), ..Patch::default() },
             )?;
         }
-        "delete" => assert_eq!(batch.forget(ns, &[key])?.missing, 0),
+        "delete" => assert_eq!(batch.forget(ns, &[key])?.missing(), 0),
         other => panic!("{other}"),
     }
     Ok(None)
