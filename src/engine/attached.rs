@@ -14,6 +14,8 @@ use crate::vector::UnitVector;
 
 /// Texts that are given to the embedder at once.
 pub(super) const BATCH: usize = 64;
+/// What an embedder is asked to learn whether it answers at all: no text of a caller.
+const PROBE: &str = "Is the model there?";
 /// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
 const MEMO_BYTES: usize = 8 << 20;
 
@@ -31,20 +33,20 @@ fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVec
     Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
 }
 
-/// The vectors of the texts that were embedded last, by the SHA-256 of the text; none for a text that has no vector.
+/// The vectors of the texts that were embedded last, by the SHA-256 of the text.
 #[derive(Default)]
 struct Memo {
     /// What came since `old` was set aside. Full, it takes the place of `old`.
-    new: HashMap<[u8; 32], Option<UnitVector>>,
-    old: HashMap<[u8; 32], Option<UnitVector>>,
+    new: HashMap<[u8; 32], UnitVector>,
+    old: HashMap<[u8; 32], UnitVector>,
 }
 
 impl Memo {
-    fn get(&self, text: &[u8; 32]) -> Option<Option<UnitVector>> {
+    fn get(&self, text: &[u8; 32]) -> Option<UnitVector> {
         self.new.get(text).or_else(|| self.old.get(text)).cloned()
     }
 
-    fn put(&mut self, text: [u8; 32], vector: Option<UnitVector>, dim: usize) {
+    fn put(&mut self, text: [u8; 32], vector: UnitVector, dim: usize) {
         if self.new.len() * (dim * 4 + 64) >= MEMO_BYTES / 2 {
             self.old = std::mem::take(&mut self.new);
         }
@@ -71,9 +73,25 @@ impl AttachedEmbedder {
 
     /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
     /// while ago, is not given to the embedder again.
+    ///
+    /// # Errors
+    /// Those of the embedder, for a text that stands alone; for several as [`Vectorizer::vectors_of`].
     pub(super) fn vectors<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,
+    ) -> Result<Vec<Option<UnitVector>>> {
+        self.remembering(texts, |batch| match batch {
+            // Its writer stores it without a vector, whoever is to blame.
+            [_] => vectors(&*self.embedder, batch),
+            several => self.taken_apart(several),
+        })
+    }
+
+    /// The vectors of texts, asked for in batches where they are not remembered.
+    fn remembering<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str>,
+        ask: impl Fn(&[&str]) -> Result<Vec<Option<UnitVector>>>,
     ) -> Result<Vec<Option<UnitVector>>> {
         let texts: Vec<([u8; 32], &str)> =
             texts.map(|text| (Sha256::digest(text.as_bytes()).into(), text)).collect();
@@ -87,17 +105,47 @@ impl AttachedEmbedder {
             if remembered.is_none() {
                 asked.push((*name, *text));
             }
-            known.insert(*name, remembered.flatten());
+            known.insert(*name, remembered);
         }
         // No lock is held while the model works, which may take seconds. Two threads may embed the same text.
         for batch in asked.chunks(BATCH) {
             let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
-            for ((name, _), vector) in batch.iter().zip(vectors(&*self.embedder, &given)?) {
-                self.memo.lock().put(*name, vector.clone(), self.embedder.dimensions());
+            for ((name, _), vector) in batch.iter().zip(ask(&given)?) {
+                if let Some(vector) = &vector {
+                    self.memo.lock().put(*name, vector.clone(), self.embedder.dimensions());
+                }
                 known.insert(*name, vector);
             }
         }
         Ok(texts.iter().map(|(name, _)| known.get(name).cloned().flatten()).collect())
+    }
+
+    /// The vectors of a batch. One text that the embedder refuses, such as one that is too long for the model, fails all texts
+    /// that it is asked with. So a batch that fails is halved until that text stands alone, as long as the embedder answers otherwise.
+    fn taken_apart(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
+        let why = match vectors(&*self.embedder, texts) {
+            Ok(vectors) => return Ok(vectors),
+            Err(why) => why,
+        };
+        if self.probe().is_err() {
+            return Err(why);
+        }
+        if let [text] = texts {
+            tracing::warn!(%why, bytes = text.len(), "the embedder refuses a text");
+            return Ok(vec![None]);
+        }
+        let (first, second) = texts.split_at(texts.len() / 2);
+        let mut all = self.taken_apart(first)?;
+        all.extend(self.taken_apart(second)?);
+        Ok(all)
+    }
+
+    /// Looks whether the embedder answers at all.
+    ///
+    /// # Errors
+    /// Those of the embedder.
+    pub(super) fn probe(&self) -> Result<()> {
+        vectors(&*self.embedder, &[PROBE]).map(|_| ())
     }
 
     /// The space that its vectors open.
@@ -113,6 +161,6 @@ impl Vectorizer for AttachedEmbedder {
     }
 
     fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
-        self.vectors(texts.iter().copied())
+        self.remembering(texts.iter().copied(), |batch| self.taken_apart(batch))
     }
 }

@@ -44,10 +44,12 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// As [`Namespace::maintain_with`].
+    /// As [`Namespace::maintain_with`], for the first of its passes that fails.
     pub fn audit(&self, dry_run: bool) -> Result<NamespaceAudit> {
         let options = MaintainOptions { dry_run, ..MaintainOptions::default() };
-        let done = self.maintain_with(&options.passes([Pass::Expire, Pass::Cap]))?;
+        let options = options.passes([Pass::Expire, Pass::Cap]);
+        let (done, failed) = self.db.maintain_to_end(Some(&self.name), &options)?;
+        failed.map_or(Ok(()), Err)?;
         let noted = Arc::clone(&self.db.inner.accesses);
         let groups = self.gc_read(|rows, ns, now| duplicate_groups(rows, &Field::new(ns, now, noted)))?;
         Ok(NamespaceAudit {

@@ -27,9 +27,6 @@ use crate::vector::UnitVector;
 /// Memories that get their vectors in one transaction.
 const FILL_ROWS: usize = 512;
 
-/// What an embedder is asked before a database becomes one of its vectors: no text of a caller.
-const PROBE: &str = "Is the model there?";
-
 /// The embedding space of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddingSpace {
@@ -353,7 +350,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Embedding` when the embedder fails: at its first text nothing is changed, later what was done before is kept. `Invalid` for
+    /// `Embedding` when the embedder does not answer any more: at its first text nothing is changed, later what was done before is kept. `Invalid` for
     /// an id or a dimension out of bounds; `Corrupted`, `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn reembed(&self, embedder: impl Embedder + 'static) -> Result<Reembedded> {
         self.inner.check_open()?;
@@ -362,7 +359,8 @@ impl Database {
         let attached = AttachedEmbedder::new(embedder, false);
         let _one = self.inner.upkeep.lock();
         if self.embedding_space()?.is_none_or(|space| space.name != *attached.name) {
-            attached.vectors(std::iter::once(PROBE))?;
+            // A database becomes one of its vectors only once it answers.
+            attached.probe()?;
             self.open_space_of(&*attached.embedder)?;
         }
         *self.inner.embedder.write() = Some(attached.clone());

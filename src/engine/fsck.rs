@@ -5,9 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::engine::database::Database;
-use crate::engine::maintain::Manner;
+use crate::engine::maintain::{FailedPass, Manner};
 use crate::engine::options::MaintainOptions;
-use crate::engine::sweeper::FailedPass;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Field, duplicate_groups};
 use crate::model::{MemoryId, Pass, RunId};
@@ -64,7 +63,6 @@ impl Database {
         let options = options.passes([Pass::Expire, Pass::Cap]);
         let mut note = |pass: Pass, why: Error| {
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
-            Ok(())
         };
         let done = self.maintain_each(None, &options, Manner::of(&options, &mut note))?;
         Ok(FsckReport {

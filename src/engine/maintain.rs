@@ -21,8 +21,20 @@ use crate::store::{NsId, Rows};
 pub struct MaintainReport {
     /// The run that its journal rows name, for [`Namespace::undo`](crate::Namespace::undo); none of a dry run, and where nothing was to be done.
     pub run: Option<RunId>,
-    /// Its passes, in the order in which they ran.
+    /// The passes that ended well, in the order in which they ran.
     pub passes: Vec<PassReport>,
+    /// The passes that failed. What they had done before stands, and the passes after each of them ran all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedPass>,
+}
+
+/// A pass that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedPass {
+    /// The pass. None: a sweep could not begin, or its summaries could not.
+    pub pass: Option<Pass>,
+    /// What went wrong.
+    pub why: String,
 }
 
 impl MaintainReport {
@@ -44,16 +56,13 @@ pub(super) struct Manner<'m> {
     pub(super) idle: Option<Span>,
     /// What is done before the last passes, while nothing else of the call is under way.
     pub(super) between: Option<&'m mut dyn FnMut()>,
-    /// Whether the next pass runs after one that failed.
-    pub(super) failed: &'m mut dyn FnMut(Pass, Error) -> Result<()>,
+    /// Told of each pass that failed. The next one runs all the same.
+    pub(super) failed: &'m mut dyn FnMut(Pass, Error),
 }
 
 impl<'m> Manner<'m> {
     /// At the pace of the options, with nothing to wait for.
-    pub(super) fn of(
-        options: &MaintainOptions,
-        failed: &'m mut dyn FnMut(Pass, Error) -> Result<()>,
-    ) -> Self {
+    pub(super) fn of(options: &MaintainOptions, failed: &'m mut dyn FnMut(Pass, Error)) -> Self {
         Manner { pace: Pace::of(options), idle: None, between: None, failed }
     }
 }
@@ -134,9 +143,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` for options out of bounds; `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Conflict` when rows change
-    /// faster than a pass can work on them, or the policy changes under it; `Corrupted` where a pass met damage in a
-    /// namespace, after all passes over the others.
+    /// `Invalid` for options out of bounds; `ReadOnly`, `Closed`. Where no pass ended well, the error of the first one: `Embedding`; `Retry`,
+    /// `Unavailable`; `Conflict` when rows change faster than a pass can work on them, or the policy changes under it; `Corrupted`
+    /// where it met damage. Where another one did, the report tells which passes failed.
     pub fn maintain_with(&self, options: &MaintainOptions) -> Result<MaintainReport> {
         self.maintain_in(None, options)
     }
@@ -158,29 +167,43 @@ impl Database {
         self.enabled(None, None)
     }
 
-    /// Runs passes over one namespace, or over all. The first pass that fails ends the call, but for one that meets damage in
-    /// some of all namespaces: the others get the passes that follow, and the damage is told in the end.
+    /// Runs passes over one namespace, or over all.
+    ///
+    /// # Errors
+    /// As [`Database::maintain_with`].
     pub(super) fn maintain_in(
         &self,
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
     ) -> Result<MaintainReport> {
-        let mut damage = None;
-        let mut failed = |_, why| match why {
-            Error::Corrupted { .. } if only.is_none() => {
-                damage.get_or_insert(why);
-                Ok(())
-            }
-            why => Err(why),
+        match self.maintain_to_end(only, options)? {
+            (report, Some(why)) if report.passes.is_empty() => Err(why),
+            (report, _) => Ok(report),
+        }
+    }
+
+    /// Runs passes over one namespace, or over all, and gives the error of the first one that failed beside the report.
+    ///
+    /// # Errors
+    /// Those of a call that begins no pass.
+    pub(super) fn maintain_to_end(
+        &self,
+        only: Option<&NamespaceName>,
+        options: &MaintainOptions,
+    ) -> Result<(MaintainReport, Option<Error>)> {
+        let (mut all, mut first) = (Vec::new(), None);
+        let mut note = |pass, why: Error| {
+            all.push(FailedPass { pass: Some(pass), why: why.to_string() });
+            first.get_or_insert(why);
         };
-        let report = self.maintain_each(only, options, Manner::of(options, &mut failed))?;
-        damage.map_or(Ok(report), Err)
+        let report = self.maintain_each(only, options, Manner::of(options, &mut note))?;
+        Ok((MaintainReport { failed: all, ..report }, first))
     }
 
     /// Runs passes over one namespace, or over all, in a manner.
     ///
     /// # Errors
-    /// Those of the manner for a pass that failed, and those of a call that begins no pass.
+    /// Those of a call that begins no pass.
     pub(super) fn maintain_each(
         &self,
         only: Option<&NamespaceName>,
@@ -220,15 +243,12 @@ impl Database {
         let (first, last) = followed.split_at(last);
         let mut reports = Vec::new();
         let mut run_each = |passes: &[Pass]| {
-            passes.iter().try_for_each(|pass| match self.run_pass(*pass, options, &mut sweep) {
-                Ok(report) => {
-                    reports.push(report);
-                    Ok(())
-                }
+            passes.iter().for_each(|pass| match self.run_pass(*pass, options, &mut sweep) {
+                Ok(report) => reports.push(report),
                 Err(why) => failed(*pass, why),
-            })
+            });
         };
-        run_each(first)?;
+        run_each(first);
         let _one = match between {
             Some(between) => {
                 drop(one);
@@ -237,11 +257,12 @@ impl Database {
             }
             None => one,
         };
-        run_each(last)?;
+        run_each(last);
         self.end_runs(&sweep);
         // A run that has written nothing is not in the file.
         let has_written = sweep.has_counted || reports.iter().any(|report| report.run.is_some());
-        Ok(MaintainReport { run: Some(run).filter(|_| has_written && !options.dry_run), passes: reports })
+        let run = Some(run).filter(|_| has_written && !options.dry_run);
+        Ok(MaintainReport { run, passes: reports, failed: Vec::new() })
     }
 
     /// The passes that are stages of the policy, and those that are due; in the order of the list.

@@ -77,7 +77,7 @@ pub use forget::{Doomed, Forget, ForgetPlan};
 pub use fsck::FsckReport;
 pub use gc_run::{Expanded, GcRunOptions, GcRunReport};
 pub use kept::PutBack;
-pub use maintain::MaintainReport;
+pub use maintain::{FailedPass, MaintainReport};
 pub use namespace::Namespace;
 pub use options::{DedupOptions, MaintainOptions};
 pub use prune::PruneSimulation;
@@ -86,7 +86,7 @@ pub(crate) use relocate::SOURCE_NAMESPACE;
 pub use relocate::{RenamespaceOptions, RenamespaceReport};
 pub use runs::Undone;
 pub use summaries::SweptSummaries;
-pub use sweeper::{FailedPass, SweepReport, Sweeper, SweeperConfig};
+pub use sweeper::{SweepReport, Sweeper, SweeperConfig};
 pub use write::WriteOptions;
 
 pub(crate) use crate::store::disk::{folder_of, place_of};

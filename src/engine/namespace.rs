@@ -373,6 +373,15 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.list(request))
     }
 
+    /// As [`Namespace::list`], for a caller who can give on only the first memories of a page ([`Reader::list_given`]).
+    pub(crate) fn list_given(
+        &self,
+        request: &PageRequest,
+        given: impl Fn(&[Memory]) -> usize,
+    ) -> Result<Page<Memory>> {
+        self.ask(|reader| reader.list_given(request, &given))
+    }
+
     /// All memories that have a key with one of these beginnings ([`Reader::keyed`]).
     pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Keyed> {
         self.ask(|reader| reader.keyed(beginnings))

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::engine::database::Database;
 use crate::engine::inner::{FaintInner, Inner};
-use crate::engine::maintain::Manner;
+use crate::engine::maintain::{FailedPass, Manner};
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::engine::summaries::SweptSummaries;
@@ -74,15 +74,6 @@ pub struct SweepReport {
     /// What the stage `gc` did, for each namespace in which its time had come.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<SweptSummaries>,
-}
-
-/// A pass that failed in a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FailedPass {
-    /// The pass. None: the sweep could not begin, or its summaries could not.
-    pub pass: Option<Pass>,
-    /// What went wrong.
-    pub why: String,
 }
 
 /// A sweeper at work. It ends when it is stopped or dropped, and when the file is closed.
@@ -312,7 +303,6 @@ impl Database {
         let mut note = |pass: Pass, why: Error| {
             tracing::warn!(%pass, %why, "a pass of the sweeper has failed");
             failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
-            Ok(())
         };
         let is_stage = || self.inner.in_force().policy.sweeper.stages.contains(&Stage::Gc);
         let mut summarize = || {

@@ -93,10 +93,10 @@ pub(crate) trait Vectorizer {
     /// Name of the space.
     fn space(&self) -> &str;
 
-    /// The vector of each text, none for a text that has none.
+    /// The vector of each text, none for a text that has none, or that the embedder refuses while it answers otherwise.
     ///
     /// # Errors
-    /// Those of the embedder.
+    /// Those of the embedder, where it does not answer at all.
     fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>>;
 }
 

@@ -10,7 +10,9 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::error::Error;
 use crate::mcp::desk::{Desk, Question};
+use crate::mcp::turn::Turn;
 use crate::tools::{Caller, ToolError};
 
 /// Who waits for the answer of a call.
@@ -30,7 +32,8 @@ impl<F: Fn() -> bool> Caller for Waiting<F> {
     }
 }
 
-/// Asks on a thread that may block, and tells the client how far a long answer is.
+/// Asks on a thread that may block, and tells the client how far a long answer is. What is cancelled before the thread is at work is not
+/// asked.
 pub(super) async fn ask(
     desk: &Arc<dyn Desk>,
     question: Question,
@@ -41,7 +44,17 @@ pub(super) async fn ask(
     let cancelled = context.ct.clone();
     let caller = Waiting { progress, is_gone: move || cancelled.is_cancelled() };
     let desk = Arc::clone(desk);
-    let mut call = tokio::task::spawn_blocking(move || desk.respond(question, &caller));
+    let turn = context.extensions.get::<Arc<Turn>>().cloned();
+    let mut call = tokio::task::spawn_blocking(move || {
+        // The answer of a write that is cancelled does not go out, so its turn lasts as long as the work.
+        let _turn = turn;
+        match caller.is_gone() {
+            true => {
+                Err(ToolError::of_error(&Error::Unavailable { why: "the call was cancelled".to_owned() }))
+            }
+            false => desk.respond(question, &caller),
+        }
+    });
     let token = context.meta.get_progress_token();
     loop {
         tokio::select! {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::limits::TOKEN_BYTES;
 use crate::model::{Hit, Query, Scope};
-use crate::tools::{Caller, KnowledgeGraph, ToolError, Toolbox, only_reads, only_reads_graph};
+use crate::tools::{Caller, KnowledgeGraph, ToolError, Toolbox, can_take_long, only_reads, only_reads_graph};
 
 /// Tokens of the briefing and of the prompt.
 const TOKENS: usize = 1_500;
@@ -53,6 +53,20 @@ impl Question {
             Question::Tools | Question::Briefing | Question::Recall { .. } => true,
             Question::Call { name, .. } => only_reads(name) || only_reads_graph(name),
         }
+    }
+
+    /// Whether whoever asks may leave before the answer: it changes no memory, or works in parts and ends with one of them. Any other write
+    /// goes on to its end, and whoever asks the next question must know that it is over.
+    ///
+    /// ```
+    /// use oubliette::mcp::Question;
+    /// use serde_json::json;
+    /// let call = |name: &str| Question::Call { name: name.to_owned(), args: json!({}) };
+    /// assert!(Question::Briefing.may_be_left() && call("run_maintenance").may_be_left());
+    /// assert!(!call("add_memory").may_be_left());
+    /// ```
+    pub fn may_be_left(&self) -> bool {
+        self.is_read() || matches!(self, Question::Call { name, .. } if can_take_long(name))
     }
 
     pub(super) fn call(name: &str, args: Value) -> Self {
@@ -140,7 +154,12 @@ fn recall(tools: &Toolbox, topic: &str) -> Result<String, Error> {
         });
         ends.take_while(|bytes| *bytes <= TOKENS * TOKEN_BYTES).count()
     };
-    let (found, _) = tools.namespace().search_given(query, fits)?;
+    let (found, _) = tools.namespace().search_given(query, fits).map_err(|why| match why {
+        Error::Invalid { field, why, value } if field == "query" => {
+            Error::Invalid { field: "topic".to_owned(), why, value }
+        }
+        why => why,
+    })?;
     let mut text = format!("What is remembered of {topic}:\n");
     for hit in found.hits {
         text.push_str(&format!("- {}\n", hit.text));

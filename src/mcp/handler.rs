@@ -21,6 +21,8 @@ use crate::tools::{ToolError, known_names};
 const SCHEME: &str = "memory://";
 /// What of the memories a session should know from the start.
 const BRIEFING: &str = "memory://briefing";
+/// Tokens of the text of a memory that are asked for at once.
+const PART_TOKENS: usize = 64_000;
 /// Where the arguments stand in an envelope.
 const ARGS: &str = "/args";
 /// What a client is told of the server.
@@ -90,6 +92,35 @@ fn error_of(why: &ToolError) -> Value {
     let told = why.message.replace(&format!("{ARGS}/"), "/").replace(&format!("{ARGS} "), "the arguments ");
     let message = format!("{told}{next}");
     json!({ "code": why.code, "message": message, "pointers": pointers })
+}
+
+impl Handler {
+    /// A memory with its whole text.
+    async fn memory(
+        &self,
+        name: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Result<Value, ToolError>, ErrorData> {
+        let (mut whole, mut cursor) = (String::new(), Value::Null);
+        loop {
+            let mut args = json!({ "id": name, "max_tokens": PART_TOKENS });
+            if let (Value::Object(args), false) = (&mut args, cursor.is_null()) {
+                args.insert("cursor".to_owned(), cursor);
+            }
+            let mut memory = match ask(&self.0, Question::call("get_memory", args), context).await? {
+                Ok(memory) => memory,
+                Err(why) => return Ok(Err(why)),
+            };
+            whole.push_str(memory.get("text").and_then(Value::as_str).unwrap_or_default());
+            cursor = memory.get_mut("next_cursor").map(Value::take).unwrap_or_default();
+            if cursor.is_null() {
+                if let Value::Object(members) = &mut memory {
+                    members.insert("text".to_owned(), whole.into());
+                }
+                return Ok(Ok(memory));
+            }
+        }
+    }
 }
 
 impl ServerHandler for Handler {
@@ -176,9 +207,11 @@ impl ServerHandler for Handler {
         }
         let not_found = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
         let name = uri.strip_prefix(SCHEME).ok_or_else(|| not_found("a memory is named as memory://id"))?;
-        let args = json!({ "id": name, "max_tokens": 64_000 });
-        let answer = ask(&self.0, Question::call("get_memory", args), &context).await?;
-        let memory = answer.map_err(|why| not_found(&why.message))?;
+        // A client may drop a memory that is not found. Where nobody could look, it may be there.
+        let memory = self.memory(name, &context).await?.map_err(|why| match why.code.as_str() {
+            "memory_not_found" | "invalid_args" => not_found(&why.message),
+            _ => ErrorData::internal_error(format!("{uri}: {}", why.message), None),
+        })?;
         let contents =
             ResourceContents::text(memory.to_string(), uri.clone()).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -208,7 +241,12 @@ impl ServerHandler for Handler {
         let topic = request.arguments.as_ref().and_then(|given| given.get("topic")).and_then(Value::as_str);
         let topic = topic.filter(|topic| !topic.trim().is_empty()).map(str::to_owned);
         let topic = topic.ok_or_else(|| ErrorData::invalid_params("topic: must be given", None))?;
-        let text = text_of(&read(&self.0, Question::Recall { topic }, &context).await?);
+        let answer = ask(&self.0, Question::Recall { topic }, &context).await?;
+        let text = answer.map_err(|why| match why.code.as_str() {
+            "invalid" => ErrorData::invalid_params(why.message, None),
+            _ => ErrorData::internal_error(why.message, None),
+        })?;
+        let text = text_of(&text);
         let messages = vec![PromptMessage::new_text(Role::User, text)];
         Ok(GetPromptResult::new(messages).into())
     }

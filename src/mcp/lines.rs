@@ -1,12 +1,13 @@
 //! Messages as lines of JSON, read strictly and written in turn.
 //!
-//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request that
-//! comes after a write waits for it.
+//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request for
+//! memories that comes after a write waits for it.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
 
 use rmcp::RoleServer;
+use rmcp::model::{ClientRequest, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::de::IgnoredAny;
@@ -31,6 +32,8 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// Whether the line is past its bound, and only its end is looked for.
     too_long: bool,
+    /// Whether the client has asked to begin.
+    has_greeted: bool,
     /// Whether the last line was read.
     has_ended: bool,
     /// Requests that wait for the answer to an earlier one.
@@ -58,6 +61,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             read: BufReader::new(read),
             line: Vec::new(),
             too_long: false,
+            has_greeted: false,
             has_ended: false,
             turns: Turns::default(),
             write: Some(sender),
@@ -98,6 +102,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
+/// Whether a client asks to begin.
+fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
+}
+
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = Error;
 
@@ -116,17 +126,23 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let sender = self.write.clone()?;
+        let over = self.turns.over();
         loop {
             if let Some(message) = self.turns.next() {
                 return Some(message);
             }
             if self.turns.is_full() || (self.has_ended && !self.turns.is_empty()) {
                 // The answer that is waited for ends this read, and the next one finds what has its turn.
-                return std::future::pending().await;
+                over.notified().await;
+                continue;
             }
             // Room for an answer, before there is anything to answer.
             let room = sender.reserve().await.ok()?;
-            let Some(line) = self.next().await else {
+            let line = tokio::select! {
+                line = self.next() => line,
+                () = over.notified() => continue,
+            };
+            let Some(line) = line else {
                 if self.turns.is_empty() {
                     return None;
                 }
@@ -135,10 +151,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             let answer = match line {
                 Ok(line) => match message::read(&line) {
-                    Ok(Some(message)) => match self.turns.arrived(message) {
-                        Some(message) => return Some(message),
-                        None => continue,
-                    },
+                    Ok(Some(message)) => {
+                        self.has_greeted |= begins(&message);
+                        // Before that a notification tells of nothing, and a response answers nothing.
+                        let counts = self.has_greeted || matches!(message, JsonRpcMessage::Request(_));
+                        match self.turns.arrived(message).filter(|_| counts) {
+                            Some(message) => return Some(message),
+                            None => continue,
+                        }
+                    }
                     Ok(None) => continue,
                     Err(answer) => answer,
                 },

@@ -6,7 +6,7 @@
 //! Invariants. The namespace was bound before the first message, and no message widens it. A message that is no message is
 //! answered with an error, and changes nothing. The end of the input ends the server, and what a call has done until then stays.
 //! Each call runs on a thread that may block; a long one ends with its round when it is cancelled. Over a pair of streams no request
-//! is begun before the writes that came before it are answered.
+//! for memories is begun before the writes that came before it are over.
 //!
 //! [`Server::serve`] answers one client over a pair of streams. With the feature `mcp-http`, `Server::serve_http` answers many over HTTP.
 //!
@@ -22,6 +22,7 @@ mod lines;
 mod message;
 #[cfg(feature = "mcp-http")]
 mod token;
+mod turn;
 mod turns;
 
 use std::fmt;

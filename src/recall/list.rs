@@ -35,18 +35,40 @@ impl<S: Source> Reader<'_, S> {
     /// `Invalid` for a request out of bounds, for a cursor of another listing, and for the state `tombstoned`, whose
     /// content no longer exists; `BeforePurgeHorizon`; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
+        self.list_given(request, <[Memory]>::len)
+    }
+
+    /// As [`Reader::list`], for a caller who can give on only the first memories of a page: as many as `given` says, at least one of several.
+    /// The next page goes on behind these.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn list_given(
+        &self,
+        request: &PageRequest,
+        given: impl Fn(&[Memory]) -> usize,
+    ) -> Result<Page<Memory>> {
         request.check()?;
         let reader = self.at(&request.at)?;
         let horizon = reader.horizon();
-        let Some((ns, Listed { rows, mut damaged, next })) = reader.listed_rows(request)? else {
+        let Some((ns, Listed { rows, mut damaged, mut next })) = reader.listed_rows(request)? else {
             return Ok(Page { horizon, ..nothing() });
         };
-        let mut items = Vec::with_capacity(rows.len());
+        let (mut items, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (place, id, vitals) in rows {
             match sound(reader.memory(ns, id, vitals, None, false))? {
-                Some(memory) => items.push(memory),
+                Some(memory) => {
+                    items.push(memory);
+                    places.push(place);
+                }
                 None => damaged.push((place, id)),
             }
+        }
+        let count = given(&items).max(1);
+        if let Some(last) = places.get(count - 1).filter(|_| count < items.len()) {
+            items.truncate(count);
+            damaged.retain(|(place, _)| order(request, place, last).is_le());
+            next = Some(cursor_behind(request, last));
         }
         damaged.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
         let damaged = damaged.into_iter().map(|(_, id)| id).collect();
@@ -205,8 +227,7 @@ impl<S: Source> Reader<'_, S> {
             damaged.rows_before < request.limit || !last.is_some_and(|last| is_behind(last))
         });
         let damaged = damaged.into_iter().map(|Damaged { place, id, .. }| (place, id)).collect();
-        let mark = if request.newest_first { NEWEST } else { "" };
-        let next = last.map(|place| format!("{mark}{}", hex(place)));
+        let next = last.map(|place| cursor_behind(request, place));
         Ok(Some((ns, Listed { rows, damaged, next })))
     }
 
@@ -318,6 +339,12 @@ impl<S: Source> Reader<'_, S> {
 
 /// A memory that matches a filter, and the numbers of its writers that do, if others of it do not.
 type Matching = (MemoryId, Option<Vec<u32>>);
+
+/// The cursor of a page that begins behind a place.
+fn cursor_behind(request: &PageRequest, place: &[u8]) -> String {
+    let mark = if request.newest_first { NEWEST } else { "" };
+    format!("{mark}{}", hex(place))
+}
 
 /// The rows of a page, the rows that could not be read, and the cursor of the next page.
 struct Listed {

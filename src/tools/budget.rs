@@ -1,10 +1,15 @@
 //! How much of an answer fits into the tokens that a caller has room for.
 
+use sha2::{Digest, Sha256};
+
 use crate::error::{Error, Result};
 use crate::limits::TOKEN_BYTES;
 
 /// Tokens below which the beginning of a text is not worth telling.
 const WORTH: usize = 16;
+
+/// Bytes of the digest of a text that name it in a cursor.
+const NAMED_BYTES: usize = 8;
 
 /// The tokens that are left of an answer. A token counts as four bytes of text.
 pub(super) struct Budget {
@@ -41,14 +46,26 @@ fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// The cursor that goes on in a text at a byte. It names the text, which may have another one in its place by then.
+pub(super) fn cursor_at(text: &str, at: usize) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let named: String = digest.iter().take(NAMED_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    format!("{at}-{named}")
+}
+
 /// The rest of a text from a cursor on.
 ///
 /// # Errors
 /// `Invalid` for a cursor of another text.
 pub(super) fn rest<'t>(text: &'t str, cursor: Option<&str>) -> Result<(usize, &'t str)> {
-    let at = cursor.map_or(Ok(0), position)?;
-    let rest = text.get(at..).filter(|rest| at == 0 || !rest.is_empty());
-    Ok((at, rest.ok_or_else(|| wrong(cursor.unwrap_or_default()))?))
+    let Some(cursor) = cursor else { return Ok((0, text)) };
+    let (at, _) = cursor.split_once('-').ok_or_else(|| wrong(cursor))?;
+    let at = position(at).map_err(|_| wrong(cursor))?;
+    let rest = text.get(at..).filter(|_| cursor_at(text, at) == cursor);
+    rest.filter(|rest| !rest.is_empty()).map(|rest| (at, rest)).ok_or_else(|| {
+        let why = "must be the next_cursor of an earlier answer, of the text that is there now: read it anew";
+        Error::invalid("cursor", why, cursor)
+    })
 }
 
 /// The number that a cursor stands for.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind};
+use crate::json::step;
 use crate::summary::Fault;
 use crate::tools::shape::Shape;
 
@@ -72,13 +73,18 @@ impl ToolError {
         ToolError { pointers, ..ToolError::new(name, code, message) }
     }
 
-    /// Of an error of the database; a field that is an argument becomes a pointer.
-    pub(super) fn of(name: &str, arguments: &Shape, error: &Error) -> Self {
+    /// Of an error of the database; a field that is an argument becomes a pointer. One in the argument `filter`, whose names may have
+    /// dots, is looked for in the `filter` that was given.
+    pub(super) fn of(name: &str, (arguments, filter): (&Shape, &Value), error: &Error) -> Self {
         let (code, pointers) = match error {
             Error::Refused { code, pointers, .. } => ((*code).to_owned(), pointers.clone()),
             Error::Invalid { field, .. } => {
                 let first = field.split(['/', '.']).next().unwrap_or_default();
-                let pointer = arguments.has(first).then(|| format!("/args/{}", field.replace('.', "/")));
+                let within = match field.strip_prefix("filter.") {
+                    Some(rest) => format!("filter{}", pointer_to(filter, rest)),
+                    None => field.replace('.', "/"),
+                };
+                let pointer = arguments.has(first).then(|| format!("/args/{within}"));
                 ("invalid_args".to_owned(), pointer.into_iter().collect())
             }
             Error::NotFound { what, .. } => (format!("{}_not_found", what.replace(' ', "_")), Vec::new()),
@@ -112,6 +118,32 @@ impl ToolError {
     }
 }
 
+/// The pointer in a document to what dots and names lead to, as far as they lead to something.
+fn pointer_to(document: &Value, mut names: &str) -> String {
+    let (mut pointer, mut at) = (String::new(), document);
+    while !names.is_empty() {
+        let behind =
+            |name: &str| names.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        let member = match at {
+            Value::Object(members) => {
+                let longest =
+                    members.keys().filter(|name| behind(name).is_some()).max_by_key(|name| name.len());
+                longest.and_then(|name| Some((name.clone(), members.get(name)?)))
+            }
+            Value::Array(items) => {
+                let index = names.split('.').next().unwrap_or_default();
+                index.parse().ok().and_then(|at: usize| Some((index.to_owned(), items.get(at)?)))
+            }
+            _ => None,
+        };
+        let Some((name, value)) = member else { break };
+        pointer.push_str(&step(&name));
+        names = behind(&name).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
+        at = value;
+    }
+    pointer
+}
+
 /// Of a line that is no envelope.
 impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
@@ -132,4 +164,27 @@ fn code_of(kind: ErrorKind) -> String {
         code.push(letter.to_ascii_lowercase());
     }
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::pointer_to;
+
+    #[test]
+    fn a_pointer_follows_the_names_that_were_given() {
+        let filter = json!({ "metadata.x": { "$foo": 1 }, "$and": [{ "metadata.a/b.c": 1 }, { "": 2 }] });
+        for (names, pointer) in [
+            ("metadata.x", "/metadata.x"),
+            ("metadata.x.$foo", "/metadata.x/$foo"),
+            ("$and.0.metadata.a/b.c", "/$and/0/metadata.a~1b.c"),
+            ("$and.1", "/$and/1"),
+            ("$and.7.tags", "/$and"),
+            ("kind", ""),
+            ("", ""),
+        ] {
+            assert_eq!(pointer_to(&filter, names), pointer, "{names}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::engine::{Doomed, Forget};
 use crate::error::{Result, sound};
 use crate::limits::TAG_BYTES_MAX;
-use crate::model::{Filter, Forgotten, Scope};
+use crate::model::{Filter, Forgotten, MemoryId, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
@@ -74,14 +74,28 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
     Ok(answer)
 }
 
-/// What goes, or would, counted the same way before and after.
+/// What goes, or would, and what stays, counted the same way before and after. No member of the answer is left out.
 fn told_of(done: &Forgotten, dry_run: bool) -> Value {
-    let earlier = (done.tombstones.len() as u64).saturating_sub(done.forgotten);
+    let Forgotten {
+        forgotten,
+        detached,
+        went_with,
+        missing_names,
+        versions_left,
+        later,
+        to_come,
+        undecided,
+        restored,
+        tombstones,
+        derived,
+    } = done;
+    let first = |ids: &[MemoryId]| ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>();
     json!({
-        "dry_run": dry_run, "memories": done.forgotten, "earlier_versions": earlier, "missing": done.missing(),
-        "missing_names": done.missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(),
-        "kept_for_others": done.detached, "later_versions": done.later.iter().take(IDS_MAX).collect::<Vec<_>>(),
-        "versions_to_come": done.to_come.iter().take(IDS_MAX).collect::<Vec<_>>(), "derived": done.derived,
+        "dry_run": dry_run, "memories": forgotten, "missing": done.missing(), "kept_for_others": detached,
+        "earlier_versions": (tombstones.len() as u64).saturating_sub(*forgotten), "went_with": went_with,
+        "missing_names": missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(), "versions_left": versions_left,
+        "later_versions": first(later), "versions_to_come": first(to_come), "undecided": first(undecided),
+        "restored": restored, "derived": derived,
     })
 }
 
@@ -120,6 +134,21 @@ pub(super) fn answer() -> Shape {
             .optional()
             .about("Keys that went while another write still holds the text.")
             .named("kept_for_others"),
+        at_least(0)
+            .optional()
+            .about("Earlier and later versions that are still there: forget them too, by their ids or their key.")
+            .named("versions_left"),
+        all(told())
+            .optional()
+            .about(
+                "Ids of memories that stay because it can't be read whether they were to go: forget them by these.",
+            )
+            .named("undecided"),
+        at_least(0)
+            .optional()
+            .about("Writes without a key that go too: they were merged into what goes.")
+            .named("went_with"),
+        at_least(0).optional().about("Memories that are live again.").named("restored"),
         all(told()).optional().about("Summaries that may still tell of it.").named("derived"),
     ])
 }

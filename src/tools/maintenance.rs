@@ -36,7 +36,8 @@ struct Told {
     run: Value,
 }
 
-/// `run_maintenance`: until nothing is left to do, the time is over or nobody waits any more.
+/// `run_maintenance`: until nothing is left to do, a pass has failed, the time is over or nobody waits any more. What the passes have done
+/// before one fails is told, because it stands.
 pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> Result<Value> {
     let dry_run = args.dry_run.unwrap_or(true);
     let options = MaintainOptions {
@@ -44,13 +45,21 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
         budget: (!dry_run).then(|| Span::from_millis(ROUND_MS)),
         ..MaintainOptions::default().passes(args.passes.unwrap_or_default())
     };
-    let mut passes: Vec<Told> = Vec::new();
+    let (mut passes, mut failed): (Vec<Told>, Vec<Value>) = (Vec::new(), Vec::new());
     for _ in 0..args.max_seconds.unwrap_or(20).saturating_mul(ROUNDS) {
-        let moved = add(&mut passes, &host.namespace.maintain_with(&options)?);
+        let round = match host.namespace.maintain_with(&options) {
+            Err(why) if !passes.is_empty() => {
+                failed.push(json!({ "pass": null, "why": why.to_string() }));
+                break;
+            }
+            round => round?,
+        };
+        failed.extend(round.failed.iter().map(|failed| json!(failed)));
+        let moved = add(&mut passes, &round);
         let (done, left) =
             passes.iter().fold((0, 0), |(done, left), pass| (done + pass.changed, left + pass.left));
         caller.progress(done, Some(done + left));
-        if dry_run || left == 0 || !moved || caller.is_gone() {
+        if dry_run || left == 0 || !moved || !failed.is_empty() || caller.is_gone() {
             break;
         }
     }
@@ -60,7 +69,7 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
             "left": told.left, "run": told.run,
         })
     });
-    Ok(json!({ "dry_run": dry_run, "passes": passes.collect::<Vec<_>>() }))
+    Ok(json!({ "dry_run": dry_run, "passes": passes.collect::<Vec<_>>(), "failed": failed }))
 }
 
 /// Adds a round; tells whether it came any further.
@@ -97,5 +106,19 @@ pub(super) fn answer() -> Shape {
         at_least(0).required().about("What the next call goes on with.").named("left"),
         Shape::Any.required().about("The run, for memory_undo.").named("run"),
     ]);
-    Shape::Open(vec![Shape::Flag.required().named("dry_run"), all(pass).required().named("passes")])
+    let failed = Shape::Open(vec![
+        Shape::Any
+            .required()
+            .about("Its name; null for one that an earlier part of the call had begun well.")
+            .named("pass"),
+        told().required().named("why"),
+    ]);
+    Shape::Open(vec![
+        Shape::Flag.required().named("dry_run"),
+        all(pass).required().named("passes"),
+        all(failed)
+            .optional()
+            .about("Passes that failed; what the others have done, and these before, stands.")
+            .named("failed"),
+    ])
 }

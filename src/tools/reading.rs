@@ -7,7 +7,7 @@ use crate::limits::{K_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
-use crate::tools::budget::{Budget, position, rest};
+use crate::tools::budget::{Budget, cursor_at, position, rest};
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::{Member, Shape, bytes, integer, text};
 
@@ -162,7 +162,7 @@ pub(super) fn get(host: &Host, args: GetArguments, _: &dyn Caller) -> Result<Val
             let (at, text) = rest(&memory.text, args.cursor.as_deref())?;
             let taken = Budget::new(args.max_tokens.unwrap_or(4_000)).take(text);
             let (text, is_whole) = taken.unwrap_or_default();
-            let next = (!is_whole).then(|| (at + text.len()).to_string());
+            let next = (!is_whole).then(|| cursor_at(&memory.text, at + text.len()));
             Ok(with_next(one(&memory, text), next))
         }
         Got::Tombstone(gone) => Ok(json!({
@@ -236,8 +236,13 @@ pub(super) fn list(host: &Host, args: ListArguments, _: &dyn Caller) -> Result<V
         cursor: args.cursor,
         ..PageRequest::default()
     };
-    let page = host.namespace.list(&request)?;
-    let mut budget = Budget::new(args.max_tokens.unwrap_or(1_500));
+    let tokens = args.max_tokens.unwrap_or(1_500);
+    let fits = |memories: &[Memory]| {
+        let mut budget = Budget::new(tokens);
+        memories.iter().take_while(|memory| budget.take(&memory.text).is_some()).count()
+    };
+    let page = host.namespace.list_given(&request, fits)?;
+    let mut budget = Budget::new(tokens);
     let mut items = Vec::new();
     for memory in &page.items {
         let Some((text, is_whole)) = budget.take(&memory.text) else { break };
@@ -250,14 +255,7 @@ pub(super) fn list(host: &Host, args: ListArguments, _: &dyn Caller) -> Result<V
         }
         items.push(item);
     }
-    let next = match items.len() {
-        told if told < page.items.len() => {
-            // The cursor of the listing goes on behind what was told.
-            host.namespace.list(&PageRequest { limit: told, ..request })?.next
-        }
-        _ => page.next,
-    };
-    Ok(with_next(json!({ "items": items }), next))
+    Ok(with_next(json!({ "items": items }), page.next))
 }
 
 /// What `list_memories` answers.

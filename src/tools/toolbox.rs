@@ -300,7 +300,9 @@ impl Toolbox {
         if !faults.is_empty() {
             return Err(ToolError::of_faults(Some(name), "invalid_args", &faults));
         }
-        tool.run(&self.0, args, caller).map_err(|error| ToolError::of(name, &shape, &error))
+        // The names in a filter are the caller's own.
+        let filter = args.get("filter").cloned().unwrap_or_default();
+        tool.run(&self.0, args, caller).map_err(|error| ToolError::of(name, (&shape, &filter), &error))
     }
 
     /// The names of all tools that can be called.

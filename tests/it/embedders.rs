@@ -8,10 +8,12 @@ use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field, Tier};
 use oubliette::report::CheckOptions;
+use oubliette::tools::Toolbox;
 use oubliette::{
     Database, Decision, Draft, Error, ErrorKind, Kind, Mode, Namespace, Patch, Query, Result, Scope,
     WriteOptions,
 };
+use serde_json::json;
 use tempfile::TempDir;
 
 fn open(folder: &TempDir) -> Database {
@@ -368,6 +370,75 @@ fn an_embedder_that_fails_costs_no_memory() {
     let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!((done.passes[0].changed, db.stats().unwrap().pending), (1, 0));
     assert_eq!(ns(&db).search(&asked).unwrap().hits.len(), 1);
+    clean(&db);
+}
+
+/// What was to be erased, and every other pass, does not wait for a model that is away. What is done is told beside the failure.
+#[test]
+fn an_embedder_that_fails_stops_no_other_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.use_embedder(leaving("away", 2, 0)).unwrap();
+    let soon = std::time::Duration::from_millis(1);
+    ns(&db).add(Draft::new("Ann lives in Ghent")).unwrap();
+    ns(&db).add(Draft::new("Ann is on leave").expiry(soon)).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let told = Toolbox::new(ns(&db)).call("run_maintenance", json!({ "dry_run": false })).unwrap();
+    let passes = told["passes"].as_array().unwrap();
+    let removed = passes.iter().find(|pass| pass["pass"] == "expire").map(|pass| &pass["removed"]);
+    assert_eq!(removed, Some(&json!(1)), "{told}");
+    assert!(passes.iter().any(|pass| pass["pass"] == "repair"), "{told}");
+    assert_eq!(told["failed"][0]["pass"], "embed", "{told}");
+    let report = db.maintain().unwrap();
+    assert_eq!(report.failed.iter().map(|failed| failed.pass).collect::<Vec<_>>(), [Some(Pass::Embed)]);
+    let alone = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap_err();
+    assert_eq!(alone.kind(), ErrorKind::Embedding);
+    clean(&db);
+}
+
+/// A model that refuses whatever it is asked with a text of more than so many bytes.
+fn picky(bytes: usize) -> impl Embedder + 'static {
+    let embed = move |texts: &[&str]| {
+        if texts.iter().any(|text| text.len() > bytes) {
+            return Err(Error::Embedding { embedder: "picky".to_owned(), why: "too long".to_owned() });
+        }
+        Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())
+    };
+    embedder_fn("picky", 2, embed).unwrap()
+}
+
+/// A text that is too long for the model keeps no other from its vector: neither those that are written or embedded with it, nor
+/// those that wait behind it, nor a database that changes its model.
+#[test]
+fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let drafts = |name: &str| -> Vec<Draft> {
+        let text = |at| match at {
+            3 | 40 => format!("{name} {at} {}", "long ".repeat(40)),
+            _ => format!("{name} {at}"),
+        };
+        (0..150).map(|at| Draft::new(text(at))).collect()
+    };
+    // They wait, because there is no embedder yet.
+    db.detach_embedder();
+    ns(&db).add_all(drafts("before"), &WriteOptions::default()).unwrap();
+    db.use_embedder(picky(100)).unwrap();
+    for _ in 0..2 {
+        let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+        assert_eq!((done.passes[0].skipped, db.stats().unwrap().pending), (2, 2));
+    }
+    ns(&db).add_all(drafts("after"), &WriteOptions::default()).unwrap();
+    assert_eq!(db.stats().unwrap().pending, 4);
+    db.use_embedder(picky(1000)).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    assert_eq!(db.stats().unwrap().pending, 0);
+
+    let other = embedder_fn("other", 2, move |texts: &[&str]| picky(100).embed(texts)).unwrap();
+    let done = db.reembed(other).unwrap();
+    assert_eq!((done.changed, done.filled), (296, 0));
+    let found = ns(&db).search(Query::text("before 7").mode(Mode::Vector)).unwrap();
+    assert!(!found.hits.is_empty());
     clean(&db);
 }
 

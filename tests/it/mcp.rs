@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::world::World;
 use ::tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
 use ::tokio::time::timeout;
-use oubliette::mcp::Server;
+use oubliette::mcp::{Desk, Question, Server};
 use oubliette::memory::Actor;
-use oubliette::tools::{Caller, Toolbox};
+use oubliette::tools::{Caller, ToolError, Toolbox};
 use oubliette::{Draft, Kind, State, WriteOptions};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, PaginatedRequestParams,
@@ -464,7 +464,11 @@ struct Raw(BufReader<DuplexStream>);
 
 impl Raw {
     async fn new(world: &World) -> Self {
-        let mut raw = Raw(BufReader::new(serve(world)));
+        Self::greet(serve(world)).await
+    }
+
+    async fn greet(server: DuplexStream) -> Self {
+        let mut raw = Raw(BufReader::new(server));
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" },
         });
@@ -626,17 +630,107 @@ fn what_is_sent_without_waiting_is_done_in_its_order() {
     }
 }
 
-/// A write that is cancelled gets no answer, and none is waited for.
+/// A desk that takes its time, and notes when a call begins and ends.
+#[derive(Clone, Default)]
+struct Slow(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl Slow {
+    fn noted(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Desk for Slow {
+    fn respond(&self, question: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        let Question::Call { args, .. } = question else { return Ok(json!([])) };
+        self.0.lock().unwrap().push(format!("begin {}", args["text"]));
+        std::thread::sleep(Duration::from_millis(200));
+        self.0.lock().unwrap().push(format!("end {}", args["text"]));
+        Ok(json!({}))
+    }
+}
+
+/// A write that is cancelled can't be called back once it has begun. What comes after it would be overtaken by it, so it waits for
+/// its end; whoever only asks whether the server is there does not.
 #[test]
-fn a_cancelled_write_is_not_waited_for() {
+fn what_comes_after_a_cancelled_write_waits_for_its_end() {
+    run(async {
+        let slow = Slow::default();
+        let (client, server) = duplex(1 << 16);
+        let (read, write) = split(server);
+        ::tokio::spawn(Server::new(slow.clone()).serve(read, write));
+        let mut raw = Raw::greet(client).await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}"#;
+        let add = |id: u64| request(id, "add_memory", &format!(r#"{{"text":"{id}"}}"#));
+        raw.say(&add(1)).await;
+        while slow.noted().is_empty() {
+            ::tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        raw.say(&[cancel, &add(2), r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#].join("\n")).await;
+        assert_eq!(raw.hear().await["id"], 3);
+        assert_eq!(slow.noted().len(), 1, "the pong came while the first write was at work");
+        assert_eq!(raw.hear().await["id"], 2);
+        let notes = [r#"begin "1""#, r#"end "1""#, r#"begin "2""#, r#"end "2""#];
+        assert_eq!(slow.noted(), notes);
+    });
+}
+
+/// A desk whose file is in other hands.
+struct Shut;
+
+impl Desk for Shut {
+    fn respond(&self, _: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        let why = "the file is in other hands".to_owned();
+        Err(ToolError::of_error(&oubliette::Error::Unavailable { why }))
+    }
+}
+
+/// A client drops a memory that is not found. One at which nobody could look is not such a memory.
+#[test]
+fn a_memory_at_which_nobody_could_look_is_not_told_as_missing() {
+    run(async {
+        let (client, server) = duplex(1 << 16);
+        let (read, write) = split(server);
+        ::tokio::spawn(Server::new(Shut).serve(read, write));
+        let mut raw = Raw::greet(client).await;
+        raw.say(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://a"}}"#).await;
+        let answer = raw.hear().await;
+        assert_eq!(answer["error"]["code"], -32_603, "{answer}");
+    });
+}
+
+/// A resource has no second page, so it is the whole memory. What a client says before it greets is let be.
+#[test]
+fn a_resource_is_the_whole_memory() {
+    let world = world();
+    let text = "tea ".repeat(100_000);
+    world.add(Draft::new(&text).key("tea"));
+    run(async {
+        let mut client = serve(&world);
+        client.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n").await.unwrap();
+        let mut raw = Raw::greet(client).await;
+        raw.say(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://tea"}}"#)
+            .await;
+        let answer = raw.hear().await;
+        let told = answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let memory: Value = serde_json::from_str(told).unwrap();
+        assert!(memory["text"] == *text && memory.get("next_cursor").is_none(), "{}", told.len());
+    });
+}
+
+/// The prompt has one argument, and a refusal names it.
+#[test]
+fn a_topic_that_is_too_long_is_refused_by_its_name() {
     let world = world();
     run(async {
         let mut raw = Raw::new(&world).await;
-        let cancel =
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"no"}}"#;
-        let add = |id: u64| request(id, "add_memory", &format!(r#"{{"text":"Note {id}"}}"#));
-        raw.say(&[&add(1), cancel, &add(2)].join("\n")).await;
-        while raw.hear().await["id"] != 2 {}
+        let params = json!({ "name": "recall", "arguments": { "topic": "a".repeat(70_000) } });
+        raw.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params }).to_string())
+            .await;
+        let error = raw.hear().await["error"].clone();
+        assert_eq!(error["code"], -32_602, "{error}");
+        assert!(error["message"].as_str().unwrap().starts_with("topic: "), "{error}");
     });
 }
 

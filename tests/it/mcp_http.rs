@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::raw_http::{Answer, TOKEN, call, head, hear, hello};
 use crate::world::World;
 use ::tokio::sync::oneshot;
-use oubliette::mcp::{Http, Server, Token};
-use oubliette::tools::Toolbox;
+use oubliette::mcp::{Desk, Http, Question, Server, Token};
+use oubliette::tools::{Caller, ToolError, Toolbox};
 use oubliette::{Draft, WriteOptions};
 use serde_json::{Value, json};
 
@@ -26,10 +26,13 @@ impl Served {
     }
 
     fn with(world: &World, options: impl FnOnce(Http) -> Http) -> Self {
+        Served::of(Server::new(Toolbox::new(world.ns.clone())), options)
+    }
+
+    fn of(server: Server, options: impl FnOnce(Http) -> Http) -> Self {
         let http = options(Http::bind("127.0.0.1:0".parse().unwrap(), Token::new(TOKEN).unwrap()).unwrap());
         let address =
             http.url().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().parse().unwrap();
-        let server = Server::new(Toolbox::new(world.ns.clone()));
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             let runtime = ::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -308,6 +311,32 @@ fn sessions_are_bounded_and_the_least_used_ends() {
     }
     let _more: Vec<_> = (0..10).map(|_| Client::new(&served)).collect();
     assert_eq!(others[0].ask("POST", &stats).status, 200);
+}
+
+/// A desk that answers when it is told to.
+struct Patient(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl Desk for Patient {
+    fn respond(&self, _: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        self.0.lock().unwrap().recv().unwrap();
+        Ok(json!({ "hits": [] }))
+    }
+}
+
+#[test]
+fn a_session_with_a_call_at_work_makes_room_for_no_other() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let served = Served::of(Server::new(Patient(std::sync::Mutex::new(told))), |http| http);
+    let asking = Client::new(&served);
+    std::thread::scope(|scope| {
+        let answer = scope.spawn(|| asking.done("search_memories", json!({ "query": "tea" })));
+        std::thread::sleep(Duration::from_millis(300));
+        let others: Vec<_> = (0..70).map(|_| Client::new(&served)).collect();
+        tell.send(()).unwrap();
+        assert_eq!(answer.join().unwrap(), json!({ "hits": [] }));
+        let gone = call("search_memories", json!({ "query": "tea" }));
+        assert_eq!(others[0].ask("POST", &gone).status, 404, "one that nothing was asked in");
+    });
 }
 
 #[test]

@@ -718,6 +718,24 @@ fn a_tool_tells_the_later_versions_apart_from_those_to_come() {
             tools.call("forget_memory", json!({ "id": first.to_string(), "dry_run": dry_run })).unwrap();
         assert_eq!(answer["later_versions"], json!([second]), "{answer}");
         assert_eq!(answer["versions_to_come"], json!([third]), "{answer}");
+        assert_eq!(answer["versions_left"], 2, "{answer}");
+    }
+}
+
+/// MODEL-61: what a text has replaced is still there when it is forgotten by its id, and the answer says so.
+#[test]
+fn a_tool_counts_the_earlier_versions_that_stay() {
+    let world = World::new();
+    world.add(Draft::new("Ann lives in Paris").key("home"));
+    let rome = world.add(Draft::new("Ann lives in Rome").key("home")).id;
+    for dry_run in [true, false] {
+        let args = json!({ "id": rome, "dry_run": dry_run });
+        let answer = toolbox(&world).call("forget_memory", args).unwrap();
+        assert_eq!(
+            (&answer["earlier_versions"], &answer["versions_left"]),
+            (&json!(0), &json!(1)),
+            "{answer}"
+        );
     }
 }
 
@@ -741,6 +759,22 @@ fn no_ttl_of_a_tool_forgets_a_memory() {
     tools.call("update_memory", json!({ "id": "tea", "ttl": "never" })).unwrap();
     assert_eq!(end(), None);
     world.check();
+}
+
+/// Nobody joins the beginning of one text and the end of another.
+#[test]
+fn a_cursor_goes_on_in_its_own_text_only() {
+    let (world, tools) = (World::new(), |world: &World| toolbox(world));
+    world.add(Draft::new("old ".repeat(1_000)).key("doc"));
+    let args = |cursor: &Value| json!({ "id": "doc", "max_tokens": 500, "cursor": cursor });
+    let first = tools(&world).call("get_memory", json!({ "id": "doc", "max_tokens": 500 })).unwrap();
+    let second = tools(&world).call("get_memory", args(&first["next_cursor"])).unwrap();
+    assert_eq!(second.get("next_cursor"), None, "{second}");
+    let both = [&first, &second].map(|page| page["text"].as_str().unwrap());
+    assert_eq!(both.concat(), "old ".repeat(1_000));
+    tools(&world).call("update_memory", json!({ "id": "doc", "text": "new ".repeat(1_000) })).unwrap();
+    let refused = tools(&world).call("get_memory", args(&first["next_cursor"])).unwrap_err();
+    assert_eq!(refused.pointers, ["/args/cursor"], "{refused}");
 }
 
 /// A model acts on what it reads, not on ids.

@@ -7,7 +7,7 @@ mod process;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Cursor, ErrorKind, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, IsTerminal, Read, StdinLock, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -148,6 +148,8 @@ struct Here {
 struct Far {
     surroundings: Surroundings,
     streams: Box<dyn Streams>,
+    /// Whether lines are read that belong together.
+    is_within: AtomicBool,
 }
 
 impl std::fmt::Debug for Caller {
@@ -164,7 +166,7 @@ impl Caller {
 
     /// Another process.
     pub(crate) fn far(surroundings: Surroundings, streams: Box<dyn Streams>) -> Self {
-        Caller(Side::Far(Far { surroundings, streams }))
+        Caller(Side::Far(Far { surroundings, streams, is_within: AtomicBool::new(false) }))
     }
 
     fn far_side(&self) -> Option<&Far> {
@@ -220,17 +222,22 @@ impl Caller {
         self.reader(Portion::Line)
     }
 
+    /// Does what reads several of the [`lines`](Self::lines) as one. No other process can go on with the command between these.
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(far) = self.far_side() else { return work() };
+        far.is_within.store(true, Ordering::SeqCst);
+        let done = work();
+        far.is_within.store(false, Ordering::SeqCst);
+        done
+    }
+
     fn reader(&self, portion: Portion) -> Box<dyn BufRead + '_> {
         match &self.0 {
             Side::Far(far) => {
-                let input = Input { streams: far.streams.as_ref(), portion, left: Vec::new(), at: 0 };
+                let input = Input { far, portion, left: Vec::new(), at: 0 };
                 Box::new(BufReader::with_capacity(CHUNK, input))
             }
-            Side::Here(here) => {
-                here.is_read.store(true, Ordering::SeqCst);
-                let returned = std::mem::take(&mut *here.returned());
-                Box::new(Cursor::new(returned).chain(std::io::stdin().lock()))
-            }
+            Side::Here(here) => Box::new(Own { here, begun: None }),
         }
     }
 
@@ -350,9 +357,41 @@ impl Loan {
     }
 }
 
+/// Standard input of this process. Until the first byte is asked for, another process can still do the command.
+struct Own<'a> {
+    here: &'a Here,
+    begun: Option<Chain<Cursor<Vec<u8>>, StdinLock<'static>>>,
+}
+
+impl Own<'_> {
+    fn begun(&mut self) -> &mut Chain<Cursor<Vec<u8>>, StdinLock<'static>> {
+        self.begun.get_or_insert_with(|| {
+            self.here.is_read.store(true, Ordering::SeqCst);
+            let returned = std::mem::take(&mut *self.here.returned());
+            Cursor::new(returned).chain(std::io::stdin().lock())
+        })
+    }
+}
+
+impl Read for Own<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.begun().read(buffer)
+    }
+}
+
+impl BufRead for Own<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.begun().fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.begun().consume(amount);
+    }
+}
+
 /// Standard input of another process.
 struct Input<'a> {
-    streams: &'a dyn Streams,
+    far: &'a Far,
     portion: Portion,
     left: Vec<u8>,
     at: usize,
@@ -361,10 +400,11 @@ struct Input<'a> {
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.at == self.left.len() {
-            let is_within = self.left.last().is_some_and(|last| *last != b'\n');
+            let is_cut = self.left.last().is_some_and(|last| *last != b'\n');
+            let is_within = is_cut || self.far.is_within.load(Ordering::SeqCst);
             let portion =
                 if is_within && self.portion == Portion::Line { Portion::RestOfLine } else { self.portion };
-            (self.left, self.at) = (self.streams.read(portion)?, 0);
+            (self.left, self.at) = (self.far.streams.read(portion)?, 0);
         }
         let rest = self.left.get(self.at..).unwrap_or_default();
         let taken = rest.len().min(buffer.len());

@@ -65,16 +65,24 @@ impl OwnDesk {
         question: &Question,
         caller: &dyn Caller,
     ) -> Result<std::result::Result<Value, ToolError>> {
-        let deadline = Instant::now() + self.place.patience();
+        let mut deadline = Instant::now() + self.place.patience();
         loop {
+            if caller.is_gone() {
+                return Err(left());
+            }
             if let Some((_, tools)) = &*self.near.read().unwrap_or_else(PoisonError::into_inner) {
                 return Ok(tools.respond(question.clone(), caller));
             }
             #[cfg(unix)]
             if let Some(far) = &self.far {
-                match far.ask(question, caller) {
+                let begun = Instant::now();
+                let asked = far.ask(question, caller);
+                // While another process works on the question, the file is not waited for.
+                deadline += begun.elapsed();
+                match asked {
                     Ok(answer) => return Ok(answer),
                     Err(Unanswered::Nobody) => {}
+                    Err(Unanswered::Left) => return Err(left()),
                     Err(Unanswered::Lost) => return Err(crate::route::lost()),
                     Err(Unanswered::Refused(why)) => {
                         let what = "the process that has the database open".to_owned();
@@ -122,6 +130,11 @@ impl Desk for OwnDesk {
     }
 }
 
+/// Instead of an answer that nobody would hear.
+fn left() -> Error {
+    Error::Unavailable { why: "whoever asked has left".to_owned() }
+}
+
 /// Nobody who would leave.
 struct Nobody;
 
@@ -153,6 +166,10 @@ pub(crate) fn answer(hand: &HandOptions, place: &Place) -> Done {
     };
     let guest = Guest { place, tell: &|told| drop(tell(told)) };
     while let Some((_, line)) = lines.next_line()? {
+        // A question that nobody waits for any more is not begun.
+        if guest.is_gone() {
+            break;
+        }
         let question = serde_json::from_slice(line).map_err(|why| {
             let shown = String::from_utf8_lossy(line).into_owned();
             ToolError::of_error(&Error::invalid("question", format!("must be one of a server: {why}"), shown))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use oubliette::{Error, ErrorKind};
@@ -69,11 +69,20 @@ pub(crate) enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,
+            Error::Io { path, source, .. }
+                if source.kind() == std::io::ErrorKind::BrokenPipe && is_stream(&path) =>
+            {
+                Failure::Pipe
+            }
             Error::Io { source, .. } if is_hand_over(&source) => Failure::HandOver,
             error => Failure::Error(error),
         }
     }
+}
+
+/// Whether a path names a stream of whoever typed the command. A file that takes no more bytes, such as a pipe by its name, is cut off.
+fn is_stream(path: &Path) -> bool {
+    ["standard output", "standard input", "the process that asked"].iter().any(|name| path == Path::new(name))
 }
 
 /// An error of standard output.

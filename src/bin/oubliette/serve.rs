@@ -6,6 +6,7 @@ use oubliette::mcp::Server;
 #[cfg(feature = "mcp-http")]
 use oubliette::mcp::{Http, Token};
 use oubliette::{Error, Result};
+use tokio::runtime::Runtime;
 
 #[cfg(feature = "mcp-http")]
 use crate::arguments::HttpOptions;
@@ -41,13 +42,12 @@ pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>
     let desk = Arc::new(OwnDesk::new(options.hand.clone(), Arc::clone(place))?);
     #[cfg(feature = "mcp-http")]
     if let Way::Http(http) = &way {
+        leave_at_second_signal()?;
         announce(http, made.as_ref(), output)?;
     }
     #[cfg(not(feature = "mcp-http"))]
     let _ = output;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime
-        .map_err(|source| Error::Unavailable { why: format!("no runtime can be started: {source}") })?;
+    let runtime = runtime()?;
     let server = match options.hand.compat {
         Some(Compat::ServerMemory) => Server::server_memory(Arc::clone(&desk)),
         None => Server::new(Arc::clone(&desk)),
@@ -58,6 +58,34 @@ pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>
     served?;
     desk.close()?;
     Ok(())
+}
+
+fn runtime() -> Result<Runtime> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|source| Error::Unavailable { why: format!("no runtime can be started: {source}") })
+}
+
+/// Lets a second signal end this process at once. The first one waits for the calls at work, which may be long, and for the file to be closed.
+/// What a call has not committed by then is not done, as where the process is killed.
+///
+/// # Errors
+/// `Unavailable` where no runtime or no thread can be started.
+#[cfg(feature = "mcp-http")]
+fn leave_at_second_signal() -> Result<()> {
+    let runtime = runtime()?;
+    let wait = move || {
+        let asked = runtime.block_on(async {
+            end()?.await;
+            end()?.await;
+            Ok::<(), Error>(())
+        });
+        if asked.is_ok() {
+            std::process::exit(1);
+        }
+    };
+    let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+    let failed = |source| Error::Unavailable { why: format!("no thread can be started: {source}") };
+    started.map(drop).map_err(failed)
 }
 
 /// Answers until the client hangs up, or over HTTP until a signal asks for the end.

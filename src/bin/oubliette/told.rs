@@ -166,6 +166,12 @@ pub(crate) fn forgotten(answer: &Value) -> String {
         }
     }
     told.push_str(&versions_left(answer));
+    let undecided = answer.get("undecided").and_then(Value::as_array).map_or(0, Vec::len);
+    if undecided > 0 {
+        let undecided = of(undecided as u64, "memory stays", "memories stay");
+        let why = "because it can't be read whether they were to go; forget them by id";
+        told.push_str(&format!("; {undecided} {why}{}", names(answer.get("undecided"))));
+    }
     let derived = answer.get("derived").and_then(Value::as_array).into_iter().flatten();
     let derived: Vec<_> = derived.filter_map(Value::as_str).map(str::to_owned).collect();
     told.push_str(&still_told(&derived));

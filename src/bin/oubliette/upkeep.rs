@@ -9,8 +9,8 @@ use std::time::Duration;
 use oubliette::exchange::Target;
 use oubliette::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
 use oubliette::maintain::{
-    CapReport, ConsolidateReport, DedupReport, ExpireReport, IndexReport, NearDuplicateReport, Pass,
-    PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport,
+    CapReport, ConsolidateReport, DedupReport, ExpireReport, FailedPass, IndexReport, NearDuplicateReport,
+    Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport,
     SweeperConfig,
 };
 use oubliette::policy::Policy;
@@ -92,7 +92,20 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
             .flatten()
             .try_for_each(|(namespace, united)| tell_united(namespace, united, can_undo, output))?;
     }
-    came_to_nothing(united.unwrap_or_default().values())
+    came_to_nothing(united.unwrap_or_default().values())?;
+    without_failure(&report.failed)
+}
+
+/// Whoever runs maintenance by a clock must hear that a pass failed, though the others are done and told.
+fn without_failure(failed: &[FailedPass]) -> Done {
+    let named = |failed: &FailedPass| {
+        format!("{}: {}", failed.pass.map_or_else(String::new, |pass| pass.to_string()), failed.why)
+    };
+    let why = failed.iter().map(named).collect::<Vec<_>>().join("; ");
+    match failed {
+        [] => Ok(()),
+        _ => Err(Error::Conflict { what: "maintain".to_owned(), why }.into()),
+    }
 }
 
 /// Whoever runs a summarizer by a clock must hear that it united no cluster because it failed.

@@ -167,7 +167,10 @@ fn add_lines(
                 add_one(database, namespace, draft, how).map(|answer| vec![answer])
             }
             _ => match parse_line(text, false).map(kept) {
-                Ok(Ok(row)) => take_over(database, namespace, (number, row), &mut lines),
+                Ok(Ok(row)) => {
+                    let head = (number, row);
+                    output.caller.within(|| take_over(database, namespace, head, &mut lines))
+                }
                 Ok(Err(line)) => add_line(database, namespace, *line, how),
                 Err(error) => Err(error),
             },
@@ -176,12 +179,21 @@ fn add_lines(
             error @ Error::Line { .. } => stopped(error, written),
             error => stopped(error.at_line(number), written),
         })?;
-        for (answer, number) in answers.iter().zip(number..) {
+        written += answers.len() as u64;
+        let shown = answers.iter().zip(number..).try_for_each(|(answer, number)| {
             let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
             warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
-            output.done(answer, told::line)?;
+            output.done(answer, told::line)
+        });
+        match shown {
+            // Whoever reads only the first answers has not asked for the other lines to be left.
+            Err(Failure::Pipe) if lines.next_text()?.is_some() => {
+                let source = std::io::ErrorKind::BrokenPipe.into();
+                let error = Error::Io { action: "write", path: "standard output".into(), source };
+                return Err(stopped(error, written));
+            }
+            shown => shown?,
         }
-        written += answers.len() as u64;
     }
     Ok(())
 }

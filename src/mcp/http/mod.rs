@@ -232,7 +232,7 @@ impl<S: ServerHandler> Office<S> {
         if request.uri().path() != PATH {
             return refused(StatusCode::NOT_FOUND, message::refused("the server answers at /mcp"));
         }
-        self.sessions.note_use(request.headers());
+        let in_use = self.sessions.note_use(request.headers());
         if request.method() != Method::POST {
             return self.service.handle(request).await;
         }
@@ -256,7 +256,7 @@ impl<S: ServerHandler> Office<S> {
         self.sessions.note_begin(reply.headers()).await;
         reply.map(|body| {
             let body = body.map_frame(move |frame| {
-                let _held = &begun;
+                let _held = (&begun, &in_use);
                 frame
             });
             body.boxed()

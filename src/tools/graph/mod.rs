@@ -5,7 +5,7 @@
 
 mod nodes;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -63,7 +63,7 @@ struct EntityGiven {
     observations: Vec<String>,
 }
 
-#[derive(PartialEq, Eq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RelationGiven {
     from: String,
@@ -72,8 +72,8 @@ struct RelationGiven {
 }
 
 impl RelationGiven {
-    fn is(&self, edge: &Edge) -> bool {
-        (&self.from, &self.relation_type, &self.to) == (&edge.from, &edge.relation, &edge.to)
+    fn words(&self) -> [&str; 3] {
+        [&self.from, &self.relation_type, &self.to]
     }
 
     fn element(&self) -> Element<'_> {
@@ -244,9 +244,9 @@ impl KnowledgeGraph {
     fn create_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
         self.change(|mut change, graph| {
             let mut told = Vec::new();
-            for (at, given) in relations.iter().enumerate() {
-                let before = relations.get(..at).unwrap_or_default();
-                if graph.edges.iter().any(|edge| given.is(edge)) || before.contains(given) {
+            let mut known: HashSet<[&str; 3]> = graph.edges.iter().map(Edge::words).collect();
+            for given in relations {
+                if !known.insert(given.words()) {
                     continue;
                 }
                 change.add(given.element())?;
@@ -259,14 +259,15 @@ impl KnowledgeGraph {
 
     fn add_observations(&self, Additions { observations }: Additions) -> Result<Value> {
         self.change(|mut change, graph| {
-            let (mut told, mut added) = (Vec::new(), HashSet::new());
+            let (mut told, mut known) = (Vec::new(), HashMap::new());
             for Addition { entity_name: name, contents } in &observations {
                 let unknown = || Error::NotFound { what: "entity", name: name.clone() };
                 let node = graph.find(name).ok_or_else(unknown)?;
-                let is_there = |text: &String| node.observations.iter().any(|(known, _)| known == text);
+                let of_node = || node.observations.iter().map(|(text, _)| text.as_str()).collect();
+                let texts: &mut HashSet<&str> = known.entry(name).or_insert_with(of_node);
                 let mut new = Vec::new();
-                for text in contents.iter().filter(|text| !is_there(text)) {
-                    if added.insert((name, text)) {
+                for text in contents {
+                    if texts.insert(text) {
                         change.add(Element::Observation { entity: name, sort: &node.sort, text })?;
                         new.push(text);
                     }
@@ -296,13 +297,17 @@ impl KnowledgeGraph {
 
     /// An entity stays when the last that was observed of it goes, as in the reference.
     fn delete_observations(&self, Deletions { deletions }: &Deletions) -> Result<Value> {
+        let mut all: BTreeMap<&str, HashSet<&str>> = BTreeMap::new();
+        for Deletion { entity_name, observations } in deletions {
+            all.entry(entity_name).or_default().extend(observations.iter().map(String::as_str));
+        }
         self.change(|mut change, graph| {
-            for Deletion { entity_name: entity, observations } in deletions {
-                for text in observations {
+            for (&entity, observations) in &all {
+                for &text in observations {
                     change.leave(graph.unreadable_keys(&Element::Observation { entity, sort: "", text }));
                 }
                 let Some(node) = graph.find(entity) else { continue };
-                let goes = |text: &String| observations.contains(text);
+                let goes = |text: &str| observations.contains(text);
                 if node.key.is_none() && node.observations.first().is_some_and(|(text, _)| goes(text)) {
                     change.add_since(
                         Element::Entity { name: &node.name, sort: &node.sort },
@@ -317,8 +322,9 @@ impl KnowledgeGraph {
     }
 
     fn delete_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
+        let given: HashSet<[&str; 3]> = relations.iter().map(RelationGiven::words).collect();
         self.change(|mut change, graph| {
-            let goes = |edge: &&Edge| relations.iter().any(|given| given.is(edge));
+            let goes = |edge: &&Edge| given.contains(&edge.words());
             change.leave(graph.edges.iter().filter(goes).map(|edge| edge.key.clone()));
             change.leave(relations.iter().flat_map(|given| graph.unreadable_keys(&given.element())));
             change.deleted("Relations")

@@ -30,6 +30,13 @@ pub(super) struct Edge {
     pub(super) key: String,
 }
 
+impl Edge {
+    /// What it says: from, relation, to.
+    pub(super) fn words(&self) -> [&str; 3] {
+        [&self.from, &self.relation, &self.to]
+    }
+}
+
 /// Entities and relations, in the order in which they were made.
 #[derive(Debug, Default)]
 pub(super) struct Graph {

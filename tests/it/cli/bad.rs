@@ -721,3 +721,25 @@ fn a_memory_is_restored_from_behind_a_damaged_one() {
     let told = sandbox.plain(&["--db", "m.oub", "restore", &old], b"");
     assert!(told.code == 0 && told.out.contains("is live again"), "{told:?}");
 }
+
+/// A model that is away stops no other pass. The report is told, and the exit code says that it is not whole.
+#[cfg(feature = "openai")]
+#[test]
+fn maintenance_tells_what_was_done_beside_a_pass_that_failed() {
+    let sandbox = Sandbox::new();
+    let ask = |words: &[&str]| {
+        let all = [&["--db", "m.oub", "--json", "--embedder", "openai:m:3"], words].concat();
+        sandbox.command(&all).env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").output().unwrap()
+    };
+    assert!(ask(&["add", "Ann prefers tea"]).status.success());
+    let done = ask(&["maintain"]);
+    assert_eq!(done.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(report["failed"][0]["pass"], "embed", "{report}");
+    assert!(report["passes"].as_array().unwrap().iter().any(|pass| pass["pass"] == "limbo"), "{report}");
+    let told: Value = serde_json::from_slice(&done.stderr).unwrap();
+    assert!(told["error"]["message"].as_str().unwrap().contains("embed: "), "{told}");
+    let alone = ask(&["maintain", "embed"]);
+    let told: Value = serde_json::from_slice(&alone.stderr).unwrap();
+    assert_eq!((alone.status.code(), &told["error"]["kind"]), (Some(1), &json!("Embedding")));
+}

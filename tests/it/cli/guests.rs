@@ -147,6 +147,21 @@ fn a_socket_that_this_user_may_not_use_is_told() {
     owner.end();
 }
 
+/// A line that could not be sent any more is done elsewhere.
+#[test]
+fn a_session_goes_on_when_its_owner_is_killed_between_two_lines() {
+    let sandbox = filled();
+    let owner = Session::owner(&sandbox);
+    let mut guest = Session::begin(&sandbox, &["add", "-"]);
+    assert_eq!(guest.ask("one")["decision"], "stored");
+    // The owner asks for the next line.
+    std::thread::sleep(Duration::from_millis(500));
+    owner.kill();
+    assert_eq!(guest.ask("two")["decision"], "stored");
+    guest.end();
+    has_whole(&sandbox, 5);
+}
+
 /// Ctrl-C ends a command of a guest as it does one that has the file open itself.
 #[test]
 fn a_command_ends_with_its_guest() {
@@ -177,7 +192,7 @@ fn a_gigabyte_is_refused_before_it_is_kept() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
     let before = owner.peak();
-    let greeting = format!("{{\"protocol\":2,\"program\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    let greeting = format!("{{\"protocol\":3,\"program\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
     let whole = vec![b'x'; 4 << 20];
     // Greetings, orders and input, each as long as a frame may be; and bytes of a frame that never ends.
     for sort in [1, 2, 3, 255] {

@@ -111,6 +111,34 @@ fn a_token_is_taken_from_the_environment_or_a_file() {
     Server::new(&sandbox, &other, &["--token-file", "token"]).greet().end("-TERM");
 }
 
+/// Whoever can't wait for a call that takes long asks a second time.
+#[test]
+fn a_second_signal_ends_a_server_that_waits_for_a_call() {
+    let sandbox = Sandbox::new();
+    let token = [("OUBLIETTE_TOKEN", TOKEN)];
+    let mut server = Server::new(&sandbox, &token, &["--summarizer", "touch begun; sleep 10"]).greet();
+    let tea = server.done("add_memory", json!({ "text": "Ann prefers tea" }))["id"].clone();
+    let mut asking = TcpStream::connect(server.address).unwrap();
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", &server.session)];
+    let body = call("memory_summarize", json!({ "source_ids": [tea] }));
+    let head = head(server.address, "POST", &headers, Some(body.len()));
+    asking.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    while !sandbox.path("begun").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let begun = std::time::Instant::now();
+    let id = server.child.id().to_string();
+    let ask = || Command::new("kill").args(["-TERM", &id]).status().unwrap().success();
+    assert!(ask());
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.child.try_wait().unwrap().is_none(), "the first one waits for the call");
+    assert!(ask());
+    assert_eq!(server.child.wait().unwrap().code(), Some(1));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+}
+
 #[test]
 fn what_nobody_should_listen_to_is_refused() {
     let sandbox = Sandbox::new();

@@ -373,6 +373,58 @@ fn a_session_goes_on_when_its_owner_ends() {
     has_whole(&sandbox, 6);
 }
 
+/// Lines that belong together are one unit: the process that works on them waits for the last, and another goes on behind it.
+#[test]
+fn a_group_of_lines_is_taken_over_as_a_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["init"]);
+    let owner = Session::owner(&sandbox);
+    let again = Sandbox::new();
+    let message = |_: usize| {
+        let text = "Deploy of the build is done";
+        json!({ "text": text, "kind": "message", "author_kind": "bot", "channel": "ops" }).to_string()
+    };
+    again.write("m.jsonl", (0..3).map(message).collect::<Vec<_>>().join("\n"));
+    assert_eq!(again.run(&["import", "m.jsonl"]).code, 0);
+    let all = again.run(&["export", "-", "--all-states"]).out;
+    let lines: Vec<&str> = all.lines().collect();
+    let head = lines.iter().position(|line| line.contains(r#""aggregate":{"#)).expect("messages of a family");
+    let mut guest = Session::begin(&sandbox, &["add", "-"]);
+    lines[..=head].iter().for_each(|line| guest.send(line));
+    std::thread::sleep(Duration::from_millis(300));
+    let ending = std::thread::spawn(|| owner.end());
+    std::thread::sleep(Duration::from_millis(300));
+    lines[head + 1..].iter().for_each(|line| guest.send(line));
+    guest.hang_up();
+    for line in &lines {
+        let answer = guest.hear();
+        assert!(answer.is_object(), "{line}: {answer}");
+    }
+    guest.end();
+    ending.join().unwrap();
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+}
+
+/// The lines whose answers nobody reads any more are not written, and the exit code says so.
+#[test]
+fn lines_that_were_left_because_nobody_reads_are_an_error() {
+    let sandbox = Sandbox::new();
+    let mut adding = Session::begin(&sandbox, &["add", "-"]);
+    adding.ask("the first");
+    let Session { mut child, input, out } = adding;
+    drop(out);
+    let mut input = input.unwrap();
+    // It may have ended before the last line is sent.
+    let _ = (0..300).try_for_each(|at| writeln!(input, "note {at}"));
+    drop(input);
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    let told: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let written = told["error"]["written"].as_u64().unwrap();
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], written, "{told}");
+}
+
 #[test]
 fn a_guest_that_is_killed_in_the_middle_harms_nobody() {
     let sandbox = filled();
@@ -453,7 +505,7 @@ pub(super) fn frame(sort: u8, bytes: &[u8]) -> Vec<u8> {
 fn garbage_is_refused_and_harms_nobody() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
-    let greeting = json!({ "protocol": 2, "program": env!("CARGO_PKG_VERSION") }).to_string();
+    let greeting = json!({ "protocol": 3, "program": env!("CARGO_PKG_VERSION") }).to_string();
     let greeting = frame(1, greeting.as_bytes());
     // No frames, a frame of 4 GiB, a frame that another sort is due for, and an order that is none.
     assert_eq!(whisper(&sandbox, b"GET / HTTP/1.1\r\n\r\n"), b"");
@@ -466,7 +518,7 @@ fn garbage_is_refused_and_harms_nobody() {
     let flood = vec![2; 8 << 20];
     assert_eq!(whisper(&sandbox, &[greeting.clone(), flood].concat()), greeting);
     // Another version is told which it met.
-    let other = json!({ "protocol": 2, "program": "9.9.9" }).to_string();
+    let other = json!({ "protocol": 3, "program": "9.9.9" }).to_string();
     let heard = String::from_utf8_lossy(&whisper(&sandbox, &frame(1, other.as_bytes()))).into_owned();
     assert!(heard.contains("9.9.9") && heard.contains(env!("CARGO_PKG_VERSION")), "{heard}");
     // Somebody who says nothing is not waited for when the owner ends.
@@ -661,6 +713,70 @@ mod mcp {
         assert_eq!(page["error"]["code"], -32_602, "{page}");
         second.end();
         has_whole(&sandbox, 5);
+    }
+
+    /// A question that could not be sent any more was not begun, so it is put again: nobody has to look whether it was done.
+    #[test]
+    fn a_write_after_the_death_of_an_idle_owner_is_done() {
+        let sandbox = filled();
+        let first = serve(&sandbox);
+        let mut others = [serve(&sandbox), serve(&sandbox)];
+        for (at, other) in (0..).zip(&mut others) {
+            done(&other.ask(&call(1, "add_memory", json!({ "text": format!("before, by {at}") }))));
+        }
+        first.kill();
+        for (at, other) in (0..).zip(&mut others) {
+            done(&other.ask(&call(2, "add_memory", json!({ "text": format!("after, by {at}") }))));
+        }
+        others.into_iter().for_each(Session::end);
+        has_whole(&sandbox, 7);
+    }
+
+    /// A client that takes a read back hears nothing more of it, and the owner is not asked for it again and again.
+    #[test]
+    fn a_read_that_is_cancelled_is_asked_for_once() {
+        let sandbox = filled();
+        let first = serve(&sandbox);
+        let mut second = serve_with(&sandbox, &["--summarizer", "echo run >> runs; sleep 1; false"]);
+        let id = sandbox.document(&["get", "a"])["id"].clone();
+        second.send(&call(1, "memory_summarize", json!({ "source_ids": [id] })));
+        while !sandbox.path("runs").exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        second.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        std::thread::sleep(Duration::from_millis(600));
+        assert_eq!(std::fs::read_to_string(sandbox.path("runs")).unwrap(), "run\n");
+        assert_eq!(second.ask(&call(2, "memory_stats", json!({})))["id"], 2);
+        second.end();
+        first.end();
+        has_whole(&sandbox, 3);
+    }
+
+    /// The owner goes on with a write that is cancelled, so the server that asked for it waits for its end before the next.
+    #[test]
+    fn a_cancelled_write_at_another_process_is_not_overtaken() {
+        let sandbox = Sandbox::new();
+        sandbox.document(&["init"]);
+        let first = serve(&sandbox);
+        let mut second = serve(&sandbox);
+        let long = (0..80_000).map(|at| format!("word{at} ")).collect::<String>();
+        for id in [1, 3, 5] {
+            second.send(&call(id, "add_memory", json!({ "key": "k", "text": format!("old {id} {long}") })));
+            std::thread::sleep(Duration::from_millis(5));
+            let cancelled = json!({ "requestId": id });
+            let cancel =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled });
+            second.send(&cancel.to_string());
+            done(&second.ask(&call(
+                id + 1,
+                "add_memory",
+                json!({ "key": "k", "text": format!("new {id}") }),
+            )));
+            std::thread::sleep(Duration::from_millis(300));
+            assert_eq!(sandbox.document(&["get", "k"])["text"], format!("new {id}"));
+        }
+        second.end();
+        first.end();
     }
 
     #[test]

@@ -41,6 +41,23 @@ fn a_search_by_a_tool_tells_the_hits_beside_a_damaged_one() {
     world.forget(&[&ids[1].to_string()]);
 }
 
+/// Whoever forgets all of a person is told which memories stay, because nobody can read whose they are.
+#[test]
+fn a_tool_that_forgets_names_what_it_could_not_decide() {
+    let mut world = World::with(keeping);
+    let draft = |at: usize| Draft::new(format!("note {at} of Ann")).metadata(json!({ "user": "ann" }));
+    let ids: Vec<MemoryId> = (0..3).map(|at| world.add(draft(at)).id).collect();
+    damage(&mut world, "memory", &row_of(ids[1]));
+    for dry_run in [true, false] {
+        let args = json!({ "filter": { "metadata.user": "ann" }, "dry_run": dry_run });
+        let told = Toolbox::new(world.ns.clone()).call("forget_memories", args).unwrap();
+        assert_eq!((&told["memories"], &told["undecided"]), (&json!(2), &json!([ids[1]])), "{told}");
+    }
+    let args = json!({ "ids": [ids[1]], "dry_run": false });
+    let told = Toolbox::new(world.ns.clone()).call("forget_memories", args).unwrap();
+    assert_eq!((&told["memories"], &told["undecided"]), (&json!(1), &json!([])), "{told}");
+}
+
 /// However a search, or a count of values, comes by its rows: what it leaves out because nobody can read it is told.
 #[test]
 fn whatever_is_left_out_of_an_answer_because_of_damage_is_told() {

@@ -22,6 +22,8 @@ pub(crate) enum Unanswered {
     Nobody,
     /// The owner has gone in the middle, and may have done what was asked.
     Lost,
+    /// Whoever asked has left, and nobody would hear an answer.
+    Left,
     /// The owner does not work for this process, and says why.
     Refused(String),
 }
@@ -52,7 +54,7 @@ impl FarDesk {
             let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let is_kept = kept.is_some();
             let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
-            match converse(&mut connection, line.as_bytes(), question.is_read(), caller) {
+            match converse(&mut connection, line.as_bytes(), question, caller) {
                 Ok(answer) => {
                     *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
                     return Ok(answer);
@@ -74,18 +76,22 @@ impl FarDesk {
 /// Sends a question piece by piece, as the owner asks for it, and waits for the answer.
 fn converse(
     connection: &mut Connection,
-    question: &[u8],
-    reads: bool,
+    line: &[u8],
+    question: &Question,
     caller: &dyn Caller,
 ) -> Result<Result<Value, ToolError>, Unanswered> {
-    let (mut pieces, mut text, mut complaint) = (question.chunks(CHUNK).peekable(), Vec::new(), Vec::new());
+    let (mut pieces, mut text, mut complaint) = (line.chunks(CHUNK).peekable(), Vec::new(), Vec::new());
+    // Where the search for the end of a line of the answer goes on: long answers come in many frames.
+    let mut looked = 0;
     loop {
         let Frame { sort, bytes } = match connection.next() {
             Ok(frame) => frame,
-            // A client that has left is not waited for; the owner notices that nobody listens.
-            Err(why) if is_late(&why) && !caller.is_gone() => continue,
+            Err(why) if is_late(&why) && !(question.may_be_left() && caller.is_gone()) => continue,
+            // The owner notices that nobody listens.
+            Err(why) if is_late(&why) => return Err(Unanswered::Left),
+            // Without its last piece the question has no end, so nothing has come of it.
             Err(_) => {
-                return Err(if reads || pieces.peek().is_some() {
+                return Err(if question.is_read() || pieces.peek().is_some() {
                     Unanswered::Nobody
                 } else {
                     Unanswered::Lost
@@ -93,22 +99,27 @@ fn converse(
             }
         };
         match sort {
-            Sort::MoreOfLine => {
+            Sort::Line | Sort::MoreOfLine => match pieces.peek().map(|piece| connection.feed(piece)) {
+                Some(Ok(())) => drop(pieces.next()),
+                // An owner that takes nothing, for as long as a write waits, can't be asked.
+                Some(Err(why)) if is_late(&why) => return Err(Unanswered::Nobody),
                 // Where nobody is there to be sent it, the next frame is the last, or there is none.
-                let _ = pieces.next().map(|piece| connection.feed(piece));
-            }
+                Some(Err(_)) | None => {}
+            },
             Sort::HandOver => return Err(Unanswered::Nobody),
             Sort::Output => text.extend_from_slice(&bytes),
             Sort::Error => complaint.extend_from_slice(&bytes),
             _ => return Err(Unanswered::Refused(String::from_utf8_lossy(&complaint).trim().to_owned())),
         }
-        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = text.drain(..=end).collect();
+        while let Some(end) = text.iter().skip(looked).position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = text.drain(..=looked + end).collect();
+            looked = 0;
             match serde_json::from_slice(&line) {
                 Ok(Told::Progress(done, of)) => caller.progress(done, of),
                 Ok(Told::Answer(answer)) => return Ok(answer),
                 Err(_) => return Err(Unanswered::Lost),
             }
         }
+        looked = text.len();
     }
 }

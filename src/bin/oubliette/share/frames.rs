@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use serde::{Deserialize, Serialize};
 
 /// Version of what follows.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 /// Most bytes of a frame: an order has the words and the variables of a process.
 pub(super) const FRAME_BYTES_MAX: usize = 4 << 20;
 /// Bytes of sort and length.
@@ -67,15 +67,17 @@ pub(super) enum Sort {
     Error = 18,
     /// Of the owner: it wants some input.
     More = 19,
-    /// Of the owner: it wants at most the rest of a line.
+    /// Of the owner: it wants at most the rest of a line, or of lines that belong together.
     MoreOfLine = 20,
     /// Of the owner: the command has ended, with an exit code.
     Exit = 21,
     /// Of the owner: it ends, and all that was sent to it is answered. The command can go on elsewhere.
     HandOver = 22,
+    /// Of the owner: all that was sent to it is answered, and it wants at most a line. Without that the command can go on elsewhere.
+    Line = 23,
 }
 
-const SORTS: [Sort; 10] = [
+const SORTS: [Sort; 11] = [
     Sort::Greeting,
     Sort::Order,
     Sort::Input,
@@ -86,6 +88,7 @@ const SORTS: [Sort; 10] = [
     Sort::MoreOfLine,
     Sort::Exit,
     Sort::HandOver,
+    Sort::Line,
 ];
 
 /// A frame.

@@ -139,10 +139,14 @@ impl Connection {
             Err(_) => return Ok(Asked::Nobody),
             Ok(()) => {}
         }
-        // What was sent and not yet used, and whether anything has come of the command.
-        let (mut fed, mut is_begun) = (Vec::new(), false);
+        // What was sent and not yet used, whether it could not be sent, and whether anything has come of the command.
+        let (mut fed, mut is_unsent, mut is_begun) = (Vec::new(), false, false);
         loop {
             let Ok(Frame { sort, bytes }) = self.next() else {
+                if is_unsent {
+                    caller.put_back(&fed);
+                    return Ok(Asked::HandOver);
+                }
                 return Ok(if reads && !is_begun { Asked::Nobody } else { Asked::Lost });
             };
             is_begun |= !matches!(sort, Sort::Exit | Sort::HandOver);
@@ -154,15 +158,15 @@ impl Connection {
                 }
                 // Where not even standard error can be written to, the exit code has to do.
                 Sort::Error => drop(caller.error().write_all(&bytes)),
-                Sort::More | Sort::MoreOfLine => {
+                Sort::More | Sort::Line | Sort::MoreOfLine => {
                     let portion = if sort == Sort::More { Portion::Any } else { Portion::Line };
                     fed = caller.portion(portion).map_err(|source| Error::Io {
                         action: "read",
                         path: "standard input".into(),
                         source,
                     })?;
-                    // An owner that has gone may have said before that another can go on; the next frame tells.
-                    drop(self.feed(&fed));
+                    // An owner that has gone may have said before how the command ended; the next frame tells.
+                    is_unsent = self.feed(&fed).is_err() && sort == Sort::Line;
                 }
                 Sort::Exit => return Ok(Asked::Exit(bytes.first().copied().unwrap_or(1))),
                 Sort::HandOver => {

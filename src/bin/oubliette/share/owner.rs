@@ -380,7 +380,7 @@ impl Streams for Arc<Far> {
                 if self.answering.looks_to_end() {
                     return Err(hand_over());
                 }
-                self.send(Sort::MoreOfLine, &[])?;
+                self.send(Sort::Line, &[])?;
                 self.set_at_work(false);
                 let line = self.wait(Sort::Input, |_, nothing| match nothing && self.is_to_make_room() {
                     true => Err(hand_over()),
