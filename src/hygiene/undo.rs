@@ -150,7 +150,8 @@ fn readjust(
     let mut is_back = fields.iter().all(|delta| next.put_back(delta).is_some());
     if !version.iter().all(|delta| next.put_back(delta).is_some()) {
         let since = ledger.told_since(context.ns, id, seq)?;
-        is_back &= since.iter().all(|step| LEAVES_FIELDS.contains(&step.op));
+        let is_there = next.vitals.times.removed_at.is_none() && next.vitals.times.superseded.is_none();
+        is_back &= is_there && since.iter().all(|step| LEAVES_FIELDS.contains(&step.op));
         next.vitals.version += 1;
     }
     if !is_back || next.vitals.version == before.vitals.version {

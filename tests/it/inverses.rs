@@ -251,11 +251,14 @@ fn life_63_a_life_goes_back_whichever_merge_is_taken_back_first() {
         let mut near = axis(0);
         near[1] = 0.01;
         let drafts = [
-            text("zebra likes the green tea").tier(Tier::Semantic).key("c"),
-            text("zebra likes the green tea").tier(Tier::Working).vector(axis(0)).key("b"),
-            text("zebra likes the green tea.").tier(Tier::Semantic).vector(near).key("a"),
+            text("zebra likes the green tea").key("c"),
+            text("zebra likes the green tea").tier(Tier::Working).importance(0.95).vector(axis(0)).key("b"),
+            text("zebra likes the green tea much").importance(0.1).vector(near).key("a"),
         ];
-        world.ns.add_all(drafts.to_vec(), &apart()).unwrap();
+        for draft in drafts {
+            world.ns.add_all(vec![draft], &apart()).unwrap();
+            world.advance("1s");
+        }
         let before = exported(&world, &["version", "next_holder"]);
         let runs = [Pass::VectorDuplicates, Pass::NearDuplicates].map(|pass| {
             let report = world.ns.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
