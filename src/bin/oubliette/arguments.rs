@@ -142,7 +142,7 @@ pub(crate) enum Command {
     Rename(RenameOptions),
     /// Change when memories expire, and nothing else of them
     Touch(TouchOptions),
-    /// Let one memory take the place of others; it takes over their keys and tags if it has the same agent
+    /// Let one memory take the place of others; it takes over their tags, and their keys lead to it, if it has the same agent
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded or removed memory live again
     Restore(NameOptions),
@@ -560,7 +560,7 @@ pub(crate) struct CheckOptions {
     /// Recompute fingerprints and codes from texts and vectors, and follow every graph
     #[arg(long)]
     pub(crate) deep: bool,
-    /// An earlier export; no byte of its lines may be left in the file
+    /// An earlier export: no byte of what is gone since may be left in the file. Nothing is proved of what is still there
     #[arg(long, value_name = "FILE")]
     pub(crate) erased: Option<PathBuf>,
 }

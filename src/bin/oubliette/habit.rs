@@ -12,7 +12,7 @@ const HABITS: [(&[&str], &str); 11] = [
     (&["show", "cat", "read", "fetch", "view"], "get"),
     (&["dump", "save-all"], "export"),
     (&["load", "restore-all", "ingest"], "import"),
-    (&["clean", "cleanup", "prune", "sweep", "dedup"], "maintain"),
+    (&["clean", "cleanup", "prune", "sweep", "dedup", "expire", "purge", "ttl"], "maintain"),
     (&["vacuum", "shrink", "optimize"], "compact"),
     (&["log", "versions"], "history"),
     (&["info", "status", "count", "size"], "stats"),
@@ -41,7 +41,7 @@ const WAYS: [(&[&str], &str); 2] = [
 ];
 
 /// What others call the work of `maintain`, and what does it here.
-const PASSES: [(&[&str], &str); 5] = [
+const PASSES: [(&[&str], &str); 6] = [
     (&["gc", "summarize"], "`gc run` makes summaries of old memories"),
     (&["all"], "`maintain` without a pass runs all that the policy enables"),
     (&["dedup", "duplicates"], "near-duplicates and vector-duplicates unite what says the same"),
@@ -49,6 +49,7 @@ const PASSES: [(&[&str], &str); 5] = [
         &["merge", "unite", "join", "consolidate"],
         "collapse, near-duplicates and vector-duplicates unite what says the same; the first two keep the rest in limbo",
     ),
+    (&["purge", "ttl", "expired"], "expire removes what is over; it is the stage purge of sweeper.stages"),
     (&["optimize", "vacuum"], "the pass index links what is new, and `compact` makes the file small"),
 ];
 
@@ -71,10 +72,12 @@ const FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Options of others, by the command at which they are typed, and how that is done here.
-const OPTIONS: [(&str, &[&str], &str); 11] = [
+const OPTIONS: [(&str, &[&str], &str); 19] = [
+    ("list", &["-k", "--top", "-n"], "--limit tells how many"),
+    ("list", &["--sort", "--order", "--order-by"], "--newest lists the newest first"),
     ("list", &["--all"], "--state any lists memories of every state, and --limit more on a page"),
     ("add", &["--id"], "the database gives ids; --key is the name of a record in your own world"),
-    ("add", &["--text", "-m", "--message"], "the text stands alone: add TEXT"),
+    ("add", &["--text", "-m", "--message", "--content"], "the text stands alone: add TEXT"),
     (
         "add",
         &["--user", "--user-id", "--user_id"],
@@ -82,15 +85,31 @@ const OPTIONS: [(&str, &[&str], &str); 11] = [
     ),
     ("add", &["--file"], "`import FILE` reads lines, and `add -` standard input"),
     ("search", &["--top", "--top-k", "--top_k"], "-k tells how many"),
+    ("search", &["--query", "-q", "--text"], "the text stands alone: search TEXT"),
+    ("search", &["--threshold", "--min-relevance"], "--min-score leaves out what scores less"),
+    (
+        "search",
+        &["--user", "--user-id", "--user_id"],
+        "--filter '{\"author_id\":\"X\"}', and --agent for the part of an agent",
+    ),
+    ("search", &["--where"], "--filter tells what a hit must have"),
     ("search", &["--all"], "-k tells how many, and --any-agent looks in the parts of all agents"),
     ("get", &["--id", "--key"], "the id or the key stands alone: get ID|KEY"),
     ("forget", &["-y", "-f", "--force"], "--yes forgets without a question"),
+    ("forget", &["--hard", "--permanent"], "--erase also rewrites the file, so that no byte is left"),
+    ("forget", &["--older-than", "--before"], "--filter '{\"created_at\":{\"$lt\":\"2026-01-31\"}}'"),
     ("undo", &["--last", "--run"], "the id of the run stands alone; `runs` lists the last one first"),
     ("import", &["--dry-run"], "an import has none; `undo` takes it back"),
 ];
 
 /// How others write the option that names a namespace.
 const NAMESPACE: [&str; 3] = ["--ns", "--tenant", "--collection"];
+
+/// How others write the option that names the file, where none of ours is called so.
+const FILE: [&str; 3] = ["--path", "--database", "--store"];
+
+/// How others ask for JSON.
+const FORMAT: [&str; 3] = ["--format", "--output", "-o"];
 
 /// Commands of the feature `mcp`.
 const OF_MCP: [&str; 2] = ["serve", "setup"];
@@ -114,6 +133,12 @@ fn of_option(command: &str, word: &str) -> Option<String> {
     }
     if NAMESPACE.contains(&word) {
         return Some("--namespace names the namespace".to_owned());
+    }
+    if FILE.contains(&word) {
+        return Some("--db names the file".to_owned());
+    }
+    if FORMAT.contains(&word) {
+        return Some("--json prints one JSON document".to_owned());
     }
     let field = FIELDS.iter().find(|(option, _)| *option == word && OF_FILTERS.contains(&command));
     let tip = OPTIONS.iter().find(|(of, options, _)| *of == command && options.contains(&word));

@@ -207,9 +207,11 @@ impl Place {
         self.terms.now.or_else(of_host).unwrap_or_else(|| SystemClock.now())
     }
 
-    /// The present instant, for whoever typed the command to read of.
+    /// The present instant, for whoever typed the command to read of: that of the last write of the file where the clock is behind
+    /// it, as for every read.
     pub(crate) fn present(&self) -> Present {
-        Present { at: self.now(), reader: Arc::clone(&self.caller) }
+        let behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner).by;
+        Present { at: self.now().plus(behind), reader: Arc::clone(&self.caller) }
     }
 
     /// The file, if the command itself names one: a variable or a config file names that of the user's memories.
@@ -253,11 +255,10 @@ impl Place {
             Standing::Alone => self.open_here(access, extra, self.wait),
             Standing::Sharing(sharing) => self.open_shared(sharing, access, extra, self.patience()),
         }?;
-        if !is_read {
-            let by = database.behind()?;
-            let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
-            *behind = Behind { by, writes: database.writes(), ..*behind };
-        }
+        let by = database.behind()?;
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        *behind = Behind { by, writes: database.writes(), ..*behind };
+        drop(behind);
         Ok(database)
     }
 
@@ -270,9 +271,9 @@ impl Place {
             return;
         }
         let now = self.present();
-        let last = story::local(now.at.plus(behind.by), &now);
+        let last = story::local(now.at, &now);
         let clock = if self.terms.now.is_some() { "--now" } else { "the clock of this machine" };
-        let at = story::local(now.at, &now);
+        let at = story::local(self.now(), &now);
         output.remark(&format!(
             "{clock} says {at}, but the file was last written at {last}: what was written counts as of then, and so does a --ttl"
         ));

@@ -119,7 +119,8 @@ fn tell(
     none: &str,
     output: Output<'_>,
 ) -> Done {
-    if hits.first().is_some_and(|best| !best.is_relevant()) {
+    // The best hit is on the first page.
+    if query.offset == 0 && hits.first().is_some_and(|best| !best.is_relevant()) {
         output.remark("No memory fits well: the best hit is far from the question, so it may not answer it");
     }
     remark(plan, output);
@@ -243,11 +244,11 @@ fn nothing(query: &Query, most: Option<usize>, partial: bool) -> String {
                 ("try other words", true),
                 ("without --filter", query.filter.is_some()),
                 ("at another instant", query.at != PointInTime::default()),
-                ("--any-agent", query.scope != Scope::Any),
+                ("with --any-agent", query.scope != Scope::Any),
             ];
             let ways: Vec<&str> =
                 ways.into_iter().filter(|(_, is_open)| *is_open).map(|(way, _)| way).collect();
-            format!("Nothing was found; {} or another --namespace", ways.join(", "))
+            format!("Nothing was found; {} or in another --namespace", ways.join(", "))
         }
     }
 }

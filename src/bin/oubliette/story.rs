@@ -503,7 +503,7 @@ pub(crate) fn reason(name: &str) -> String {
         "cap_evicted" => "there were more short-term memories than the policy allows",
         "collapsed" => "it said the same as another memory",
         "superseded_purged" => "it was superseded long ago",
-        "pruned" => "it was of little use",
+        "pruned" => "it was of little use, or too old",
         "summarized" => "it stands in a summary",
         "snapshot_replaced" => "a later snapshot of the same period came",
         "namespace_dropped" => "its namespace was dropped",

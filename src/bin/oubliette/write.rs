@@ -565,6 +565,9 @@ fn option(error: Error) -> Error {
 pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let mode: SupersedeMode = named("--mode", options.mode.parse())?;
+    if mode == SupersedeMode::Aggregate {
+        return Err(Error::invalid("--mode", "must be replaced, correction or duplicate", mode).into());
+    }
     let at: Option<Time> = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
         return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
