@@ -205,7 +205,7 @@ fn order(
     let mut order = Vec::with_capacity(linked.len());
     for &at in linked {
         let Some(row) = rows.get(at as usize) else { continue };
-        let access = field.access(snapshot, row.id)?;
+        let access = field.access(snapshot, row.id)?.unwrap_or_default();
         let score = Worth::of(&search.vitals(row.id)?, &access, field.now).score(input.policy);
         order.push((score, *row, at));
     }
