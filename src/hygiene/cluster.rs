@@ -377,7 +377,8 @@ impl Redundant<'_> {
             for member in others {
                 // Near through others only: the representative does not say what it says.
                 let Some(cosine) = member.cosine else { continue };
-                if self.may_go(member) {
+                // What was made from sources is found by them.
+                if rows.sources(ns, member.id)?.is_empty() && self.may_go(member) {
                     let goals = Some(self.goals.stamp(rows, ns, member.agent.as_deref())?);
                     let (id, version, access_seq) = (member.id, member.version, member.access.access_seq);
                     let reason = PruneReason::Redundant { by: first.id, cosine };
