@@ -52,7 +52,8 @@ impl Database {
             all.finish(
                 now,
                 |name, id| {
-                    number(name).map_or_else(|| Ok(Default::default()), |ns| field(ns).access(rows, id))
+                    let access = number(name).map(|ns| field(ns).access(rows, id)).transpose()?;
+                    Ok(access.flatten().unwrap_or_default())
                 },
                 |name, id| {
                     let name = name.parse()?;

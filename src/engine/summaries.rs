@@ -1,7 +1,8 @@
 //! Summaries in a sweep: whoever summarizes for the host is asked in each namespace whose time has come.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -31,15 +32,29 @@ struct Awaited {
     summarizer: Arc<dyn Summarizer>,
     deadline: Span,
     stop: Arc<AtomicBool>,
+    /// Answers in a row that did not come in time.
+    late: AtomicU32,
 }
 
+/// Late answers in a row after which a sweep asks no more. The stages behind this one wait as long as it does.
+const LATE_MAX: u32 = 3;
+
 impl Awaited {
+    /// Whether the summarizer seems to answer nobody.
+    fn is_lost(&self) -> bool {
+        self.late.load(Ordering::Relaxed) >= LATE_MAX
+    }
+
     fn ask<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Summarizer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let summarizer = Arc::clone(&self.summarizer);
+        let (summarizer, begun) = (Arc::clone(&self.summarizer), Instant::now());
         let answer = answered_within(self.deadline, &self.stop, move || ask(summarizer.as_ref()));
+        match answer.is_err() && begun.elapsed() >= Duration::from(self.deadline) {
+            true => self.late.fetch_add(1, Ordering::Relaxed),
+            false => self.late.swap(0, Ordering::Relaxed),
+        };
         answer.map_err(|why| Error::Conflict { what: "a summary".to_owned(), why })
     }
 }
@@ -73,10 +88,11 @@ impl Database {
     ) -> Result<Vec<SweptSummaries>> {
         let gc = self.inner.in_force().policy.gc.clone();
         let (summarizer, stopped) = (Arc::clone(summarizer), Arc::clone(stop));
-        let awaited = Awaited { summarizer, deadline: gc.deadline, stop: stopped };
+        let late = AtomicU32::new(0);
+        let awaited = Awaited { summarizer, deadline: gc.deadline, stop: stopped, late };
         let mut all = Vec::new();
         for (namespace, _) in self.tenants(None)? {
-            if stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) || awaited.is_lost() {
                 break;
             }
             let of = self.namespace(namespace.clone())?;
@@ -99,13 +115,14 @@ impl Database {
 }
 
 impl Namespace {
-    /// Summarizes until nothing is left to do, or the next group would let more memories go than one sweep may.
+    /// Summarizes until nothing is left to do, the next group would let more memories go than one sweep may, or the summarizer does
+    /// not answer any more.
     fn summarize_within_budget(&self, summarizer: &Awaited, stop: &AtomicBool) -> Result<GcRunReport> {
         let policy = &self.db.inner.in_force().policy;
         let budget = self.gc_read(|_, ns, _| self.db.inner.budget_of(ns, policy))?;
         // Without the sources' removal, nothing is taken from the budget.
         let may_destroy = budget.filter(|_| policy.gc.delete_sources).unwrap_or(u64::MAX);
-        let goes_on = &mut |_: &GcRunReport| !stop.load(Ordering::Relaxed);
+        let goes_on = &mut |_: &GcRunReport| !stop.load(Ordering::Relaxed) && !summarizer.is_lost();
         self.gc_run_while(summarizer, &GcRunOptions::default(), may_destroy, goes_on)
     }
 

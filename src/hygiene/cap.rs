@@ -69,7 +69,7 @@ impl MaintenancePass for Cap {
             return Ok(Some(Planned::actions(Plan::default(), 0, CapReport::default())));
         }
         let (field, rows) = (input.field, input.published.snapshot());
-        let (mut candidates, mut report) = (Vec::new(), CapReport::default());
+        let (mut candidates, mut unreadable, mut report) = (Vec::new(), 0, CapReport::default());
         for id in rows.short_term(field.ns)? {
             if stop(1) {
                 return Ok(None);
@@ -83,7 +83,10 @@ impl MaintenancePass for Cap {
                 report.protected += 1;
                 continue;
             }
-            let access = field.sound(rows.access(field.ns, id))?.unwrap_or_default();
+            let Some(access) = field.sound(rows.access(field.ns, id))? else {
+                unreadable += 1;
+                continue;
+            };
             candidates.push(Candidate {
                 score: Worth::of(&vitals, &access, field.now).judged(input.judge, id).score(input.policy),
                 last_accessed: access.last_accessed(&vitals),
@@ -93,7 +96,7 @@ impl MaintenancePass for Cap {
             });
         }
         let over = report.counted.saturating_sub(cap);
-        report.cap_held_by_pins = over.saturating_sub(candidates.len() as u64);
+        report.cap_held_by_pins = over.saturating_sub(candidates.len() as u64 + unreadable);
         candidates.sort_unstable_by(Candidate::order);
         candidates.truncate(usize::try_from(over).unwrap_or(usize::MAX));
         let retire = |candidate: Candidate| Action::Retire {

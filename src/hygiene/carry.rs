@@ -294,10 +294,11 @@ impl Slice<'_, '_, '_> {
         Ok(self.vitals(id)?.is_some_and(|row| row.times.is_current(self.now())))
     }
 
-    /// Whether nobody has used a row since the plan saw it; true where that does not matter.
+    /// Whether nobody has used a row since the plan saw it; true where that does not matter, false where the use can't be read.
     fn is_unused(&self, id: MemoryId, access_seq: Option<u64>) -> Result<bool> {
         let Some(seen) = access_seq else { return Ok(true) };
-        Ok(self.ledger.tx.access(self.context.ns, id)?.access_seq == seen)
+        let access = sound(self.ledger.tx.access(self.context.ns, id))?;
+        Ok(access.is_some_and(|access| access.access_seq == seen))
     }
 
     /// Whether a row is current, open to automatic actors, and has the version that the plan saw.

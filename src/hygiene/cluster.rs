@@ -291,7 +291,11 @@ impl Scoring<'_> {
         let PlanInput { published, field, policy, selection, judge, .. } = self.input;
         let (ns, now, rows) = (field.ns, field.now, published.snapshot());
         let vitals = self.search.vitals(id)?;
-        let access = field.access(rows, id)?;
+        let used = field.access(rows, id)?;
+        // A row whose use can't be read may be in use.
+        let is_left_alone =
+            used.as_ref().is_none_or(|used| is_left_alone(&vitals, used, policy, now, selection.step));
+        let access = used.unwrap_or_default();
         let agent = rows.content(ns, id)?.and_then(|content| content.agent_id);
         let vector = vector_of(published, ns, &vitals)?;
         let relevance = self.goals.relevance(agent.as_deref(), vector.as_ref());
@@ -306,7 +310,7 @@ impl Scoring<'_> {
             id,
             importance: memory_importance(relevance.grs, unique, policy),
             retention: Worth::of(&vitals, &access, now).score(policy),
-            is_left_alone: is_left_alone(&vitals, &access, policy, now, selection.step),
+            is_left_alone,
             access,
             agent,
             relevance,
@@ -373,7 +377,8 @@ impl Redundant<'_> {
             for member in others {
                 // Near through others only: the representative does not say what it says.
                 let Some(cosine) = member.cosine else { continue };
-                if self.may_go(member) {
+                // What was made from sources is found by them.
+                if rows.sources(ns, member.id)?.is_empty() && self.may_go(member) {
                     let goals = Some(self.goals.stamp(rows, ns, member.agent.as_deref())?);
                     let (id, version, access_seq) = (member.id, member.version, member.access.access_seq);
                     let reason = PruneReason::Redundant { by: first.id, cosine };

@@ -313,6 +313,11 @@ impl<'s> Search<'s> {
         Ok(sum)
     }
 
+    /// Whether a row was made from others.
+    pub(super) fn has_sources(&self, id: MemoryId) -> Result<bool> {
+        Ok(!self.snapshot().sources(self.field.ns, id)?.is_empty())
+    }
+
     pub(super) fn vitals(&self, id: MemoryId) -> Result<Vitals> {
         let found = self.snapshot().vitals(self.field.ns, id)?;
         found.ok_or_else(|| Error::corrupted("vitals", id.as_bytes(), "a row of the walk is gone"))

@@ -92,7 +92,7 @@ fn read(input: PlanInput<'_>, id: MemoryId) -> Result<Option<(Vitals, Content, A
     let (field, rows) = (input.field, input.published.snapshot());
     let Some(vitals) = field.sound(rows.vitals(field.ns, id))?.flatten() else { return Ok(None) };
     let Some(content) = field.sound(rows.content(field.ns, id))?.flatten() else { return Ok(None) };
-    Ok(Some((vitals, content, field.access(rows, id)?)))
+    Ok(field.access(rows, id)?.map(|access| (vitals, content, access)))
 }
 
 /// Whether a memory stays although nobody has used it.

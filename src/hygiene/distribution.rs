@@ -140,7 +140,9 @@ impl<'p> Distribution<'p> {
             pages.turn(rows, &mut never, |row: &Vitals| row.times.visible_live(field.now))?
         {
             for (id, vitals) in page {
-                self.count(id, &vitals, &field.access(rows, id)?, field.now);
+                if let Some(access) = field.access(rows, id)? {
+                    self.count(id, &vitals, &access, field.now);
+                }
             }
         }
         Ok(())

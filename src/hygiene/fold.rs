@@ -129,12 +129,11 @@ impl Job for Trimming {
         let (ns, until, rows) = (self.ns, self.until, input.rows);
         Ok((!self.is_over).then(|| -> Step<'s> {
             Box::new(move |slice| {
-                let old = slice.ledger.tx.contexts_before(ns, until, rows)?;
-                let names: Vec<String> = old.into_iter().map(|(_, context)| context).collect();
-                let count = names.len() as u64;
+                let places = slice.ledger.tx.contexts_before(ns, until, rows)?;
+                let count = places.len() as u64;
                 if count > 0 {
                     let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
-                    let change = Change::DropContexts { names };
+                    let change = Change::DropContexts { places };
                     slice.ledger.apply(&context, Entry::new(RuleId::of_pass(Pass::Fold), change))?;
                 }
                 Ok(Applied::rows(count))

@@ -207,7 +207,9 @@ impl<'s> Search<'s> {
         if kind.is_message() {
             has_key = self.rows.holders(self.field.ns, id)?.iter().any(|holder| holder.key.is_some());
         }
+        // A memory that went into another would be found by its sources no more.
         Ok(is_record_of_its_own(vitals, content)
-            || stands_apart(&kind, content.author_kind.is_some(), has_key))
+            || stands_apart(&kind, content.author_kind.is_some(), has_key)
+            || !self.rows.sources(self.field.ns, id)?.is_empty())
     }
 }

@@ -41,13 +41,14 @@ impl Field {
         Field { ns, now, damaged: Cell::new(0), noted }
     }
 
-    /// The statistics of a row, with the accesses that no commit holds yet.
-    pub(crate) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
-        let mut access = self.sound(rows.access(self.ns, id))?.unwrap_or_default();
+    /// The statistics of a row, with the accesses that no commit holds yet; none where they are damaged: nobody knows then whether
+    /// the row is in use.
+    pub(crate) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Option<Access>> {
+        let Some(mut access) = self.sound(rows.access(self.ns, id))? else { return Ok(None) };
         if let Some(noted) = self.noted.of(self.ns, id) {
             noted.count_in(&mut access);
         }
-        Ok(access)
+        Ok(Some(access))
     }
 
     /// What was read of a row; none where it is damaged, which is counted.

@@ -108,7 +108,7 @@ pub(super) fn read(
     if !is_open || !vitals.times.visible_live(field.now) {
         return Ok(None);
     }
-    let access = field.access(rows, id)?;
+    let Some(access) = field.access(rows, id)? else { return Ok(None) };
     let has_more = access.last_consolidated_at.is_none()
         || (vitals.tier == Tier::Working && access.promoted_at.is_none());
     if access.count() < u64::from(policy.promote.access) || !has_more {

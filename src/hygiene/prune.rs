@@ -267,7 +267,7 @@ impl<'s> Planning<'s> {
             self.report.protected += 1;
             return Ok(None);
         }
-        let access = field.access(rows, id)?;
+        let Some(access) = field.access(rows, id)? else { return Ok(None) };
         let consolidated = match level {
             Some(Level::Session) => self.consolidated(id, &access)?,
             _ => None,

@@ -59,7 +59,7 @@ pub(crate) fn scores(
         return Ok(None);
     };
     let field = Field::new(ns, now, noted);
-    let access = field.access(rows, id)?;
+    let access = field.access(rows, id)?.unwrap_or_default();
     let agent = rows.content(ns, id)?.and_then(|content| content.agent_id);
     let vector = vector_of(published, ns, &vitals)?;
     let (goals, agent) = (Goals::read(rows, ns)?, agent.as_deref());

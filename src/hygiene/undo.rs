@@ -6,9 +6,11 @@ use crate::error::{Result, sound};
 use crate::hygiene::adjust::Adjustable;
 use crate::ledger::{Change, Context, Entry, Ledger, OF_THE_OTHER, RestoreTo, Restored};
 use crate::model::{
-    Delta, ExpiresBy, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, TombstoneReason, Vitals,
+    Delta, ExpiresBy, JournalRow, MemoryId, Op, RuleId, RunId, RunSort, SupersedeMode, TombstoneReason,
+    Vitals,
 };
 use crate::store::Rows;
+use crate::store::control::RunState;
 
 /// Journal rows that one slice takes back.
 const SLICE: usize = 64;
@@ -68,7 +70,7 @@ fn take_back(
 ) -> Result<()> {
     let Some(subject) = row.subject else { return Ok(()) };
     if row.op == Op::Insert {
-        take_away(ledger, context, subject, all)?;
+        take_away(ledger, context, run, subject, all)?;
     } else if row.op == Op::Merge {
         // The last that went comes back first.
         let lost = all.lost.len();
@@ -251,13 +253,23 @@ fn name_damaged(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, all: &
     }
 }
 
-/// A row that the run had made goes.
-fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: &mut Returned) -> Result<()> {
+/// A row that the run had made goes, but not one that alone still tells what its sources said.
+fn take_away(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    run: RunId,
+    id: MemoryId,
+    all: &mut Returned,
+) -> Result<()> {
     let Some(there) = sound(ledger.tx.vitals(context.ns, id))? else {
         all.lost.push(format!("{id}: it is damaged"));
         return Ok(());
     };
     if let Some(row) = there.filter(|row| row.times.removed_at.is_none()) {
+        if is_left_alone(ledger, context, run, id)? {
+            all.lost.push(format!("{id}: it stays, because its sources can't come back"));
+            return Ok(());
+        }
         all.summaries.extend(said_anew(ledger, context, &row)?);
         let change = Change::Remove { id, reason: TombstoneReason::Undone, replaced_by: None };
         ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
@@ -266,6 +278,31 @@ fn take_away(ledger: &mut Ledger<'_, '_>, context: &Context, id: MemoryId, all: 
         all.lost.push(format!("{id}: it was removed since"));
     }
     Ok(())
+}
+
+/// How far a run is; none if it is not one of maintenance.
+fn state_of_maintenance(ledger: &Ledger<'_, '_>, context: &Context, run: RunId) -> Result<Option<RunState>> {
+    let run = sound(ledger.tx.run(context.ns, run))?.flatten();
+    Ok(run.filter(|run| run.sort == RunSort::Maintain).map(|run| run.state))
+}
+
+/// Whether nothing is left of the sources of a row that a run of maintenance made, though nobody has asked for their end.
+fn is_left_alone(ledger: &Ledger<'_, '_>, context: &Context, run: RunId, id: MemoryId) -> Result<bool> {
+    let (ns, tx) = (context.ns, &*ledger.tx);
+    if state_of_maintenance(ledger, context, run)?.is_none() {
+        return Ok(false);
+    }
+    let mut is_lost = false;
+    for source in tx.sources(ns, id)? {
+        let is_in_limbo = |row: &Vitals| row.times.removed_at.is_some();
+        let row = ledger.whole_vitals(ns, source)?;
+        if row.is_some_and(|row| !is_in_limbo(&row)) || sound(tx.limbo(ns, source))?.flatten().is_some() {
+            return Ok(false);
+        }
+        let stone = sound(tx.tombstone(ns, source))?.flatten();
+        is_lost |= stone.is_none_or(|stone| !stone.reason.is_asked_for() && stone.forgotten_at.is_none());
+    }
+    Ok(is_lost)
 }
 
 /// The current memory that stands in the end in the place of a row that was superseded.
@@ -280,6 +317,29 @@ fn said_anew(ledger: &Ledger<'_, '_>, context: &Context, row: &Vitals) -> Result
         at = next.times.superseded_by();
     }
     Ok(None)
+}
+
+/// Whether the run of maintenance that made a row in limbo was taken back, and some of what the row stands for is live again.
+fn is_taken_back(
+    ledger: &Ledger<'_, '_>,
+    context: &Context,
+    id: MemoryId,
+    sources: &[MemoryId],
+) -> Result<bool> {
+    let mut is_source_live = false;
+    for source in sources {
+        let row = ledger.whole_vitals(context.ns, *source)?;
+        is_source_live |= row.is_some_and(|row| row.times.is_current(context.now));
+    }
+    // Few rows have sources, and the others need no look at their story.
+    if !is_source_live {
+        return Ok(false);
+    }
+    let story = ledger.told_since(context.ns, id, 0)?;
+    let made_by = story.iter().find(|step| step.op == Op::Insert).and_then(|step| step.run);
+    let Some(made_by) = made_by else { return Ok(false) };
+    let state = state_of_maintenance(ledger, context, made_by)?;
+    Ok(state == Some(RunState::Undone))
 }
 
 /// A row returns from limbo, if this run removed it and it is still there.
@@ -298,6 +358,10 @@ fn bring_back(
     };
     match limbo {
         Some(limbo) if limbo.run == Some(run) => {
+            if is_taken_back(ledger, context, id, &limbo.sources)? {
+                all.lost.push(format!("{id}: the run that had made it was taken back"));
+                return Ok(());
+            }
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
             if limbo.reason == TombstoneReason::Summarized {
                 ledger.note_summarized(context, id)?;

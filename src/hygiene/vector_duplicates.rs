@@ -205,7 +205,7 @@ fn order(
     let mut order = Vec::with_capacity(linked.len());
     for &at in linked {
         let Some(row) = rows.get(at as usize) else { continue };
-        let access = field.access(snapshot, row.id)?;
+        let access = field.access(snapshot, row.id)?.unwrap_or_default();
         let score = Worth::of(&search.vitals(row.id)?, &access, field.now).score(input.policy);
         order.push((score, *row, at));
     }
@@ -216,7 +216,8 @@ fn order(
     Ok(order.into_iter().map(|(_, _, at)| at).collect())
 }
 
-/// The first member, and those of the others that are not protected, with their scores.
+/// The first member, and those of the others that are not protected and were not made from sources, with their scores. What was made
+/// from sources is found by them, so no other memory can stand for it.
 fn similar(
     search: &Search<'_>,
     index: IndexId,
@@ -228,6 +229,9 @@ fn similar(
     let Some((first, representative)) = members.next() else { return Ok(None) };
     let mut similar = Vec::with_capacity(cluster.len());
     for (at, row) in members.filter(|(_, row)| !row.protected) {
+        if search.has_sources(row.id)? {
+            continue;
+        }
         let score = match edges.get(&(first.min(at), first.max(at))) {
             Some(score) => *score,
             None => search.score_between(index, representative, row)?,

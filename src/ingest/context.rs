@@ -83,7 +83,7 @@ impl NamespaceWriter<'_, '_, '_> {
         })
     }
 
-    /// A memory after its inclusion; none where no live read would find it.
+    /// A memory after its inclusion; none where no live read would find it, or where its uses can't be read.
     fn included(&self, id: MemoryId, at: Time) -> Result<Option<Folded>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let Some(vitals) = sound(tx.vitals(ns, id))?.flatten() else { return Ok(None) };
@@ -97,7 +97,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if !times.visible_live(self.now()) {
             return Ok(None);
         }
-        let mut access = tx.access(ns, id)?;
+        let Some(mut access) = sound(tx.access(ns, id))? else { return Ok(None) };
         access.include(at, self.policy.access.tau_days);
         let slid = life.slid(at, tier_ttl(vitals.tier, &self.policy.ttl)).end.filter(|_| in_time);
         let expires_at = slid.filter(|end| life.end != Some(*end));

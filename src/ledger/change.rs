@@ -6,7 +6,7 @@ use crate::model::{
     Access, Content, Delta, Evidence, GoalId, Holder, Life, Limbo, MemoryId, Parts, Payload, RuleId,
     SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
-use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id};
+use crate::store::{AggregateRow, ContextPlace, ContextRow, EventRow, FamilyRow, GoalRow, Id};
 use crate::vector::UnitVector;
 
 /// A new row: everything except what the ledger works out itself.
@@ -277,8 +277,8 @@ pub(crate) enum Change {
     },
     /// Contexts go out of the inclusion log because they are old.
     DropContexts {
-        /// Their names.
-        names: Vec<String>,
+        /// Their instants and names.
+        places: Vec<ContextPlace>,
     },
     /// A memory proves useful.
     Reinforce {

@@ -1,13 +1,16 @@
 //! The inclusion log: contexts come, with the statistics of their memories, go when they are old, and go along when
 //! memories move to another namespace.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::fold::Folded;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Delta, MemoryId, Op};
+use crate::model::{Delta, Included, MemoryId, Op};
 use crate::store::keys;
-use crate::store::{ContextRow, ContextRows, NsId, Walk};
+use crate::store::{ContextPlace, ContextRow, ContextRows, NsId, Read, Table, Walk};
 
 impl Ledger<'_, '_> {
     /// Writes a context that the log does not have, and the statistics of its memories.
@@ -25,32 +28,60 @@ impl Ledger<'_, '_> {
     }
 
     /// Takes contexts out of the log. What they counted stays counted.
-    pub(super) fn drop_contexts(&mut self, context: &Context, names: &[String], why: Why) -> Result<Applied> {
-        for name in names {
-            self.drop_context(context, name)?;
+    pub(super) fn drop_contexts(
+        &mut self,
+        context: &Context,
+        places: &[ContextPlace],
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let mut damaged = BTreeMap::new();
+        for (at, name) in places {
+            match sound(self.tx.context(ns, name))?.flatten() {
+                Some(row) => truth(self.tx).delete_context(ns, name, &row)?,
+                None => drop(damaged.insert((*at, name.clone()), Vec::new())),
+            }
+        }
+        if !damaged.is_empty() {
+            self.drop_damaged_contexts(ns, damaged)?;
         }
         let contexts = Delta {
             field: "contexts".to_owned(),
-            before: names.len().into(),
+            before: places.len().into(),
             after: serde_json::Value::Null,
         };
         self.journal(context, Op::Fold, None, vec![contexts], why)?;
         Ok(Applied::default())
     }
 
-    /// Takes a context out of the log. One that can't be read is found by nothing else than its name.
-    fn drop_context(&mut self, context: &Context, name: &str) -> Result<()> {
-        let row = sound(self.tx.context(context.ns, name))?.flatten().unwrap_or_default();
-        truth(self.tx).delete_context(context.ns, name, &row)
+    /// Takes contexts out of the log that can't be read. Only the keys of the namespace tell which memories they had.
+    fn drop_damaged_contexts(
+        &mut self,
+        ns: NsId,
+        mut damaged: BTreeMap<ContextPlace, Vec<Included>>,
+    ) -> Result<()> {
+        self.tx.walk(Table::ContextOf, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let row = keys::ContextOf::read(Table::ContextOf, key)?;
+            if let Some(items) = damaged.get_mut(&(row.at, row.context.0.to_owned())) {
+                items.push(Included { id: Some(row.id), tokens: 0, bucket: None, counted: false });
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for ((at, name), items) in damaged {
+            let row = ContextRow { at_ms: at.as_millis(), items, ..ContextRow::default() };
+            truth(self.tx).delete_context(ns, &name, &row)?;
+        }
+        Ok(())
     }
 
-    /// Brings what the log tells of a memory to another namespace.
+    /// Brings what the log tells of a memory to another namespace. A context that can't be read stays behind.
     pub(super) fn bring_contexts(&mut self, from: NsId, to: NsId, id: MemoryId) -> Result<()> {
         for (_, name) in self.tx.contexts_of(from, id, None, usize::MAX)? {
-            let Some(row) = self.tx.context(from, &name)? else { continue };
+            let Some(row) = sound(self.tx.context(from, &name))?.flatten() else { continue };
+            let Some(there) = sound(self.tx.context(to, &name))? else { continue };
             let of_it = row.items.iter().filter(|item| item.id == Some(id)).copied();
             // A part of a context is no longer what the call said that wrote it.
-            let next = match self.tx.context(to, &name)? {
+            let next = match there {
                 None => ContextRow { items: of_it.collect(), digest: None, ..row },
                 Some(there) => {
                     truth(self.tx).delete_context(to, &name, &there)?;
@@ -66,7 +97,7 @@ impl Ledger<'_, '_> {
     /// Takes a memory out of the log of the namespace that it has left.
     pub(super) fn leave_contexts(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         for (_, name) in self.tx.contexts_of(ns, id, None, usize::MAX)? {
-            let Some(mut row) = self.tx.context(ns, &name)? else { continue };
+            let Some(mut row) = sound(self.tx.context(ns, &name))?.flatten() else { continue };
             truth(self.tx).delete_context(ns, &name, &row)?;
             row.items.retain(|item| item.id != Some(id));
             if !row.items.is_empty() {
@@ -80,8 +111,9 @@ impl Ledger<'_, '_> {
     /// Brings the log of a namespace that goes as a whole: a context whose memories have come stands there as it was.
     pub(super) fn bring_log(&mut self, from: NsId, to: NsId) -> Result<()> {
         for (_, name) in self.tx.context_places(&Walk::prefix(&keys::ns(from)), usize::MAX)? {
-            let Some(row) = self.tx.context(from, &name)? else { continue };
-            if let Some(there) = self.tx.context(to, &name)? {
+            let Some(row) = sound(self.tx.context(from, &name))?.flatten() else { continue };
+            let Some(there) = sound(self.tx.context(to, &name))? else { continue };
+            if let Some(there) = there {
                 if !there.items.iter().all(|item| row.items.contains(item)) {
                     continue;
                 }

@@ -127,7 +127,7 @@ impl Ledger<'_, '_> {
             }
             Change::SetGoal { id, row } => self.set_goal(context, id, &row, why),
             Change::DropGoal { id } => self.drop_goal(context, id, why),
-            Change::DropContexts { names } => self.drop_contexts(context, &names, why),
+            Change::DropContexts { places } => self.drop_contexts(context, &places, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, id, by, expires_at, confidence, why)
             }

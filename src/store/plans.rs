@@ -80,6 +80,14 @@ impl WriteTx<'_> {
         self.put_meta(Table::GcPlan, &keys::gc_plan(ns, plan), row)
     }
 
+    /// Removes a plan with its groups.
+    pub(crate) fn delete_gc_plan(&mut self, ns: NsId, plan: RunId, row: &PlanRow) -> Result<()> {
+        for group in 1..=row.groups {
+            self.delete(Table::GcGroup, &keys::gc_group(ns, plan, group))?;
+        }
+        self.delete(Table::GcPlan, &keys::gc_plan(ns, plan))
+    }
+
     pub(crate) fn put_gc_group(&mut self, ns: NsId, plan: RunId, group: u32, row: &GroupRow) -> Result<()> {
         self.put_meta(Table::GcGroup, &keys::gc_group(ns, plan, group), row)
     }

@@ -451,6 +451,12 @@ pub(crate) trait Rows: Read {
     }
 
     /// What a memory is joined to, of every sort.
+    /// The memories from which a memory was made, as the row of the memory names them.
+    fn sources(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let joined = self.junctions(ns, id)?.into_iter().filter(|row| row.sort == Junction::Source);
+        Ok(joined.filter_map(|row| row.target.as_slice().try_into().ok().map(MemoryId::from_bytes)).collect())
+    }
+
     fn junctions(&self, ns: NsId, id: MemoryId) -> Result<Vec<JunctionRow>> {
         self.each_key(Table::Junction, &Walk::prefix(&keys::memory(ns, id)), usize::MAX, |key| {
             let keys::Junction { end, role, .. } = keys::Junction::read(Table::Junction, key)?;
@@ -465,6 +471,15 @@ pub(crate) trait Rows: Read {
             let row = keys::JunctionBack::read(Table::JunctionBack, key)?;
             Ok((row.id, row.role.0.to_owned()))
         })
+    }
+
+    /// The memories that were made from others.
+    fn with_sources(&self, ns: NsId) -> Result<BTreeSet<MemoryId>> {
+        let walk = Walk::prefix(&keys::junction_back_prefix(ns, End(Junction::Source, &[])));
+        let ids = self.each_key(Table::JunctionBack, &walk, usize::MAX, |key| {
+            keys::JunctionBack::read(Table::JunctionBack, key).map(|row| row.id)
+        })?;
+        Ok(ids.into_iter().collect())
     }
 
     /// Whether a memory is joined to a target.

@@ -132,7 +132,7 @@ pub struct Accepted {
 ///
 /// # Errors
 /// What is wrong, value by value, as [`SummaryDocument::parse`] tells it; and a topic of more than 1,024 bytes, a text
-/// with NUL, a summary of more than 1 MiB, a list of more than 64 KiB of JSON, and a summary that is not shorter than what it
+/// with NUL, a summary of white space, a summary of more than 1 MiB, a list of more than 64 KiB of JSON, and a summary that is not shorter than what it
 /// stands for.
 pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>> {
     let (value, repairs) = repaired(answer, &expected.committing)?;
@@ -181,6 +181,9 @@ fn beyond_bounds(document: &SummaryDocument) -> Vec<Fault> {
         let all = std::iter::once(&item.pattern).chain(&item.signals);
         all.map(move |text| (format!("/spam_patterns/{number}"), text.as_str()))
     });
+    if document.summary.iter().all(|item| item.trim().is_empty()) {
+        faults.push(Fault::new("/summary", "must say something"));
+    }
     for (at, _) in texts(document).chain(patterns).filter(|(_, text)| text.contains('\0')) {
         faults.push(Fault::new(at, "must not contain NUL"));
     }

@@ -42,7 +42,10 @@ fn retention(world: &World) -> (PassReport, RetentionReport) {
     let report = report.passes.remove(0);
     world.check();
     let sorts = report.report.get::<RetentionReport>().cloned().unwrap_or_default();
-    assert_eq!(report.changed, sorts.journal + sorts.payloads + sorts.events + sorts.tombstones);
+    assert_eq!(
+        report.changed,
+        sorts.journal + sorts.plans + sorts.payloads + sorts.events + sorts.tombstones
+    );
     (report, sorts)
 }
 
@@ -464,9 +467,9 @@ fn a_copy_carries_over_nothing_that_is_too_old() {
     world.add(bot("Backup of db7 done 12:34:56"));
     world.advance("366d");
     let report = world.db.compact().unwrap();
-    let RetentionReport { journal, payloads, events, tombstones } = report.retention;
+    let RetentionReport { journal, payloads, events, tombstones, plans } = report.retention;
     assert!(journal > 0 && report.whole, "{report:?}");
-    assert_eq!((payloads, events, tombstones), (1, 1, 1));
+    assert_eq!((payloads, events, tombstones, plans), (1, 1, 1, 0));
     world.check();
     assert_eq!(world.db.compact().unwrap().retention, RetentionReport::default());
     let query = Query::text("backup of db7");

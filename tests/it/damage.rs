@@ -7,12 +7,14 @@ mod bits;
 mod copies;
 mod derived;
 mod disorder;
+mod log;
 mod passes;
 pub(crate) mod store;
 mod told;
 mod tools;
 mod undone;
 mod united;
+mod uses;
 mod whole;
 mod writes;
 

@@ -1,9 +1,9 @@
 //! What a report tells of summaries and repeated messages (GC-28, GC-29).
 
 use crate::world::World;
-use oubliette::gc::{Extractive, GcRunOptions, GcRunReport, SuggestedFilter};
+use oubliette::gc::{Extractive, GcOptions, GcRunOptions, GcRunReport, SuggestedFilter};
 use oubliette::memory::AuthorKind;
-use oubliette::{Draft, ErrorKind, Kind, MemoryId};
+use oubliette::{Draft, ErrorKind, Kind, MemoryId, Patch};
 use serde_json::json;
 
 fn message(world: &World, text: &str, ago: &str) -> MemoryId {
@@ -150,4 +150,42 @@ fn a_report_has_bounds() {
     );
     // Of equal families, the one that is older.
     assert_eq!(report.top_families[0].channel.as_deref(), Some("c0"));
+}
+
+#[test]
+fn a_report_names_the_sources_that_a_summary_has() {
+    let world = World::new();
+    let ids = ["Ann: The boiler broke.", "Bob: Call Eve.", "Ann: The boiler works."]
+        .map(|text| message(&world, text, "20d"));
+    let plan = world.ns.gc_plan(&GcOptions::default()).unwrap();
+    let answer = json!({
+        "topic": "boiler",
+        "time_range": { "start": 0, "end": 4_000_000_000_000_i64 },
+        "summary": ["The boiler broke"],
+        "source_ids": [ids[0].to_string()],
+    });
+    world.ns.gc_commit(plan.plan_id, "1", &answer.to_string(), Some(&ids[..1])).unwrap();
+    let report = world.ns.gc_report(None).unwrap();
+    assert_eq!(report.compacted[0].source_ids, ids[..1], "the others stayed");
+    assert_eq!((report.compacted[0].source_count, report.memories_deleted), (1, 1));
+}
+
+/// Whoever made a summary, a report names the current memory that may tell of what was forgotten, at any time after (GC-42).
+#[test]
+fn a_summary_that_no_plan_made_is_listed_with_its_forgotten_sources() {
+    let world = World::new();
+    let source = world.add(Draft::new("Ann owes Bob 30 euros")).id;
+    let mut draft = Draft::new("Who owes whom").kind(Kind::Summary).key("debts");
+    draft.sources = Some(vec![source]);
+    world.add(draft);
+    let patch = Patch { text: Some("Who owes whom money".to_owned()), ..Patch::default() };
+    world.ns.update("debts", patch).unwrap();
+    let summary = world.row("debts").id;
+    world.forget_id(source);
+    world.advance("3d");
+    let report = world.ns.gc_report(None).unwrap();
+    let named: Vec<_> = report.derived.iter().map(|one| (one.summary_id, one.source_forgotten)).collect();
+    assert_eq!((named, report.changed), (vec![(summary, 1)], false));
+    let told = report.to_string();
+    assert!(told.contains("nothing has changed\nSummaries with forgotten sources:\n"), "{told}");
 }

@@ -48,6 +48,7 @@ mod gc_queries;
 mod gc_report;
 #[cfg(feature = "faults")]
 mod gc_runs;
+mod gc_undone;
 mod goals;
 mod graph;
 mod growth;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, ms, text};
+use oubliette::gc::{Extractive, GcOptions, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass, PassReport};
 use oubliette::memory::{PointInTime, SupersedeMode, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::report::{ChainEnd, Op, PurgeHorizon};
-use oubliette::{Error, ErrorKind, Kind, MemoryId, PageRequest, Patch, Query};
+use oubliette::{Draft, Error, ErrorKind, Kind, MemoryId, PageRequest, Patch, Query};
 
 /// A store at 100 with no horizon of undo, which keeps superseded memories for so many milliseconds.
 fn keeping(ttl: &str) -> World {
@@ -275,4 +276,38 @@ fn a_run_in_time_keeps_its_journal() {
     world.set(19_000);
     assert_eq!(run(&world, Pass::Retention).changed, 0, "the undo horizon comes first");
     assert_eq!(world.ns.undo(collapse.run.unwrap()).unwrap().restored, 1);
+}
+
+/// Plans of summaries are kept as long as the journal (GC-40, MODEL-52). What they made stays, and says from what it was made.
+#[test]
+fn plans_of_summaries_that_are_over_go() {
+    let world = World::new();
+    world.db.set_policy("undo.horizon = \"1d\"\njournal.max_age = \"10d\"", Syntax::Toml).unwrap();
+    let ids = ["Ann: The boiler broke.", "Bob: The plumber asks for 480 euros."].map(|said| {
+        let text = format!("{said} That is how it was, and so it will be for all of us. What should we do?");
+        world.add(text_of(&text).created_at(world.ago("20d"))).id
+    });
+    let done = world.ns.gc_run(&Extractive::default(), &GcRunOptions::default(), |_| ()).unwrap();
+    assert_eq!(done.sources, 2);
+    let summary = world.live()[0];
+    let made = world.ns.gc_plans().unwrap().len();
+    world.advance("9d");
+    run(&world, Pass::Retention);
+    assert_eq!(world.ns.gc_plans().unwrap().len(), made);
+    world.advance("3d");
+    let last = world.ns.gc_plan(&GcOptions::default()).unwrap().plan_id;
+    run(&world, Pass::Retention);
+    let left: Vec<_> = world.ns.gc_plans().unwrap().into_iter().map(|plan| plan.plan_id).collect();
+    assert_eq!(left, [last]);
+    let sources: BTreeSet<MemoryId> =
+        world.ns.expand(summary).unwrap().sources.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(sources, BTreeSet::from(ids));
+    world.advance("90d");
+    run(&world, Pass::Retention);
+    assert_eq!(world.ns.gc_plans().unwrap().len(), 1, "the last one tells a sweeper when it planned");
+    world.check();
+}
+
+fn text_of(said: &str) -> Draft {
+    Draft::new(said).kind(Kind::Message).channel("home")
 }

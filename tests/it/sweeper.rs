@@ -259,3 +259,17 @@ fn a_summarizer_that_hangs_or_panics_stops_neither_the_sweep_nor_the_sweeper() {
     sweeper.stop();
     assert!(begun.elapsed() < PATIENCE, "it does not wait for the deadline");
 }
+
+/// The stages behind the summaries wait for them, so a sweep gives up on a summarizer that answers nobody.
+#[test]
+fn a_summarizer_that_answers_nobody_is_not_asked_for_every_group() {
+    let world = with_old_messages("gc.deadline = '1s'");
+    ["shed", "mill", "quay", "barn"].into_iter().for_each(|channel| old_messages(&world, channel));
+    let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Lost { panics: false })));
+    let report = reports.recv_timeout(PATIENCE).unwrap();
+    sweeper.stop();
+    let run = report.summaries[0].report.as_ref().unwrap();
+    assert_eq!((run.groups, run.aborted), (3, 3));
+    assert!(report.passes.iter().any(|pass| pass.pass == Pass::Limbo), "the next stage ran");
+    world.check();
+}

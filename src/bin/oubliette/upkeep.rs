@@ -336,6 +336,7 @@ fn tell_left(pass: &PassReport, output: Output<'_>) {
 pub(crate) fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
     let sorts = [
         (went.journal, "row of the journal", "rows of the journal"),
+        (went.plans, "plan of summaries", "plans of summaries"),
         (went.payloads, "text of a message", "texts of messages"),
         (went.events, "event", "events"),
         (went.tombstones, "tombstone", "tombstones"),

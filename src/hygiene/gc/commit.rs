@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::hygiene::gc::candidates::may_be_told;
 use crate::hygiene::gc::pack::{Shared, shared};
 use crate::ingest::{NamespaceWriter, Prepared};
@@ -244,7 +244,9 @@ fn changed(
     let (ns, now) = (context.ns, context.now);
     let row = ledger.whole_vitals(ns, stamp.id)?.filter(|row| row.times.visible_live(now));
     let Some(row) = row else { return Ok(Some(Refusal::SourceGone)) };
-    let access = ledger.tx.access(ns, stamp.id)?;
+    let Some(access) = sound(ledger.tx.access(ns, stamp.id))? else {
+        return Ok(Some(Refusal::SourceChanged));
+    };
     if row.is_protected() || access.protected_until.is_some_and(|until| until > now) {
         return Ok(Some(Refusal::SourceProtected));
     }

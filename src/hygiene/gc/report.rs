@@ -132,6 +132,14 @@ impl GcReport {
     }
 }
 
+impl GcReport {
+    fn tell_derived(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        section(f, "Summaries with forgotten sources", &self.derived, |f, summary| {
+            write!(f, "{}: {}", summary.summary_id, summary.source_forgotten)
+        })
+    }
+}
+
 /// Reports on a namespace.
 ///
 /// # Errors
@@ -145,12 +153,8 @@ pub(crate) fn gc_report(
 ) -> Result<GcReport> {
     let is_within = |at: Time| at >= since && at <= until;
     let (mut signs, mut filters) = (Signs::default(), Vec::new());
-    let (mut compacted, mut derived, mut used) = (Vec::new(), Vec::new(), 0);
+    let (mut compacted, mut used) = (Vec::new(), 0);
     for Summary { at, id, content, group } in summaries(rows, ns, until)? {
-        let source_forgotten = sound(rows.access(ns, id))?.map_or(0, |access| access.source_forgotten);
-        if source_forgotten > 0 {
-            derived.push(ForgottenSources { summary_id: id, source_forgotten });
-        }
         let patterns = patterns_of(&content);
         let found = patterns.iter().flat_map(|pattern| signs_of(&pattern.signals, &pattern.pattern));
         signs.see(found, is_within(at));
@@ -201,8 +205,25 @@ pub(crate) fn gc_report(
         suggested_filters: best(filters, limits.top_families as usize),
         budget: ReportedBudget { allowed, used },
         refusals,
-        derived,
+        derived: derived(rows, ns, until)?,
     })
+}
+
+/// The current memories that were made from sources of which some were forgotten, whoever made them, in the order of time.
+fn derived<R: MessageRows>(rows: &R, ns: NsId, until: Time) -> Result<Vec<ForgottenSources>> {
+    let mut all = Vec::new();
+    for id in rows.with_sources(ns)? {
+        let source_forgotten = sound(rows.access(ns, id))?.map_or(0, |access| access.source_forgotten);
+        if source_forgotten == 0 {
+            continue;
+        }
+        let Some(vitals) = sound(rows.vitals(ns, id))?.flatten() else { continue };
+        if vitals.times.is_current(until) && vitals.times.recorded_at <= until {
+            all.push((vitals.times.recorded_at, ForgottenSources { summary_id: id, source_forgotten }));
+        }
+    }
+    all.sort_by_key(|(at, one)| (*at, one.summary_id));
+    Ok(all.into_iter().map(|(_, one)| one).collect())
 }
 
 /// A committed summary.
@@ -239,9 +260,10 @@ fn compacted_of(
     content: &Content,
     group: &GroupRow,
 ) -> Result<Compacted> {
-    let stayed: BTreeSet<MemoryId> = group.skipped.iter().map(|(id, _)| *id).collect();
+    // The commit may have been of a part of the group.
+    let sources: BTreeSet<MemoryId> = rows.sources(ns, summary_id)?.into_iter().collect();
     let source_ids: Vec<MemoryId> =
-        group.sources.iter().map(|stamp| stamp.id).filter(|id| !stayed.contains(id)).collect();
+        group.sources.iter().map(|stamp| stamp.id).filter(|id| sources.contains(id)).collect();
     let first = source_ids.first().map(|id| sound(rows.content(ns, *id))).transpose()?.flatten().flatten();
     Ok(Compacted {
         summary_id,
@@ -368,7 +390,8 @@ impl fmt::Display for GcReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.since, self.until)?;
         if !self.changed {
-            return f.write_str(": nothing has changed");
+            f.write_str(": nothing has changed")?;
+            return self.tell_derived(f);
         }
         let (summaries, gone) = (self.summaries_created, self.memories_deleted);
         write!(f, "\nSummaries: {summaries}, in the place of {gone} memories")?;
@@ -387,9 +410,7 @@ impl fmt::Display for GcReport {
             if subscriptions.is_empty() { Ok(()) } else { write!(f, ", from {}", subscriptions.join(", ")) }
         })?;
         section(f, "Refused", &self.refusals, |f, (rule, count)| write!(f, "{count} × {rule}"))?;
-        section(f, "Summaries with forgotten sources", &self.derived, |f, summary| {
-            write!(f, "{}: {}", summary.summary_id, summary.source_forgotten)
-        })
+        self.tell_derived(f)
     }
 }
 

@@ -21,6 +21,9 @@ pub struct RetentionReport {
     /// Rows of the journal.
     #[serde(skip_serializing_if = "is_zero")]
     pub journal: u64,
+    /// Plans of summaries.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub plans: u64,
     /// Texts of messages, whose events stay.
     #[serde(skip_serializing_if = "is_zero")]
     pub payloads: u64,
@@ -33,7 +36,7 @@ pub struct RetentionReport {
 }
 
 details!(RetentionReport {
-    numbers { journal "journal", payloads "payloads", events "events", tombstones "tombstones" }
+    numbers { journal "journal", plans "plans", payloads "payloads", events "events", tombstones "tombstones" }
 });
 
 /// Where and when the pass looks.

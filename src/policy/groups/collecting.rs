@@ -15,7 +15,7 @@ group! {
         plan_ttl: Span = Span::from_hours(24), lasting;
         /// Least time from one plan of a namespace to the next that a sweeper makes.
         interval: Span = Span::from_hours(6), maybe_zero;
-        /// How long a sweeper waits for a summary.
+        /// How long a sweeper waits for a summary; after three late answers in a row it asks for no more in that sweep.
         deadline: Span = Span::from_mins(2), lasting;
         /// Age above which a memory may be summarized.
         age_min: Span = Span::from_hours(24 * 14), maybe_zero;

@@ -59,7 +59,7 @@ pub enum TombstoneHash {
 group! {
     /// The journal.
     Journal {
-        /// How long rows of the journal are kept, beyond `undo.horizon` in any case.
+        /// How long rows of the journal, and plans of summaries that are over, are kept, beyond `undo.horizon` in any case.
         max_age: Span = Span::from_days(30), lasting;
         /// Number of rows of the file that are kept, the latest ones; rows younger than `undo.horizon` are kept in any case.
         max_rows: u64 = 1_000_000, count(1, COUNT_MAX);
