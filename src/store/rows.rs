@@ -450,13 +450,13 @@ pub(crate) trait Rows: Read {
         }
     }
 
-    /// What a memory is joined to, of every sort.
     /// The memories from which a memory was made, as the row of the memory names them.
     fn sources(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
         let joined = self.junctions(ns, id)?.into_iter().filter(|row| row.sort == Junction::Source);
         Ok(joined.filter_map(|row| row.target.as_slice().try_into().ok().map(MemoryId::from_bytes)).collect())
     }
 
+    /// What a memory is joined to, of every sort.
     fn junctions(&self, ns: NsId, id: MemoryId) -> Result<Vec<JunctionRow>> {
         self.each_key(Table::Junction, &Walk::prefix(&keys::memory(ns, id)), usize::MAX, |key| {
             let keys::Junction { end, role, .. } = keys::Junction::read(Table::Junction, key)?;
