@@ -426,6 +426,7 @@ fn report_json(report: &ImportReport, seconds: f64) -> Value {
         ("tombstones", report.tombstones),
         ("told", report.told),
         ("dangling", report.dangling),
+        ("vectors_left_out", report.vectors_left_out),
         ("bad", report.bad),
         ("warnings", report.warnings),
     ];
