@@ -16,6 +16,9 @@ pub struct PutBack {
     /// Rows of memories that are there in the same version and say something else: the position of each row, counted from
     /// 1, and the names of these fields. Somebody has edited the row, and the memory is left as it is.
     pub differing: Vec<(u64, Vec<&'static str>)>,
+    /// The number of memories with a text that were put back without their vector, because it is of another embedding space
+    /// than those of the database. The pass `embed` makes new ones.
+    pub vectors_left_out: u64,
 }
 
 impl Namespace {
@@ -93,7 +96,12 @@ impl Namespace {
                 return Err(Error::invalid(field, why, joint.to).at_line(*place));
             }
             session.forget_nothing();
-            Ok(PutBack { outcomes: part.outcomes, ahead, differing: differing.collect() })
+            Ok(PutBack {
+                outcomes: part.outcomes,
+                ahead,
+                differing: differing.collect(),
+                vectors_left_out: part.vectors_left_out,
+            })
         })
     }
 }

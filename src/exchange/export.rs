@@ -36,7 +36,8 @@ pub enum VectorsTo<'a, W> {
     Nowhere,
     /// Into the lines.
     Lines,
-    /// Into a NumPy file, a row for each line: zeros where a line has no vector.
+    /// Into a NumPy file, a row for each line: zeros where a line has no vector. A vector of a former embedding space may have
+    /// other dimensions, so it stands in its line.
     Npy(&'a mut NpyWriter<W>, usize),
 }
 
@@ -77,6 +78,8 @@ pub struct ExportReport {
     pub tombstones: u64,
     /// Memories with a vector.
     pub vectors: u64,
+    /// Memories whose vector was left out, because it is of a former embedding space and their text can be embedded anew.
+    pub vectors_left_out: u64,
     /// Runs of which something can be taken back.
     pub runs: u64,
     /// Families of messages in numbers.
@@ -389,17 +392,10 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn memory(&mut self, namespace: &Of, mut memory: Memory) -> Result<()> {
-        let in_line = match self.vectors {
-            VectorsTo::Nowhere => memory.text.is_empty(),
-            VectorsTo::Lines => true,
-            VectorsTo::Npy(..) => false,
-        };
-        if in_line || matches!(self.vectors, VectorsTo::Npy(..)) {
-            match sound(namespace.look_up(memory.id, true))? {
-                Some(found) => memory.vector = found.into_memory().and_then(|found| found.vector),
-                None => self.note_damaged(namespace, vec![memory.id]),
-            }
+        if memory.text.is_empty() || !matches!(self.vectors, VectorsTo::Nowhere) {
+            self.read_vector(namespace, &mut memory)?;
         }
+        let in_line = !matches!(self.vectors, VectorsTo::Npy(..)) || memory.is_of_former_space;
         self.written.insert(memory.id);
         if memory.text.is_empty() && memory.vector.is_none() {
             self.hollow.insert(memory.id);
@@ -425,7 +421,25 @@ impl<W: Write + Seek> Lines<'_, W> {
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
         write_memory(&memory, in_line, &mut self.line);
-        self.end_line(memory.vector.as_deref())
+        self.end_line(memory.vector.as_deref().filter(|_| !memory.is_of_former_space))
+    }
+
+    /// Reads the vector of a memory. A vector of a former space goes along only where there is no text: a text waits for a
+    /// vector of the present space, as it does after [`Database::reembed`](crate::Database::reembed).
+    fn read_vector(&mut self, namespace: &Of, memory: &mut Memory) -> Result<()> {
+        let Some(found) = sound(namespace.look_up(memory.id, true))? else {
+            self.note_damaged(namespace, vec![memory.id]);
+            return Ok(());
+        };
+        let Some(found) = found.into_memory() else { return Ok(()) };
+        if found.is_of_former_space && !found.row_text.trim().is_empty() {
+            self.report.vectors_left_out += 1;
+            return Ok(());
+        }
+        memory.vector = found.vector;
+        memory.embedding_space = found.embedding_space;
+        memory.is_of_former_space = found.is_of_former_space;
+        Ok(())
     }
 
     /// What is visible names nothing that is not: links, provenance and superseders that the export does not show are

@@ -149,6 +149,9 @@ pub struct ImportReport {
     pub told: u64,
     /// Links and provenance of an export that lead to memories which are nowhere: they are left out.
     pub dangling: u64,
+    /// Memories of an export that have no vector now, because theirs is of another embedding space than the vectors of the
+    /// database: the pass `embed` makes new ones.
+    pub vectors_left_out: u64,
     /// Lines left out.
     pub bad: u64,
     /// Values that were read otherwise than they stand there, and lines of an export that somebody has edited, which are left
@@ -616,6 +619,7 @@ impl Running<'_> {
             let lines: Vec<u64> = rows.iter().map(|row| row.place.number()).collect();
             self.wait(&lines, part.ahead);
             self.warn_of_edits(&lines, &part.differing);
+            self.report.vectors_left_out += part.vectors_left_out;
             return Ok(part.outcomes);
         }
         let how = WriteOptions {

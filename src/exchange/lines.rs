@@ -190,7 +190,7 @@ impl<R: BufRead> LineReader<R> {
 /// The records of an import: each line with its number, and with its row of a NumPy file where there is one.
 ///
 /// Row i belongs to the i-th line that is not blank, whatever the line says. The row of what is no memory means
-/// nothing, and a row of zeros beside an exported memory means that it has no vector.
+/// nothing, and a row of zeros beside an exported memory means that it has no vector but that of its line.
 #[derive(Debug)]
 pub struct Records<L, V> {
     lines: LineReader<L>,
@@ -275,8 +275,11 @@ fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
     let (place, row) = match &mut parsed {
         ParsedLine::Draft(line) => (&mut line.draft.vector, Some(row)),
         ParsedLine::Memory(memory) => {
-            let none = row.iter().all(|number| *number == 0.0);
-            (&mut memory.vector, (!none).then_some(row))
+            if row.iter().all(|number| *number == 0.0) {
+                // A vector of a former space, with other dimensions perhaps, stands in the line.
+                return Ok(parsed);
+            }
+            (&mut memory.vector, Some(row))
         }
         ParsedLine::Kept(_) => return Ok(parsed),
     };

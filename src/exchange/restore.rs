@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::exchange::line::{DraftLine, typed, typed_within};
-use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
+use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::hex::unhex;
 use crate::model::{
     CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId, PINNED_TAG,
@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 16] = [
+pub(super) const KEPT: [&str; 18] = [
     "id",
     "keys",
     "state",
@@ -32,6 +32,8 @@ pub(super) const KEPT: [&str; 16] = [
     "holders",
     "next_holder",
     "limbo",
+    "embedding_space",
+    "former_space",
 ];
 
 /// The kept members of one line.
@@ -83,6 +85,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
             return Err(Error::invalid("superseded_by", why, "only some of the three"));
         }
     };
+    let (embedding_space, is_of_former_space) = space(&kept)?;
     let holders = holders(&kept)?;
     let keys: Vec<String> = kept.must("keys")?;
     keys.iter().try_for_each(|key| check_key(key))?;
@@ -114,12 +117,30 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         sources: unions.sources.take().unwrap_or_default(),
         holders,
         vector: draft.vector,
+        embedding_space,
+        is_of_former_space,
         has_payload: draft.payload.is_some(),
         payload: draft.payload,
         limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
         ..Memory::of(kept.must("id")?, parts)
     })
+}
+
+/// The embedding space of the vector, and whether it is a former one. The vector itself may stand in a NumPy file.
+fn space(kept: &KeptMembers<'_>) -> Result<(Option<String>, bool)> {
+    let present: Option<String> = kept.maybe("embedding_space")?;
+    let former: Option<String> = kept.maybe("former_space")?;
+    if let (Some(_), Some(former)) = (&present, &former) {
+        return Err(Error::invalid("former_space", "must not stand beside embedding_space", former));
+    }
+    let is_former = former.is_some();
+    let space = present.or(former);
+    if let Some(name) = &space {
+        let field = if is_former { "former_space" } else { "embedding_space" };
+        check_text(field, name, NAME_BYTES_MAX)?;
+    }
+    Ok((space, is_former))
 }
 
 /// The parts of a row with these fields, and with what the engine keeps beside them.

@@ -132,6 +132,8 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
         Some(Payload::Bytes(bytes)) => object.member("payload_base64", &STANDARD.encode(bytes)),
         None => {}
     }
+    let space = if memory.is_of_former_space { "former_space" } else { "embedding_space" };
+    object.maybe(space, &memory.embedding_space);
     if let Some(numbers) = memory.vector.as_ref().filter(|_| vector) {
         object.member("vector", numbers);
     }

@@ -201,6 +201,7 @@ mod tests {
             weight,
             set_at: Time::EPOCH,
             vector: None,
+            embedding_space: None,
         };
         Aim { goal, vector: vector.map(unit) }
     }

@@ -85,8 +85,13 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         if let Some(values) = &goal.vector {
             let vector = UnitVector::new("vector", values)?;
-            let name = self.name_of_space(vector.dim());
-            self.place_vector(&mut row, &vector, &name)?;
+            let space = match goal.embedding_space.as_deref() {
+                Some(name) => self.present_space(name, vector.dim())?,
+                None => Some(self.open_space_of(vector.dim(), SpaceRow::CALLER)?),
+            };
+            if let Some(space) = space {
+                (row.space, row.vector) = (space.0, vector.as_slice().to_vec());
+            }
         }
         let change = Change::SetGoal { id: goal.id, row: Box::new(row) };
         self.apply_entry(Entry::new(RuleId::IMPORT_ROW, change)).map(drop)

@@ -1,12 +1,10 @@
 //! From the names that a caller uses to the numbers of the file.
 
-use std::sync::Arc;
-
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger, tier_ttl};
-use crate::model::{MemoryId, NamespaceName, Partition, Scope};
+use crate::model::{Memory, MemoryId, NamespaceName, Partition, Scope};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId, Traces};
 
@@ -88,11 +86,46 @@ impl NamespaceWriter<'_, '_, '_> {
         self.ledger.open_space(asked_for.as_ref().map_or(name, |space| &space.name), dim)
     }
 
-    /// The name of the space of the vectors of an export, which does not say which embedder made them. They count as those
-    /// of the handle's embedder, if they can be.
-    pub(super) fn name_of_space(&self, dim: usize) -> Arc<str> {
-        let own = self.embeds.as_ref().filter(|space| space.dim == dim);
-        own.map_or_else(|| SpaceRow::CALLER.into(), |space| Arc::clone(&space.name))
+    /// The space of the vector of an exported memory. None for a vector of another space than that of the file, where the memory
+    /// has a text: the text waits for a vector. A memory without a text is nothing but its vector and keeps it, in a space in
+    /// which no search looks. A vector whose line names no space is one of the caller's, as in a draft.
+    ///
+    /// # Errors
+    /// As [`Self::check_dim`], where the line names no space.
+    pub(super) fn space_of_export(&mut self, memory: &Memory, dim: usize) -> Result<Option<SpaceId>> {
+        let Some(name) = memory.embedding_space.as_deref() else {
+            return self.open_space_of(dim, SpaceRow::CALLER).map(Some);
+        };
+        let present = match memory.is_of_former_space {
+            // In this file it may be the present space.
+            true => self.known_space(name, dim)?,
+            false => self.present_space(name, dim)?,
+        };
+        if present.is_some() || !memory.row_text.trim().is_empty() {
+            return Ok(present);
+        }
+        self.ledger.former_space(name, dim).map(Some)
+    }
+
+    /// The space of the file, if the vectors of a space of an export are of it. The first of them opens it by their name, and an
+    /// embedder that nobody asked for gives way. A caller's vectors belong to any space with their dimensions, as in a draft.
+    pub(super) fn present_space(&mut self, name: &str, dim: usize) -> Result<Option<SpaceId>> {
+        let known = self.ledger.tx.space(SpaceId(self.ledger.clock.space))?;
+        let asked_for = self.embeds.as_ref().filter(|space| !space.suggested);
+        let takes = |own: &str, own_dim: usize| own_dim == dim && (own == name || name == SpaceRow::CALLER);
+        let is_its = match (&known, asked_for) {
+            (Some(space), _) => takes(space.embedder(), space.dim as usize),
+            (None, Some(space)) => takes(&space.name, space.dim),
+            (None, None) => true,
+        };
+        if is_its { self.open_space_of(dim, name).map(Some) } else { Ok(None) }
+    }
+
+    /// The space of the file, if it is known by this name and has these dimensions.
+    fn known_space(&self, name: &str, dim: usize) -> Result<Option<SpaceId>> {
+        let id = SpaceId(self.ledger.clock.space);
+        let known = self.ledger.tx.space(id)?;
+        Ok(known.filter(|space| space.embedder() == name && space.dim as usize == dim).map(|_| id))
     }
 
     /// Refuses a vector with other dimensions than the space of the file has, or, before there is one, that of the embedder

@@ -26,6 +26,8 @@ pub(crate) struct PutBack {
     pub(crate) ahead: Vec<(usize, Joint)>,
     /// The positions of rows whose memory exists and says something else, with the names of these fields.
     pub(crate) differing: Vec<(usize, Vec<&'static str>)>,
+    /// The number of memories whose vector is of another space than those of the file: their text waits for a vector.
+    pub(crate) vectors_left_out: u64,
 }
 
 /// The fields that uses and further writers change without a new version.
@@ -41,6 +43,7 @@ struct Part {
     gone: BTreeSet<MemoryId>,
     ahead: Vec<(usize, Joint)>,
     differing: Vec<(usize, Vec<&'static str>)>,
+    vectors_left_out: u64,
     /// Rows whose superseder did not exist when they were written.
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
@@ -117,7 +120,8 @@ impl NamespaceWriter<'_, '_, '_> {
         for (run, brought) in &part.runs {
             brought.check_whole(*run).map_err(blame(brought.place))?;
         }
-        Ok(PutBack { outcomes, ahead: part.ahead, differing: part.differing })
+        let Part { ahead, differing, vectors_left_out, .. } = part;
+        Ok(PutBack { outcomes, ahead, differing, vectors_left_out })
     }
 
     /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
@@ -244,8 +248,13 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals.place.partition = place.0;
         parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
-            let name = self.name_of_space(vector.len());
-            parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
+            match self.space_of_export(&memory, vector.len())? {
+                Some(space) => parts.vitals.place.space = space.0,
+                None => {
+                    memory.vector = None;
+                    part.vectors_left_out += 1;
+                }
+            }
         }
         if let Some(by) = memory.superseded_by()
             && !self.is_there(by)?

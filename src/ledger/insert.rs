@@ -203,9 +203,26 @@ impl Ledger<'_, '_> {
 
     /// Opens the space of an embedder, or of the caller's vectors, and makes it the current space.
     pub(crate) fn open_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
+        let space = self.new_space(name, dim)?;
+        self.clock.space = space.0;
+        Ok(space)
+    }
+
+    /// A space for vectors of an export that are not of the current space: the one with this name and these dimensions, or a new
+    /// one.
+    pub(crate) fn former_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
+        for space in (1..self.clock.next_space).map(SpaceId) {
+            let row = self.tx.space(space)?;
+            if row.is_some_and(|row| row.embedder() == name && row.dim as usize == dim) {
+                return Ok(space);
+            }
+        }
+        self.new_space(name, dim)
+    }
+
+    fn new_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
         let space = SpaceId(self.clock.next_space);
         self.clock.next_space += 1;
-        self.clock.space = space.0;
         let dim = u32::try_from(dim).unwrap_or(u32::MAX);
         self.tx.put_space(space, &SpaceRow { name: name.to_owned(), dim })?;
         Ok(space)

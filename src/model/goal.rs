@@ -114,6 +114,9 @@ pub struct Goal {
     /// the vectors of the database since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
+    /// The embedding space of `vector`, in a list of goals and in an export: the id of the embedder, or `caller`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding_space: Option<String>,
 }
 
 impl Goal {

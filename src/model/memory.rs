@@ -238,6 +238,10 @@ macro_rules! memory {
             pub next_holder: u32,
             /// The unit vector, if the caller asked for it.
             pub vector: Option<Vec<f32>>,
+            /// The embedding space of `vector`: the id of the embedder, or `caller`; only beside a vector.
+            pub embedding_space: Option<String>,
+            /// Whether searches look in another space by now: the embedder of the database was changed since.
+            pub is_of_former_space: bool,
             /// Whether the memory carries a payload.
             pub has_payload: bool,
             /// The payload. Only an export reads it with the memory; others ask
@@ -282,6 +286,8 @@ macro_rules! memory {
                     holders: Vec::new(),
                     next_holder: parts.vitals.place.next_holder,
                     vector: None,
+                    embedding_space: None,
+                    is_of_former_space: false,
                     has_payload: parts.vitals.place.payload,
                     payload: None,
                     $($($name: parts.$part.$($place).+,)+)+

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
 use crate::recall::{Reader, Source};
-use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, keys};
+use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
 
 /// The names that the junction rows of a memory stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -115,7 +115,8 @@ impl<S: Source> Reader<'_, S> {
         let holders = self.rows().holders(ns, id)?;
         let Joined { categories, entities, links, sources } = self.joined_of(ns, id, &vitals, &holders)?;
         let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
-        let partition = self.partition(ns, PartId(vitals.place.partition))?;
+        let (partition, space) =
+            (self.partition(ns, PartId(vitals.place.partition))?, SpaceId(vitals.place.space));
         let (state, also) = (vitals.times.state(self.now), self.also(ns, id, &vitals)?);
         let (limbo, access) = (self.limbo_of(ns, id, &vitals)?, self.rows().access(ns, id)?);
         let mut memory = Memory {
@@ -134,6 +135,10 @@ impl<S: Source> Reader<'_, S> {
         };
         if let Some(text) = spoken.and_then(|holder| holder.text.as_ref()) {
             memory.text.clone_from(text);
+        }
+        if memory.vector.is_some() {
+            memory.embedding_space = self.rows().space(space)?.map(|row| row.embedder().to_owned());
+            memory.is_of_former_space = self.rows().clock()?.space != space.0;
         }
         memory.holders = holders;
         Ok(memory)

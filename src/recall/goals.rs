@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::model::{Goal, GoalId};
 use crate::recall::{Reader, Source};
-use crate::store::{GoalRows, Rows};
+use crate::store::{GoalRow, GoalRows, Rows, SpaceId};
 
 impl<S: Source> Reader<'_, S> {
     /// The goals of the namespace, in the order in which they were first set, and those that are damaged.
@@ -13,7 +13,12 @@ impl<S: Source> Reader<'_, S> {
     pub(crate) fn goals(&self) -> Result<(Vec<Goal>, Vec<GoalId>)> {
         let Some(ns) = self.ns else { return Ok((Vec::new(), Vec::new())) };
         let space = self.rows().clock()?.space;
+        let name = self.rows().space(SpaceId(space))?.map(|row| row.embedder().to_owned());
         let (goals, damaged) = self.rows().goals(ns)?;
-        Ok((goals.into_iter().map(|(id, row)| row.shown(id, space)).collect(), damaged))
+        let shown = |(id, row): (GoalId, GoalRow)| {
+            let goal = row.shown(id, space);
+            Goal { embedding_space: name.clone().filter(|_| goal.vector.is_some()), ..goal }
+        };
+        Ok((goals.into_iter().map(shown).collect(), damaged))
     }
 }

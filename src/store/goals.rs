@@ -22,7 +22,7 @@ impl GoalRow {
     pub(crate) fn shown(self, id: GoalId, space: u16) -> Goal {
         let vector = Some(self.vector).filter(|vector| self.space == space && !vector.is_empty());
         let GoalRow { agent, text, weight, set_ms, .. } = self;
-        Goal { id, agent, text, weight, set_at: Time::from_millis(set_ms), vector }
+        Goal { id, agent, text, weight, set_at: Time::from_millis(set_ms), vector, embedding_space: None }
     }
 
     /// Whether the values are within the bounds of a goal.

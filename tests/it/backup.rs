@@ -4,10 +4,11 @@
 use std::io::Cursor;
 
 use crate::world::{World, axis, text};
-use oubliette::exchange::{Export, Import, ImportReport, LineReader, VectorsTo};
+use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
+use oubliette::exchange::{Export, Import, ImportReport, LineReader, NpyReader, NpyWriter, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{AuthorKind, EventQuery, Field, Link, SupersedeMode};
-use oubliette::{Draft, ErrorKind, Kind, MemoryId, Outcome, Result, State};
+use oubliette::memory::{AuthorKind, EventQuery, Field, GoalDraft, Link, SupersedeMode, Tier};
+use oubliette::{Draft, ErrorKind, Kind, MemoryId, Mode, Outcome, Query, Result, State};
 use serde_json::{Value, json};
 
 fn export(world: &World, all_states: bool) -> String {
@@ -546,4 +547,107 @@ fn nothing_is_superseded_by_what_is_in_limbo() {
     let why = world.supersede(note, old, SupersedeMode::Correction, None).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Conflict);
     world.check();
+}
+
+/// The name of the space of a world.
+fn space(world: &World) -> Option<String> {
+    world.db.embedding_space().unwrap().map(|space| space.name)
+}
+
+fn nearest(world: &World, text: &str) -> (MemoryId, f32) {
+    let query = Query { mode: Mode::Vector, ..text.into() };
+    let hit = world.ns.search(query).unwrap().hits.remove(0);
+    (hit.id, hit.signals.vector.unwrap())
+}
+
+fn vector_of(world: &World, id: MemoryId) -> Vec<f32> {
+    world.ns.look_up(id, true).unwrap().into_memory().unwrap().vector.unwrap()
+}
+
+/// MODEL-48: a copy has the space of the original, whatever embedder the handle that imports suggests; another embedder
+/// of the same dimensions would find what is far and miss what is near.
+#[test]
+fn a_copy_has_the_embedding_space_of_the_original() {
+    let world = World::new();
+    world.db.use_embedder(HashEmbedder::new()).unwrap();
+    world.add(Draft::new("Ann prefers tea"));
+    world.ns.set_goal(GoalDraft::new("Ship the release")).unwrap();
+    let other = embedder_fn("other", HashEmbedder::new().dimensions(), |_: &[&str]| Ok(Vec::new())).unwrap();
+    let copy = World::new();
+    copy.clock.set(world.now());
+    copy.db.suggest_embedder(other).unwrap();
+    import_by(&copy, &export(&world, true), 10).unwrap();
+    assert_eq!(space(&copy), space(&world));
+    assert_eq!(export(&copy, true), export(&world, true));
+    copy.db.use_embedder(HashEmbedder::new()).unwrap();
+    assert_eq!(nearest(&copy, "Ann prefers tea"), nearest(&world, "Ann prefers tea"));
+}
+
+/// MODEL-48: a memory that is nothing but a vector of a former space comes back as it was, and a text whose vector is of
+/// a former space waits for a new one, as after an undo.
+#[test]
+fn vectors_of_a_former_space_keep_no_copy_from_being_made() {
+    let world = World::new();
+    let bare = world.add(Draft::new("").key("bare").vector([1.0, 2.0, 3.0, 4.0])).id;
+    world.add(Draft::new("Ann prefers tea").key("tea").vector([4.0, 3.0, 2.0, 1.0]));
+    let working = Draft::new("Bob waits for the train").tier(Tier::Working).vector([1.0, 1.0, 2.0, 1.0]);
+    world.add(working);
+    world.advance("4d");
+    let expired = maintain(&world, Pass::Expire);
+    assert_eq!(world.db.reembed(HashEmbedder::new()).unwrap().skipped, 1);
+    let copy = copy_of(&world);
+    let lines = export(&world, true);
+    assert!(
+        lines.contains(r#""former_space":"caller""#) && lines.contains(r#""embedding_space":"hash-1@256""#)
+    );
+    assert_eq!(space(&copy), space(&world));
+    assert_eq!(vector_of(&copy, bare), vector_of(&world, bare));
+    for world in [&world, &copy] {
+        world.db.use_embedder(HashEmbedder::new()).unwrap();
+        world.ns.undo(expired).unwrap();
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+        world.check();
+        assert!(nearest(world, "Bob waits for the train").1 > 0.99);
+    }
+}
+
+/// The same with a NumPy file, whose rows all have the dimensions of the present space.
+#[test]
+fn a_vector_of_a_former_space_stands_in_its_line_beside_a_numpy_file() {
+    let world = World::new();
+    let bare = world.add(Draft::new("").vector([1.0, 2.0, 3.0, 4.0])).id;
+    world.add(Draft::new("Ann prefers tea").vector([4.0, 3.0, 2.0, 1.0]));
+    world.db.reembed(HashEmbedder::new()).unwrap();
+    let dim = HashEmbedder::new().dimensions();
+    let (mut lines, mut npy) = (Vec::new(), NpyWriter::new(Cursor::new(Vec::new()), dim, "v.npy").unwrap());
+    let to = VectorsTo::Npy(&mut npy, dim);
+    let all = Export { all_states: true, ..Export::new([world.ns.name().clone()]) };
+    assert_eq!(all.write(&world.db.snapshot().unwrap(), &mut lines, "lines", to).unwrap().vectors, 2);
+    let rows = npy.finish().unwrap().into_inner();
+    let copy = World::new();
+    copy.clock.set(world.now());
+    let vectors = NpyReader::from_reader(rows.as_slice(), "v.npy").unwrap();
+    let read = LineReader::new(lines.as_slice(), "lines");
+    Import::default().run_with_vectors(&copy.db, read, Some(vectors), &mut ()).unwrap();
+    assert_eq!(export(&copy, true), export(&world, true));
+    assert_eq!(vector_of(&copy, bare), vector_of(&world, bare));
+}
+
+/// A file of another store stays importable: texts wait for vectors of the space of the store that takes them in.
+#[test]
+fn texts_of_another_space_wait_for_vectors_of_their_new_store() {
+    let world = World::new();
+    world.db.use_embedder(HashEmbedder::with_dimensions(64).unwrap()).unwrap();
+    let tea = world.add(Draft::new("Ann prefers tea")).id;
+    world.add(Draft::new("").vector(vec![1.0; 64]));
+    let store = World::new();
+    store.clock.set(world.now());
+    store.align_ids(&world);
+    store.db.use_embedder(HashEmbedder::new()).unwrap();
+    store.add(Draft::new("Bob waits for the train"));
+    let report = import_by(&store, &export(&world, true), 10).unwrap();
+    assert_eq!((report.stored, report.vectors_left_out), (2, 1));
+    store.check();
+    store.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    assert_eq!(nearest(&store, "Ann prefers tea").0, tea);
 }

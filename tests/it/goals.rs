@@ -178,6 +178,7 @@ fn sound() -> Goal {
         weight: 1.0,
         set_at: crate::world::ms(0),
         vector: None,
+        embedding_space: None,
     }
 }
 

@@ -317,7 +317,14 @@ fn tell_export(
         }
         let size = told::size(bytes.unwrap_or_default());
         let instead = if replaced { ", in place of the file that was there" } else { "" };
-        format!("Wrote {wrote} to {} ({size}){instead}", file.display())
+        let former = match report.vectors_left_out {
+            0 => String::new(),
+            count => format!(
+                "; without {} of a former embedding space, whose texts get new ones",
+                told::of(count, "vector", "vectors")
+            ),
+        };
+        format!("Wrote {wrote} to {} ({size}){instead}{former}", file.display())
     })
 }
 

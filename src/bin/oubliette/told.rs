@@ -135,6 +135,12 @@ pub(crate) fn import(report: &Value) -> String {
         let but = if count("updated") > 0 { ", but for what was updated" } else { "" };
         told.push_str(&format!("; {all} {takes}{but}"));
     }
+    if count("vectors_left_out") > 0 {
+        let texts = of(count("vectors_left_out"), "text waits for a vector", "texts wait for vectors");
+        told.push_str(&format!(
+            "; {texts} of this file's own embedding space, which is another than that of the lines: `maintain embed` makes them"
+        ));
+    }
     told
 }
 
