@@ -476,10 +476,8 @@ pub(crate) trait Rows: Read {
     /// The memories that were made from others.
     fn with_sources(&self, ns: NsId) -> Result<BTreeSet<MemoryId>> {
         let walk = Walk::prefix(&keys::junction_back_prefix(ns, End(Junction::Source, &[])));
-        let ids = self.each_key(Table::JunctionBack, &walk, usize::MAX, |key| {
-            keys::JunctionBack::read(Table::JunctionBack, key).map(|row| row.id)
-        })?;
-        Ok(ids.into_iter().collect())
+        let id = |key: &[u8]| keys::JunctionBack::read(Table::JunctionBack, key).map(|row| row.id);
+        Ok(self.each_key(Table::JunctionBack, &walk, usize::MAX, id)?.into_iter().collect())
     }
 
     /// Whether a memory is joined to a target.

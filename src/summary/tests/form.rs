@@ -125,7 +125,7 @@ fn a_list_that_no_field_can_hold_is_refused() {
     assert_eq!(pointers(accept(&document.to_string(), &roomy).unwrap_err()), ["/summary"]);
 }
 
-/// GC-22: sources make room for a summary, so it says something.
+/// Sources make room for a summary, so it says something.
 #[test]
 fn a_summary_of_white_space_is_refused() {
     for summary in [json!([" "]), json!(["\n", "\t "])] {
