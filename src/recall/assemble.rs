@@ -137,7 +137,8 @@ impl<S: Source> Reader<'_, S> {
             memory.text.clone_from(text);
         }
         if memory.vector.is_some() {
-            memory.embedding_space = self.rows().space(space)?.map(|row| row.embedder().to_owned());
+            memory.embedding_space =
+                sound(self.rows().space(space))?.flatten().map(|row| row.embedder().to_owned());
             memory.is_of_former_space = self.rows().clock()?.space != space.0;
         }
         memory.holders = holders;

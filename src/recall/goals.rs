@@ -1,6 +1,6 @@
 //! What are the agents of a namespace after?
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{Goal, GoalId};
 use crate::recall::{Reader, Source};
 use crate::store::{GoalRow, GoalRows, Rows, SpaceId};
@@ -13,7 +13,7 @@ impl<S: Source> Reader<'_, S> {
     pub(crate) fn goals(&self) -> Result<(Vec<Goal>, Vec<GoalId>)> {
         let Some(ns) = self.ns else { return Ok((Vec::new(), Vec::new())) };
         let space = self.rows().clock()?.space;
-        let name = self.rows().space(SpaceId(space))?.map(|row| row.embedder().to_owned());
+        let name = sound(self.rows().space(SpaceId(space)))?.flatten().map(|row| row.embedder().to_owned());
         let (goals, damaged) = self.rows().goals(ns)?;
         let shown = |(id, row): (GoalId, GoalRow)| {
             let goal = row.shown(id, space);
