@@ -10,6 +10,7 @@
 //! file that its maker has locked. An empty file with a draft beside it is such a claim; without a lock it is what a killed
 //! process left.
 
+use std::ffi::OsStr;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,18 @@ fn meant_by(file: &Path) -> Option<&[u8]> {
     let rest = file.file_name()?.as_encoded_bytes().strip_prefix(b".")?.strip_suffix(ENDING.as_bytes())?;
     let (name, tag) = rest.split_at_checked(rest.len().checked_sub(TAG_DIGITS)?)?;
     tag.iter().all(u8::is_ascii_hexdigit).then(|| name.strip_suffix(b".")).flatten()
+}
+
+/// The name with these bytes. A name of a Unix system need not be UTF-8, and what a backup under such a name left goes as well.
+#[cfg(unix)]
+fn named(bytes: &[u8]) -> Option<&OsStr> {
+    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+/// The name with these bytes, where it can be made of them.
+#[cfg(not(unix))]
+fn named(bytes: &[u8]) -> Option<&OsStr> {
+    std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// Whether a file is a draft for `path`.
@@ -74,7 +87,7 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
 /// `Io` for a folder that can't be listed.
 pub(super) fn clear_left_drafts(disk: &dyn Disk, path: &Path, is_left: impl Fn(&Path) -> bool) -> Result<()> {
     for draft in drafts_beside(disk, path, |file| meant_by(file).is_some() && is_left(file))? {
-        let Some(name) = meant_by(&draft).and_then(|name| std::str::from_utf8(name).ok()) else { continue };
+        let Some(name) = meant_by(&draft).and_then(named) else { continue };
         // The claim goes first: an empty file without a draft beside it is none.
         let cleared =
             clear_claim(disk, &path.with_file_name(name)).and_then(|()| clear(disk, vec![draft.clone()]));

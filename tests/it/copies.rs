@@ -125,6 +125,27 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     assert!(telling(&world).is_empty());
 }
 
+/// A name need not be UTF-8: what a backup that was killed left under such a name kept every forgotten text.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_compaction_clears_what_a_backup_under_a_name_of_other_bytes_left() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut world = World::new();
+    world.add(text(SECRET).key("s"));
+    world.reopen();
+    world.forget(&["s"]);
+    let beside = |bytes: &[u8]| world.path().with_file_name(std::ffi::OsStr::from_bytes(bytes));
+    let draft = beside(b".caf\xe9.oub.0123456789abcdef.new");
+    std::fs::copy(world.path(), &draft).unwrap();
+    std::fs::File::options().write(true).open(&draft).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let claim = beside(b"caf\xe9.oub");
+    std::fs::write(&claim, "").unwrap();
+    world.db.compact().unwrap();
+    assert!(!draft.exists() && !claim.exists());
+    assert!(telling(&world).is_empty());
+}
+
 /// Another name of the file keeps what it was, so nobody is told that all of it is gone.
 #[cfg(unix)]
 #[test]

@@ -143,8 +143,10 @@ fn hint_beside(error: &Error, more: &Map<String, Value>) -> &'static str {
         "the groups that were committed stand: `runs` tells which `undo` takes back, and another `gc run` goes on with the rest"
     } else if more.contains_key("run") && is_of_storage {
         "look at the disk and its free space, and import the file again: what stands is not stored twice"
-    } else if more.contains_key("run") {
+    } else if more.get("can_be_undone").and_then(Value::as_bool) == Some(true) {
         "correct what is named and import the rest; `undo` takes back what the run wrote"
+    } else if more.contains_key("run") {
+        "correct what is named and import the file again: what stands is not stored twice"
     } else if more.contains_key("written") && is_of_storage {
         "the lines before it are written: look at the disk and its free space, and give this line and the rest again"
     } else if more.contains_key("written") {

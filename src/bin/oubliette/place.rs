@@ -25,7 +25,7 @@ const FILE: &str = "memory.oub";
 const LEASE: Span = Span::from_days(30);
 /// How long a file is waited for that another process has open, unless the command says otherwise: whoever has it may just have begun to
 /// listen, or be about to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Span = Span::from_millis(5_000);
 /// A clock that is behind the last write by less is not told of.
 const BEHIND: Span = Span::from_mins(1);
 /// How long an opening is put off that finds the file locked.
@@ -320,7 +320,7 @@ impl Place {
 
     /// How long a file is waited for that another process has open.
     pub(crate) fn patience(&self) -> Duration {
-        self.wait.map_or(PATIENCE, Duration::from)
+        self.wait.unwrap_or(PATIENCE).into()
     }
 
     fn open_here(&self, access: Access, extra: Extra, wait: Option<Span>) -> Result<Database> {
@@ -420,8 +420,11 @@ impl Place {
         }
     }
 
-    /// Lets the command have the file for itself.
+    /// Lets the command have the file for itself. It waits for others as it would to share the file with them.
     pub(crate) fn alone(mut self) -> Self {
+        if self.sharing().is_some() {
+            self.wait.get_or_insert(PATIENCE);
+        }
         self.standing = Standing::Alone;
         self
     }

@@ -121,14 +121,12 @@ pub(crate) fn import(report: &Value) -> String {
     if !counts.is_empty() {
         told.push_str(&format!(": {}", counts.join(", ")));
     }
-    // What changed nothing can't be taken back.
-    let stays = ["unchanged", "updated", "ignored", "bad"];
-    let changed = WORDS.iter().any(|name| !stays.contains(name) && count(name) > 0);
+    let can_be_undone = report.get("can_be_undone").and_then(Value::as_bool) == Some(true);
     let runs: Vec<&str> = match report.get("runs").and_then(Value::as_array) {
         Some(each) => each.iter().filter_map(|run| run.get("run")?.as_str()).collect(),
         None => report.get("run").and_then(Value::as_str).into_iter().collect(),
     };
-    if let (true, Some((last, others))) = (changed, runs.split_last()) {
+    if let (true, Some((last, others))) = (can_be_undone, runs.split_last()) {
         let mut all: String = others.iter().map(|run| format!("`undo {run}`, ")).collect();
         all.push_str(&format!("`undo {last}`"));
         let takes = if others.is_empty() { "takes it back" } else { "take it back, each a namespace" };

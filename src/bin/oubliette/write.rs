@@ -368,13 +368,13 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     let progress = Progress::new(output, total);
     let mut watch = Watch { output, progress: &progress, decisions: decisions.as_mut(), runs: Vec::new() };
     let done = import.run_with_vectors(&database, lines, vectors, &mut watch);
-    let runs = std::mem::take(&mut watch.runs);
+    let runs = Brought::new(&database, std::mem::take(&mut watch.runs));
     let seconds = progress.seconds();
     drop(progress);
     // The batches before one that is refused are written.
     let closed = place.close(database);
     // What the batches before one that is refused have become is told as well.
-    let decisions = decisions.filter(|_| done.is_ok() || !runs.is_empty());
+    let decisions = decisions.filter(|_| done.is_ok() || !runs.runs.is_empty());
     let decided = decisions.map_or(Ok(()), Target::finish);
     let report = done.map_err(|error| partly(error, &runs))?;
     decided?;
@@ -391,31 +391,52 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
             ));
         }
     }
-    output.done(&report_json(&report, seconds), told::import)
+    output.done(&report_json(&report, &runs, seconds), told::import)
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back.
-fn partly(error: Error, runs: &[(NamespaceName, RunId)]) -> Failure {
-    if runs.is_empty()
+fn partly(error: Error, brought: &Brought) -> Failure {
+    if brought.runs.is_empty()
         || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     {
         return error.into();
     }
-    Failure::Partly(error, Box::new(runs_json(runs)))
+    Failure::Partly(error, Box::new(brought.json()))
 }
 
-fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {
-    let mut members = Map::new();
-    members.insert("run".to_owned(), json!(runs.first().map(|(_, run)| run)));
-    if runs.len() > 1 {
-        let run = |(namespace, run): &(NamespaceName, RunId)| json!({ "namespace": namespace, "run": run });
-        members.insert("runs".to_owned(), runs.iter().map(run).collect());
+/// The runs of an import, and whether `undo` finds something to take back of one: memories of an export keep the runs that first
+/// brought them.
+struct Brought {
+    runs: Vec<(NamespaceName, RunId)>,
+    can_be_undone: bool,
+}
+
+impl Brought {
+    fn new(database: &Database, runs: Vec<(NamespaceName, RunId)>) -> Self {
+        let left = |(namespace, run): &(NamespaceName, RunId)| {
+            let found = database.namespace(namespace).and_then(|namespace| namespace.run(*run));
+            // What can't be read now does not undo what was written.
+            matches!(found, Ok(Some(run)) if run.can_be_undone)
+        };
+        let can_be_undone = runs.iter().any(left);
+        Brought { runs, can_be_undone }
     }
-    members
+
+    fn json(&self) -> Map<String, Value> {
+        let mut members = Map::new();
+        members.insert("run".to_owned(), json!(self.runs.first().map(|(_, run)| run)));
+        if self.runs.len() > 1 {
+            let run =
+                |(namespace, run): &(NamespaceName, RunId)| json!({ "namespace": namespace, "run": run });
+            members.insert("runs".to_owned(), self.runs.iter().map(run).collect());
+        }
+        members.insert("can_be_undone".to_owned(), json!(self.can_be_undone));
+        members
+    }
 }
 
-fn report_json(report: &ImportReport, seconds: f64) -> Value {
-    let mut members = runs_json(&report.runs);
+fn report_json(report: &ImportReport, brought: &Brought, seconds: f64) -> Value {
+    let mut members = brought.json();
     if let Value::Object(mut counts) = json!(report) {
         counts.remove("runs");
         members.extend(counts);

@@ -289,3 +289,18 @@ fn a_forget_names_what_is_missing() {
     arguments.extend(many.iter().map(String::as_str));
     assert!(read(&sandbox, &arguments).contains("7 not found: no-0, no-1, no-2, no-3, no-4 and 2 more"));
 }
+
+/// MODEL-33: memories of an export keep the run that first brought them, so no undo of their import is promised.
+#[test]
+fn an_import_of_an_export_promises_no_undo() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann is here", "--key", "a"]);
+    read(&sandbox, &["export", "all.jsonl", "--all-states"]);
+    let copy = Sandbox::new();
+    let all = sandbox.path("all.jsonl").display().to_string();
+    let told = read(&copy, &["import", &all]);
+    assert!(told.contains("1 stored") && !told.contains("undo"), "{told}");
+    copy.write("new.jsonl", r#"{"text":"Bob is there"}"#);
+    let told = read(&copy, &["import", "new.jsonl"]);
+    assert!(told.contains("takes it back"), "{told}");
+}
