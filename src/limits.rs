@@ -28,6 +28,9 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
     Err(Error::invalid(field, format!("must be at most {most}"), value))
 }
 
+/// Embedding spaces of a file past which an import opens no other for vectors that nothing searches.
+pub const FORMER_SPACES_MAX: u16 = 256;
+
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 13;
 /// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.

@@ -5,7 +5,7 @@ use crate::index::slots::{self, Filling};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::{NewRow, Raise};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::limits::TAGS_MAX;
+use crate::limits::{FORMER_SPACES_MAX, TAGS_MAX};
 use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, Rows, SpaceId};
@@ -210,12 +210,19 @@ impl Ledger<'_, '_> {
 
     /// A space for vectors of an export that are not of the current space: the one with this name and these dimensions, or a new
     /// one.
+    ///
+    /// # Errors
+    /// `Invalid` for a new one where the file has [`FORMER_SPACES_MAX`] spaces: each line could name another.
     pub(crate) fn former_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
         for space in (1..self.clock.next_space).map(SpaceId) {
             let row = self.tx.space(space)?;
             if row.is_some_and(|row| row.embedder() == name && row.dim as usize == dim) {
                 return Ok(space);
             }
+        }
+        if self.clock.next_space > FORMER_SPACES_MAX {
+            let why = format!("must be one of the {FORMER_SPACES_MAX} that the file knows");
+            return Err(Error::invalid("former_space", why, name));
         }
         self.new_space(name, dim)
     }

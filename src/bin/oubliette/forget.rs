@@ -7,7 +7,7 @@ use oubliette::exchange::LineReader;
 use oubliette::maintain::{RunId, Undone};
 use oubliette::memory::Got;
 use oubliette::report::{Doomed, ForgetPlan};
-use oubliette::{Database, Error, Filter, Forget, Namespace, NamespaceName, Result, Scope};
+use oubliette::{Database, Error, Filter, Forget, MemoryId, Namespace, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -154,7 +154,9 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
             Error::invalid("name", "must be UTF-8", format!("other bytes from byte {} on", why.valid_up_to()))
                 .at_line(number)
         })?;
-        names.push(name.to_owned());
+        // An id has no white space of its own.
+        let id = name.trim().parse::<MemoryId>().ok();
+        names.push(id.map_or_else(|| name.to_owned(), |id| id.to_string()));
     }
     Ok(names)
 }
