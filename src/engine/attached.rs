@@ -1,6 +1,7 @@
 //! The embedder of a handle, with the vectors that it gave last.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -16,6 +17,8 @@ use crate::vector::UnitVector;
 pub(super) const BATCH: usize = 64;
 /// What an embedder is asked to learn whether it answers at all: no text of a caller.
 const PROBE: &str = "Is the model there?";
+/// Refused requests after which a batch that was taken apart is left: three refused texts of one batch are found by then.
+const REFUSALS_MAX: usize = 24;
 /// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
 const MEMO_BYTES: usize = 8 << 20;
 
@@ -31,6 +34,13 @@ fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVec
         return Err(failed(format!("a vector of {} dimensions, not {dim}", other.len())));
     }
     Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
+}
+
+/// Both halves of a part, where there are any: what is asked for next stands last.
+fn halves(part: Range<usize>) -> Vec<Range<usize>> {
+    let middle = part.start + part.len() / 2;
+    let halves = [middle..part.end, part.start..middle];
+    halves.into_iter().filter(|half| part.len() > 1 && !half.is_empty()).collect()
 }
 
 /// The vectors of the texts that were embedded last, by the SHA-256 of the text.
@@ -75,16 +85,12 @@ impl AttachedEmbedder {
     /// while ago, is not given to the embedder again.
     ///
     /// # Errors
-    /// Those of the embedder, for a text that stands alone; for several as [`Vectorizer::vectors_of`].
+    /// Those of the embedder. Writers then store their texts without vectors, whichever is to blame, and the pass `embed` looks.
     pub(super) fn vectors<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Vec<Option<UnitVector>>> {
-        self.remembering(texts, |batch| match batch {
-            // Its writer stores it without a vector, whoever is to blame.
-            [_] => vectors(&*self.embedder, batch),
-            several => self.taken_apart(several),
-        })
+        self.remembering(texts, |batch| vectors(&*self.embedder, batch))
     }
 
     /// The vectors of texts, asked for in batches where they are not remembered.
@@ -121,7 +127,8 @@ impl AttachedEmbedder {
     }
 
     /// The vectors of a batch. One text that the embedder refuses, such as one that is too long for the model, fails all texts
-    /// that it is asked with. So a batch that fails is halved until that text stands alone, as long as the embedder answers otherwise.
+    /// that it is asked with. So a batch that fails is halved until that text stands alone, if the embedder answers otherwise. Past
+    /// [`REFUSALS_MAX`] refusals the rest waits: a server may need a minute for each.
     fn taken_apart(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
         let why = match vectors(&*self.embedder, texts) {
             Ok(vectors) => return Ok(vectors),
@@ -130,13 +137,27 @@ impl AttachedEmbedder {
         if self.probe().is_err() {
             return Err(why);
         }
-        if let [text] = texts {
-            tracing::warn!(%why, bytes = text.len(), "the embedder refuses a text");
-            return Ok(vec![None]);
+        let (mut all, mut refusals) = (vec![None; texts.len()], 0);
+        let mut open = halves(0..texts.len());
+        while let Some(part) = open.pop().filter(|_| refusals < REFUSALS_MAX) {
+            let (Some(asked), Some(places)) = (texts.get(part.clone()), all.get_mut(part.clone())) else {
+                continue;
+            };
+            match vectors(&*self.embedder, asked) {
+                Ok(found) => places.iter_mut().zip(found).for_each(|(place, vector)| *place = vector),
+                Err(why) => {
+                    refusals += 1;
+                    if part.len() == 1 {
+                        tracing::warn!(%why, "the embedder refuses a text");
+                    }
+                    open.append(&mut halves(part));
+                }
+            }
         }
-        let (first, second) = texts.split_at(texts.len() / 2);
-        let mut all = self.taken_apart(first)?;
-        all.extend(self.taken_apart(second)?);
+        // It may have gone meanwhile.
+        if refusals >= REFUSALS_MAX && self.probe().is_err() {
+            return Err(why);
+        }
         Ok(all)
     }
 

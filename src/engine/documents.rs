@@ -72,7 +72,7 @@ pub fn collapse_operational_profile_snapshots(
 
 /// The report of the first pass as its own type; where there was no namespace to look at, the default one.
 fn report_of<T: Clone + Default + 'static>(done: &MaintainReport) -> T {
-    done.passes.first().and_then(|pass| pass.report.get()).cloned().unwrap_or_default()
+    done.passes.iter().find_map(|pass| pass.report.get()).cloned().unwrap_or_default()
 }
 
 impl Database {

@@ -5,7 +5,7 @@ use crate::model::closed::closed_set;
 /// Hands the rows to the macro `$with`, which lives where a list of passes is needed.
 ///
 /// A row reads `Name = code, "name", rule RULE "rule", stage Stage, in file;`, below the sentence that documents
-/// the pass and stands in the help of the command line. The order of the rows is the order in which passes run.
+/// the pass and stands in the help of the command line. The order of the rows is the order in which passes run. A model may be slow, so `embed` waits behind all that erases.
 ///
 /// - `code` and `rule` are those of the [`RuleId`](crate::model::RuleId) that its journal rows name: the code stands on disk, and no other rule
 ///   may have it.
@@ -38,8 +38,6 @@ macro_rules! passes {
             Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
             /// Moves short-term memories in use to a more durable tier: those of `working` to `episodic`, and short texts to a durable one.
             Promote = 71, "promote", rule PROMOTE "LIFE-23", stage Promote, in promote;
-            /// Embeds the memories that wait for a vector; does nothing without an embedder.
-            Embed = 30, "embed", rule EMBED "pass.embed", in embed;
             /// Removes summaries of sessions and of chapters that are too old, or too little used, if `prune.enabled` says so.
             Prune = 72, "prune", rule PRUNE "LIFE-34", stage Prune, in prune;
             /// Marks memories of near vectors as clusters with a representative each; a sweeper does so while nobody calls, if `cluster.enabled` says so.
@@ -48,6 +46,8 @@ macro_rules! passes {
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
             /// Removes what is older, or more, than the policy keeps: rows of the journal, texts of messages, events, tombstones.
             Retention = 43, "retention", rule RETENTION "MODEL-52", stage Retention, in retention;
+            /// Embeds the memories that wait for a vector; does nothing without an embedder.
+            Embed = 30, "embed", rule EMBED "pass.embed", in embed;
             /// Builds the indexes of large partitions, links new rows, drops the indexes of small partitions, and finishes declared indexes.
             Index = 18, "index", rule INDEX "pass.index", in link;
             /// Unlinks the nodes of deleted memories, erases their codes and frees their slots.

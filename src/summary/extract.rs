@@ -81,7 +81,7 @@ const ENTITIES_MAX: usize = 16;
 /// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", well)];
 /// let pack = InputPack::new(texts.to_vec(), vec![], PackLimits { bullets: 25, patterns: 10 });
 /// let summary = SummaryDocument::parse(&Extractive::default().summarize(&pack)?).unwrap();
-/// assert_eq!(summary.summary[0], "1970-01-01 Ann: flight leaves 7 May 14:05.");
+/// assert_eq!(summary.summary[0], "1970-01-01 Ann: flight leaves on 7 May 14:05.");
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
