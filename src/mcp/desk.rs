@@ -29,6 +29,11 @@ pub enum Question {
         /// Its arguments, an object.
         args: Value,
     },
+    /// A memory in any state with its whole text, as `get_memory` tells it.
+    Memory {
+        /// Its id or its key.
+        name: String,
+    },
     /// What of the memories a conversation should know from the start: a text.
     Briefing,
     /// What is remembered of a topic: a text. Its hits count as retrieved.
@@ -50,7 +55,7 @@ impl Question {
     /// ```
     pub fn is_read(&self) -> bool {
         match self {
-            Question::Tools | Question::Briefing | Question::Recall { .. } => true,
+            Question::Tools | Question::Memory { .. } | Question::Briefing | Question::Recall { .. } => true,
             Question::Call { name, .. } => only_reads(name) || only_reads_graph(name),
         }
     }
@@ -116,6 +121,7 @@ impl Desk for Toolbox {
         match question {
             Question::Tools => Ok(json!(self.all_schemas())),
             Question::Call { name, args } => self.call_for(&name, args, caller),
+            Question::Memory { name } => self.whole_memory(name),
             Question::Briefing => {
                 let briefed = self.namespace().briefing(&Scope::Shared, TOKENS).map_err(failed)?;
                 Ok(briefed
@@ -130,13 +136,13 @@ impl Desk for Toolbox {
     }
 }
 
-/// The desk of a server with the face of the reference memory server, which has no briefing and no prompt.
+/// The desk of a server with the face of the reference memory server, which has no memories as resources, no briefing and no prompt.
 impl Desk for KnowledgeGraph {
     fn respond(&self, question: Question, _: &dyn Caller) -> Result<Value, ToolError> {
         match question {
             Question::Tools => Ok(self.schemas().into()),
             Question::Call { name, args } => self.call(&name, args),
-            Question::Briefing | Question::Recall { .. } => {
+            Question::Memory { .. } | Question::Briefing | Question::Recall { .. } => {
                 let why = "a knowledge graph answers calls of tools only".to_owned();
                 Err(ToolError::of_error(&Error::Conflict { what: "the question".to_owned(), why }))
             }

@@ -21,8 +21,6 @@ use crate::tools::{ToolError, known_names};
 const SCHEME: &str = "memory://";
 /// What of the memories a session should know from the start.
 const BRIEFING: &str = "memory://briefing";
-/// Tokens of the text of a memory that are asked for at once.
-const PART_TOKENS: usize = 64_000;
 /// Where the arguments stand in an envelope.
 const ARGS: &str = "/args";
 /// What a client is told of the server.
@@ -92,35 +90,6 @@ fn error_of(why: &ToolError) -> Value {
     let told = why.message.replace(&format!("{ARGS}/"), "/").replace(&format!("{ARGS} "), "the arguments ");
     let message = format!("{told}{next}");
     json!({ "code": why.code, "message": message, "pointers": pointers })
-}
-
-impl Handler {
-    /// A memory with its whole text.
-    async fn memory(
-        &self,
-        name: &str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Value, ToolError>, ErrorData> {
-        let (mut whole, mut cursor) = (String::new(), Value::Null);
-        loop {
-            let mut args = json!({ "id": name, "max_tokens": PART_TOKENS });
-            if let (Value::Object(args), false) = (&mut args, cursor.is_null()) {
-                args.insert("cursor".to_owned(), cursor);
-            }
-            let mut memory = match ask(&self.0, Question::call("get_memory", args), context).await? {
-                Ok(memory) => memory,
-                Err(why) => return Ok(Err(why)),
-            };
-            whole.push_str(memory.get("text").and_then(Value::as_str).unwrap_or_default());
-            cursor = memory.get_mut("next_cursor").map(Value::take).unwrap_or_default();
-            if cursor.is_null() {
-                if let Value::Object(members) = &mut memory {
-                    members.insert("text".to_owned(), whole.into());
-                }
-                return Ok(Ok(memory));
-            }
-        }
-    }
 }
 
 impl ServerHandler for Handler {
@@ -208,7 +177,8 @@ impl ServerHandler for Handler {
         let not_found = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
         let name = uri.strip_prefix(SCHEME).ok_or_else(|| not_found("a memory is named as memory://id"))?;
         // A client may drop a memory that is not found. Where nobody could look, it may be there.
-        let memory = self.memory(name, &context).await?.map_err(|why| match why.code.as_str() {
+        let asked = Question::Memory { name: name.to_owned() };
+        let memory = ask(&self.0, asked, &context).await?.map_err(|why| match why.code.as_str() {
             "memory_not_found" | "invalid_args" => not_found(&why.message),
             _ => ErrorData::internal_error(format!("{uri}: {}", why.message), None),
         })?;

@@ -7,7 +7,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, JsonRpcMessage};
+use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::de::IgnoredAny;
@@ -32,7 +32,7 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// Whether the line is past its bound, and only its end is looked for.
     too_long: bool,
-    /// Whether the client has asked to begin.
+    /// Whether the client has begun.
     has_greeted: bool,
     /// Whether the last line was read.
     has_ended: bool,
@@ -102,10 +102,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Whether a client asks to begin.
+/// Whether a client begins: it asks to, or a request says all that the protocol without `initialize` wants to know of it. Requests that ask
+/// who answers, or whether anybody does, begin nothing.
 fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     let JsonRpcMessage::Request(request) = message else { return false };
-    matches!(request.request, ClientRequest::InitializeRequest(_))
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => {
+            let about = request.get_meta();
+            let is_known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            about.protocol_version().is_some_and(is_known)
+                && about.missing_required_keys(&ProtocolVersion::NO_INITIALIZE).is_empty()
+        }
+    }
 }
 
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
@@ -176,5 +186,46 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             let _ = timeout(LAST_WORDS, writer).await;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The methods of the messages that a server hears of these.
+    fn heard(said: &[Value]) -> Vec<String> {
+        let said: String = said.iter().map(|one| format!("{one}\n")).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut lines = Lines::new(said.as_bytes(), tokio::io::sink());
+            let mut heard = Vec::new();
+            while let Some(message) = lines.receive().await {
+                heard.push(json!(message)["method"].as_str().unwrap().to_owned());
+            }
+            heard
+        })
+    }
+
+    /// A client of the protocol without `initialize` says with each request who it is. Its cancellations count like those of any other.
+    #[test]
+    fn what_a_client_notifies_counts_once_it_has_begun() {
+        let cancel =
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+        let ask = |method: &str, about: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "_meta": about } });
+        let about = |version: &str| {
+            json!({
+                "io.modelcontextprotocol/protocolVersion": version,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            })
+        };
+        let counts = |first: Value| heard(&[first, cancel.clone()]).len() == 2;
+        assert!(counts(ask("tools/list", about("2026-07-28"))));
+        assert!(!counts(ask("tools/list", about("1999-01-01"))), "a version that no server knows");
+        assert!(!counts(ask("tools/list", json!({}))));
+        assert!(!counts(ask("ping", about("2026-07-28"))));
+        assert!(!counts(ask("server/discover", about("2026-07-28"))));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
 use crate::limits::{K_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
-use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time};
+use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time, Tombstone};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::budget::{Budget, cursor_at, position, rest};
@@ -165,11 +165,25 @@ pub(super) fn get(host: &Host, args: GetArguments, _: &dyn Caller) -> Result<Val
             let next = (!is_whole).then(|| cursor_at(&memory.text, at + text.len()));
             Ok(with_next(one(&memory, text), next))
         }
-        Got::Tombstone(gone) => Ok(json!({
-            "id": gone.id, "state": "tombstoned", "text": "", "reason": gone.reason, "removed_at": gone.deleted_at,
-            "replaced_by": gone.replaced_by,
-        })),
+        Got::Tombstone(gone) => Ok(left_of(&gone)),
     }
+}
+
+/// As [`get`], with the whole text: of one instant, which the parts of several answers are not.
+#[cfg(feature = "mcp")]
+pub(super) fn get_whole(host: &Host, name: String) -> Result<Value> {
+    Ok(match host.namespace.look_up(name, false)? {
+        Got::Memory(memory) => one(&memory, &memory.text),
+        Got::Tombstone(gone) => left_of(&gone),
+    })
+}
+
+/// What is left of a memory that is gone.
+fn left_of(gone: &Tombstone) -> Value {
+    json!({
+        "id": gone.id, "state": "tombstoned", "text": "", "reason": gone.reason, "removed_at": gone.deleted_at,
+        "replaced_by": gone.replaced_by,
+    })
 }
 
 /// What `get_memory` answers.

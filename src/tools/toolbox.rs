@@ -11,6 +11,10 @@ use crate::summary::Summarizer;
 use crate::tools::envelope;
 use crate::tools::error::ToolError;
 use crate::tools::host::{Caller, Host, Patient};
+#[cfg(feature = "mcp")]
+use crate::tools::reading;
+#[cfg(feature = "mcp")]
+use crate::tools::shape::Shape;
 use crate::tools::table::{Effect, Set, TOOLS, Tool};
 
 /// The definition of a tool, as a host registers it with a language model.
@@ -303,6 +307,16 @@ impl Toolbox {
         // The names in a filter are the caller's own.
         let filter = args.get("filter").cloned().unwrap_or_default();
         tool.run(&self.0, args, caller).map_err(|error| ToolError::of(name, (&shape, &filter), &error))
+    }
+
+    /// What `get_memory` tells of a memory, with its whole text.
+    ///
+    /// # Errors
+    /// As [`Toolbox::call`].
+    #[cfg(feature = "mcp")]
+    pub(crate) fn whole_memory(&self, name: String) -> Result<Value, ToolError> {
+        let told = reading::get_whole(&self.0, name);
+        told.map_err(|error| ToolError::of("get_memory", (&Shape::Object, &Value::Null), &error))
     }
 
     /// The names of all tools that can be called.

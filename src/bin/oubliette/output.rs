@@ -81,7 +81,7 @@ impl From<Error> for Failure {
 }
 
 /// Whether a path names a stream of whoever typed the command. A file that takes no more bytes, such as a pipe by its name, is cut off.
-fn is_stream(path: &Path) -> bool {
+pub(crate) fn is_stream(path: &Path) -> bool {
     ["standard output", "standard input", "the process that asked"].iter().any(|name| path == Path::new(name))
 }
 

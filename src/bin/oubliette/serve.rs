@@ -7,6 +7,8 @@ use oubliette::mcp::Server;
 use oubliette::mcp::{Http, Token};
 use oubliette::{Error, Result};
 use tokio::runtime::Runtime;
+#[cfg(feature = "mcp-http")]
+use tokio::sync::oneshot;
 
 #[cfg(feature = "mcp-http")]
 use crate::arguments::HttpOptions;
@@ -40,11 +42,16 @@ pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>
     #[cfg(not(feature = "mcp-http"))]
     let way = Way::Streams;
     let desk = Arc::new(OwnDesk::new(options.hand.clone(), Arc::clone(place))?);
+    // From here on a signal asks for the end, and before anybody connects: whoever reads the address may send one at once.
     #[cfg(feature = "mcp-http")]
-    if let Way::Http(http) = &way {
-        leave_at_second_signal()?;
-        announce(http, made.as_ref(), output)?;
-    }
+    let end = match &way {
+        Way::Streams => None,
+        Way::Http(http) => {
+            let end = first_signal()?;
+            announce(http, made.as_ref(), output)?;
+            Some(end)
+        }
+    };
     #[cfg(not(feature = "mcp-http"))]
     let _ = output;
     let runtime = runtime()?;
@@ -52,7 +59,13 @@ pub(crate) fn run(options: &ServeOptions, place: &Arc<Place>, output: Output<'_>
         Some(Compat::ServerMemory) => Server::server_memory(Arc::clone(&desk)),
         None => Server::new(Arc::clone(&desk)),
     };
-    let served = runtime.block_on(answer(way, server));
+    let served = runtime.block_on(async {
+        match way {
+            Way::Streams => server.serve(tokio::io::stdin(), tokio::io::stdout()).await,
+            #[cfg(feature = "mcp-http")]
+            Way::Http(http) => server.serve_http(http, asked(end)).await,
+        }
+    });
     // A thread that waits for input of a client that has left is not waited for.
     runtime.shutdown_background();
     served?;
@@ -65,38 +78,37 @@ fn runtime() -> Result<Runtime> {
     built.map_err(|source| Error::Unavailable { why: format!("no runtime can be started: {source}") })
 }
 
-/// Lets a second signal end this process at once. The first one waits for the calls at work, which may be long, and for the file to be closed.
-/// What a call has not committed by then is not done, as where the process is killed.
+/// Hears the signals that ask this process to end, by a thread of its own: the first one is handed to whoever waits for it, and a second one
+/// ends the process at once. The first waits for the calls at work, which may be long, and for the file to be closed. What a call has not
+/// committed by then is not done, as where the process is killed. A signal that comes after this call is not lost.
 ///
 /// # Errors
-/// `Unavailable` where no runtime or no thread can be started.
+/// `Unavailable` where no runtime or no thread can be started, or signals can't be waited for.
 #[cfg(feature = "mcp-http")]
-fn leave_at_second_signal() -> Result<()> {
+fn first_signal() -> Result<oneshot::Receiver<()>> {
     let runtime = runtime()?;
+    let mut signals = {
+        let _within = runtime.enter();
+        Signals::new()?
+    };
+    let (tell, first) = oneshot::channel();
     let wait = move || {
-        let asked = runtime.block_on(async {
-            end()?.await;
-            end()?.await;
-            Ok::<(), Error>(())
-        });
-        if asked.is_ok() {
-            std::process::exit(1);
-        }
+        runtime.block_on(signals.next());
+        // Where nobody waits, the server is about to end.
+        let _ = tell.send(());
+        runtime.block_on(signals.next());
+        std::process::exit(1);
     };
     let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    let failed = |source| Error::Unavailable { why: format!("no thread can be started: {source}") };
-    started.map(drop).map_err(failed)
+    started.map_err(|source| Error::Unavailable { why: format!("no thread can be started: {source}") })?;
+    Ok(first)
 }
 
-/// Answers until the client hangs up, or over HTTP until a signal asks for the end.
-async fn answer(way: Way, server: Server) -> Result<()> {
-    match way {
-        Way::Streams => server.serve(tokio::io::stdin(), tokio::io::stdout()).await,
-        #[cfg(feature = "mcp-http")]
-        Way::Http(http) => {
-            let end = end()?;
-            server.serve_http(http, end).await
-        }
+/// Is ready once the first signal has come.
+#[cfg(feature = "mcp-http")]
+async fn asked(first: Option<oneshot::Receiver<()>>) {
+    if let Some(first) = first {
+        let _ = first.await;
     }
 }
 
@@ -130,26 +142,43 @@ fn announce(http: &Http, made: Option<&Token>, output: Output<'_>) -> Done {
     }
 }
 
-/// Is ready once this process is asked to end.
-///
-/// # Errors
-/// `Unavailable` where signals can't be waited for.
+/// The signals that ask this process to end.
 #[cfg(feature = "mcp-http")]
-fn end() -> Result<impl Future<Output = ()>> {
+struct Signals {
     #[cfg(unix)]
-    let mut terminated = {
-        use tokio::signal::unix::{SignalKind, signal};
-        let failed = |why| Error::Unavailable { why: format!("no signal can be waited for: {why}") };
-        signal(SignalKind::terminate()).map_err(failed)?
-    };
-    Ok(async move {
-        let interrupted = tokio::signal::ctrl_c();
+    interrupted: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminated: tokio::signal::unix::Signal,
+}
+
+#[cfg(feature = "mcp-http")]
+impl Signals {
+    /// Begins to hear them, within a runtime.
+    ///
+    /// # Errors
+    /// `Unavailable` where signals can't be waited for.
+    fn new() -> Result<Self> {
+        #[cfg(unix)]
+        let heard = |kind| {
+            let failed = |why| Error::Unavailable { why: format!("no signal can be waited for: {why}") };
+            tokio::signal::unix::signal(kind).map_err(failed)
+        };
+        Ok(Signals {
+            #[cfg(unix)]
+            interrupted: heard(tokio::signal::unix::SignalKind::interrupt())?,
+            #[cfg(unix)]
+            terminated: heard(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    /// Is ready once the next one comes.
+    async fn next(&mut self) {
         #[cfg(unix)]
         tokio::select! {
-            _ = interrupted => {}
-            _ = terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+            _ = self.terminated.recv() => {}
         }
         #[cfg(not(unix))]
-        let _ = interrupted.await;
-    })
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }

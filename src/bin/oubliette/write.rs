@@ -394,10 +394,12 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     output.done(&report_json(&report, &runs, seconds), told::import)
 }
 
-/// An import that ended early: what its first batches wrote is there, and can be taken back.
+/// An import that ended early: what its first batches wrote is there, and can be taken back. Where whoever typed it reads no more, nothing
+/// is said; a file of decisions that takes no more is an error as any other.
 fn partly(error: Error, brought: &Brought) -> Failure {
     if brought.runs.is_empty()
-        || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
+        || matches!(&error, Error::Io { path, source, .. }
+            if source.kind() == std::io::ErrorKind::BrokenPipe && output::is_stream(path))
     {
         return error.into();
     }
