@@ -333,8 +333,10 @@ impl Database {
             threads: options.threads(),
         };
         let mut job = CarryingOut::new(plan);
-        self.work(&mut job, &site, sweep)?;
+        let done = self.work(&mut job, &site, sweep);
+        // What a pass removed before it failed counts as well: the passes behind it get what is left.
         sweep.destroy.insert(plan.ns, job.may_destroy());
+        done?;
         job.tell(self.inner.state()?.snapshot(), report)
     }
 
