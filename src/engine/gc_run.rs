@@ -205,8 +205,18 @@ impl Namespace {
             unfinished.push(plan.plan_id);
             let mut committed = 0;
             for group in &plan.groups {
-                let goes = report.sources + group.source_ids.len() as u64;
-                report.budget_exhausted |= !is_over && goes > *may_destroy;
+                let goes = group.source_ids.len() as u64;
+                if !is_over && goes > *may_destroy {
+                    // No sweep could do it, so it keeps none from the others.
+                    report.groups += 1;
+                    report.refused += 1;
+                    let reason =
+                        format!("{}: {goes} memories would go, and {may_destroy} may", Refusal::Budget);
+                    given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
+                    report.failures.push(reason);
+                    continue;
+                }
+                report.budget_exhausted |= !is_over && report.sources + goes > *may_destroy;
                 if is_over || report.budget_exhausted {
                     is_over = true;
                     break;

@@ -89,7 +89,7 @@ impl NamespaceWriter<'_, '_, '_> {
             (Some(vector), Some(text)) if edit.embedder.is_none() => {
                 let origin = self.ledger.origin(self.ns(), holder, text)?;
                 let known = origin.and_then(|origin| origin.vector);
-                Some(vector).filter(|vector| known.is_some_and(|known| known != *vector))
+                Some(vector).filter(|vector| known.is_none_or(|known| known != *vector))
             }
             _ => None,
         };
@@ -435,6 +435,7 @@ impl NamespaceWriter<'_, '_, '_> {
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
+        let changes = edit.patch != Patch::default() || edit.vector.is_some();
         if edit.patch.text.is_none() && holder.follows && !edit.says_text {
             // The text of the row is that of another write, and goes with that write. A row for this holder would keep it.
             return Err(Error::Conflict {
@@ -456,7 +457,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 own => own,
             };
         }
-        if let Some(run) = self.context.run.filter(|run| holder.run != Some(*run)) {
+        if let Some(run) = self.context.run.filter(|run| changes && holder.run != Some(*run)) {
             let count = match edit.patch.text {
                 Some(_) => RunRow::PARTED,
                 None => RunRow::CHANGED_APART,

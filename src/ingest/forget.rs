@@ -142,6 +142,31 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
+    /// The same of a row that maintenance has erased after it was merged `into` another.
+    fn forget_copies_of_gone(
+        &mut self,
+        id: MemoryId,
+        mut into: Option<MemoryId>,
+        rule: RuleId,
+        answer: &mut Forgotten,
+    ) -> Result<()> {
+        let (mut came, mut seen) = (id, BTreeSet::from([id]));
+        while let Some(by) = into.filter(|by| seen.insert(*by)) {
+            let copies = self.ledger.copies_from(self.ns(), by, came)?;
+            let numbers: Vec<u32> =
+                copies.iter().filter(|copy| copy.has_text()).map(|copy| copy.number).collect();
+            // Asked before the row may go with them.
+            into = sound(self.ledger.tx.vitals(self.ns(), by))?
+                .flatten()
+                .and_then(|row| row.times.merged_into());
+            if !numbers.is_empty() {
+                answer.note(&self.detach(by, numbers, rule, TombstoneReason::Forget)?);
+            }
+            came = by;
+        }
+        Ok(())
+    }
+
     /// Removes a key from every row that holds or held it.
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
@@ -165,7 +190,7 @@ impl NamespaceWriter<'_, '_, '_> {
             left.extend(leaver.filter(|_| applied.left.is_some()).map(|leaver| (id, leaver)));
             gone = true;
             if is_of_aggregate {
-                self.forget_messages_of(&applied, answer)?;
+                self.forget_messages_of(&applied, how.part, answer)?;
             }
             // Another holder of an earlier version does not hold the present text of the key.
             let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
@@ -225,6 +250,9 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(first) = late.first {
             self.forget_row(first, rule, (true, part), answer)?;
         }
+        if key.is_none() {
+            self.forget_copies_of_gone(id, late.into, rule, answer)?;
+        }
         Ok(late.had_messages)
     }
 
@@ -235,10 +263,15 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Erases the first messages of an aggregate whose memory went with its key.
-    fn forget_messages_of(&mut self, applied: &Applied, answer: &mut Forgotten) -> Result<()> {
+    fn forget_messages_of(
+        &mut self,
+        applied: &Applied,
+        part: Option<PartId>,
+        answer: &mut Forgotten,
+    ) -> Result<()> {
         for (id, mode) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
             if *mode == SupersedeMode::Aggregate {
-                self.forget_row(*id, RuleId::FORGET_KEY, (true, None), answer)?;
+                self.forget_row(*id, RuleId::FORGET_KEY, (true, part), answer)?;
             }
         }
         Ok(())

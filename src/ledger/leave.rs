@@ -176,11 +176,13 @@ impl Ledger<'_, '_> {
                 self.put_retold(context, id, changing, *teller, why)?;
             }
             Fate::Stays(heir) => {
-                if let Some(heir) = heir {
-                    // A damaged row tells nothing, and keeps nothing from leaving.
-                    if let Some(origin) = sound(self.origin(ns, &heir, &content.text))?.flatten() {
-                        (vitals, content) = self.said(vitals, content, Some(&origin), &heir);
-                    }
+                // A damaged row tells nothing, and keeps nothing from leaving.
+                let origin = match &heir {
+                    Some(heir) => sound(self.origin(ns, heir, &content.text))?.flatten(),
+                    None => None,
+                };
+                if let Some((heir, origin)) = heir.as_ref().zip(origin) {
+                    (vitals, content) = self.said(vitals, content, Some(&origin), heir);
                 } else if !matches!(departure, Departure::Back(_)) {
                     let mut parts = Parts { vitals, content, access: Access::default() };
                     self.take_what_they_said(ns, id, &mut parts, leaving)?;
@@ -198,14 +200,36 @@ impl Ledger<'_, '_> {
             // not find them here.
             self.leave_queries(ns, id, true)?;
         }
-        let marked = match departure {
+        let mut marked = match departure {
             Departure::Forgotten(reason, stone) => {
                 self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,
         };
+        if matches!(departure, Departure::Forgotten(..)) && is_asked {
+            let mut derived = self.erase_messages_brought(context, id, leaving)?;
+            marked.iter_mut().for_each(|erased| erased.derived.append(&mut derived));
+        }
         let left = Some(Left { text_held, said_anew });
         Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
+    }
+
+    /// Erases the messages of memories that are gone and had brought writers who are forgotten now, unless others came from there too.
+    fn erase_messages_brought(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        leaving: &[Holder],
+    ) -> Result<Vec<MemoryId>> {
+        let (ns, mut derived) = (context.ns, Vec::new());
+        let origins: BTreeSet<MemoryId> = leaving.iter().filter_map(|holder| holder.from).collect();
+        for origin in origins {
+            let stays = &mut |holder: &Holder| holder.from == Some(origin);
+            if !self.tx.has_row(ns, origin)? && !self.tx.any_holder(ns, id, stays)? {
+                derived.append(&mut self.erase_messages(context, origin)?);
+            }
+        }
+        Ok(derived)
     }
 
     /// Of what a row says beside its text, nothing stays that only those said who have left: a channel, an author, an instant of

@@ -216,8 +216,13 @@ impl Ledger<'_, '_> {
         let left = old.dup_count.saturating_sub(gone);
         if left < 2 {
             let left = self.members(ns, id)?;
-            // A message that has no memory of its own is told by that of the aggregate alone.
-            if left.values().all(|row| row.memory.is_some()) {
+            // A message that has no memory of its own, or none any more, is told by that of the aggregate alone.
+            let mut stand_alone = true;
+            for row in left.values() {
+                let own = row.memory.filter(|memory| Some(*memory) != old.memory).map(MemoryId::from_bytes);
+                stand_alone &= own.map(|own| self.tx.has_row(ns, own)).transpose()? == Some(true);
+            }
+            if stand_alone {
                 return self.dissolve(context, id, &old, &left, why, applied);
             }
         }

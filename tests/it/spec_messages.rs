@@ -7,6 +7,7 @@ use oubliette::memory::{
     Aggregate, AggregateType, Attachment, AuthorKind, Event, EventDecision, EventQuery, Got, SupersedeMode,
     Tier,
 };
+use oubliette::policy::Syntax;
 use oubliette::report::ErasedProbe;
 use oubliette::{Decision, Draft, Kind, MemoryId, Outcome, Query, State, Time};
 use proptest::prelude::*;
@@ -401,6 +402,23 @@ fn undoing_an_import_leaves_a_message_that_repeats_one_of_it() {
     let undone = world.ns.undo(run).unwrap();
     let named = "messages of others that repeated one of the run, gone with its memory: 1";
     assert_eq!((undone.lost, world.live()), (vec![named.to_owned()], Vec::new()));
+    sound(&world);
+}
+
+/// The same where the first message's memory is gone for good: what is left is told by the memory of the aggregate alone.
+#[test]
+fn undoing_an_import_leaves_a_message_whose_memory_maintenance_has_erased() {
+    let world = World::new();
+    world.add(bot("cron finished"));
+    let run = world.start_import();
+    world.import(run, vec![bot("cron finished")]);
+    world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
+    world.advance("20d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded, Pass::Limbo])).unwrap();
+    world.ns.undo(run).unwrap();
+    let [left] = world.live()[..] else { panic!("one memory tells of it") };
+    assert_eq!(world.row(left).kind, Kind::Aggregate);
+    assert!(all_events(&world)[0].payload.is_some());
     sound(&world);
 }
 

@@ -180,6 +180,22 @@ fn model_35_a_sweep_lets_no_more_memories_go_for_summaries_than_its_budget() {
     assert_eq!(world.ns.stats().unwrap().memories.live, 2 + 3);
 }
 
+/// A group that no sweep could do keeps no other from its summary.
+#[test]
+fn model_35_a_group_above_the_budget_of_a_sweep_is_refused() {
+    let world = with_old_messages("budget = { share = 0.0, floor = 4 }");
+    for at in 0..2 {
+        let draft = Draft::new(format!("Bob: Crate {at} waits for the crane.")).kind(Kind::Message);
+        world.ns.add(draft.channel("yard").created_at(world.ago("20d"))).unwrap();
+    }
+    old_messages(&world, "harbour");
+    let (sweeper, reports) = reporting(&world.db, summarizing(Arc::new(Extractive::default())));
+    let first = reports.recv_timeout(PATIENCE).unwrap();
+    sweeper.stop();
+    let run = first.summaries[0].report.as_ref().unwrap();
+    assert_eq!((run.committed, run.sources, run.refused), (1, 3, 1), "{:?}", run.failures);
+}
+
 #[test]
 fn gc_8_a_sweeper_summarizes_between_its_passes_and_not_before_its_interval() {
     let world = with_old_messages("");

@@ -225,8 +225,8 @@ fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[St
         if !writer.ledger.tx.has_row(ns, *id)? {
             found.forgotten.push(*id);
         } else if let Some(vitals) = writer.ledger.whole_vitals(ns, *id)?
-            && vitals.times.visible_live(now)
-            && !may_be_told(&vitals, now)
+            // An end that was promised is one also where it has passed and the row waits to be erased.
+            && (vitals.life().is_promised_end() || (vitals.times.visible_live(now) && !may_be_told(&vitals, now)))
         {
             found.untold = Some(*id);
         }
