@@ -87,7 +87,8 @@ impl NamespaceWriter<'_, '_, '_> {
             (Some(vector), None) => Some(vector).filter(|vector| !self.has_vector(id, vitals, vector)),
             // The vector of the row is that of another text. An embedder makes of this text what it made of it then.
             (Some(vector), Some(text)) if edit.embedder.is_none() => {
-                let origin = self.ledger.origin(self.ns(), holder, text)?;
+                // A damaged row tells nothing of its vector.
+                let origin = sound(self.ledger.origin(self.ns(), holder, text))?.flatten();
                 let known = origin.and_then(|origin| origin.vector);
                 Some(vector).filter(|vector| known.is_none_or(|known| known != *vector))
             }

@@ -171,8 +171,9 @@ impl Ledger<'_, '_> {
                 {
                     continue;
                 }
-                // Passes look for room before they plan.
-                if context.actor == Actor::Caller && !tags_fit(&content.tags, &holder.tags) {
+                // Passes look for room before they plan, and an update gives the tags anew.
+                let brings_tags = moves == Moves::All && context.actor != Actor::Sweeper;
+                if brings_tags && !tags_fit(&content.tags, &holder.tags) {
                     let what = format!("supersede {old}");
                     let why = format!("with the tags of {old}, {new} would have more than {TAGS_MAX} tags");
                     return Err(Error::Conflict { what, why });

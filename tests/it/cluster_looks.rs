@@ -226,8 +226,10 @@ fn life_66_a_goal_that_gets_its_vector_makes_a_sweep_look() {
     world.ns.set_goal(GoalDraft::new("trees grow tall")).unwrap();
     settle(&world);
     world.db.use_embedder(HashEmbedder::new()).unwrap();
+    // `embed` runs behind `cluster`, so the next sweep looks.
+    sweep(&world);
+    assert!(world.ns.goals().unwrap()[0].vector.is_some());
     let told = sweep(&world);
     assert_eq!((told.unchanged, told.memories_seen), (0, 3));
-    assert!(world.ns.goals().unwrap()[0].vector.is_some());
     settle(&world);
 }
