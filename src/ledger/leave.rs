@@ -225,7 +225,8 @@ impl Ledger<'_, '_> {
         let origins: BTreeSet<MemoryId> = leaving.iter().filter_map(|holder| holder.from).collect();
         for origin in origins {
             let stays = &mut |holder: &Holder| holder.from == Some(origin);
-            if !self.tx.has_row(ns, origin)? && !self.tx.any_holder(ns, id, stays)? {
+            // A damaged writer keeps nothing from being erased.
+            if !self.tx.has_row(ns, origin)? && sound(self.tx.any_holder(ns, id, stays))? != Some(true) {
                 derived.append(&mut self.erase_messages(context, origin)?);
             }
         }
