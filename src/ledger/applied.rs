@@ -13,6 +13,8 @@ pub(crate) struct Applied {
     pub(crate) went_with: u64,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
+    /// What still tells of messages that were erased while their row stays.
+    pub(crate) derived: Vec<MemoryId>,
     /// The number of messages without a memory of their own that were taken back.
     pub(crate) withdrawn: u64,
     /// What merging did.

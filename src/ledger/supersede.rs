@@ -14,6 +14,7 @@ use crate::model::{
     Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
 };
+use crate::store::control::EventRow;
 use crate::store::{NsId, Rows, Traces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -294,8 +295,7 @@ impl Ledger<'_, '_> {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id)?,
         };
-        let Reclaimed { keys_taken, said_since } =
-            self.reclaim_keys(context, id, &superseders, &said, to)?;
+        let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if is_asked && promised.is_none() {
@@ -332,15 +332,21 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<MemoryId>> {
         let (ns, mut replaced) = (context.ns, Vec::new());
         for (other, numbers) in said_since {
+            // A damaged row stays, without the keys.
+            let Some(row) = sound(self.load(ns, other))? else {
+                for number in numbers {
+                    self.drop_key(ns, other, number)?;
+                }
+                continue;
+            };
             let is_of_others = &mut |holder: &Holder| holder.has_text() && !numbers.contains(&holder.number);
-            // Who else wrote a damaged row is unknown, so the row stays.
+            // Who else wrote a row of which a writer is damaged is unknown, so the row stays as well.
             if sound(self.any_holder(ns, other, is_of_others))? != Some(false) {
                 for number in numbers {
                     self.detach(context, other, &[number], Departure::Apart, why.clone())?;
                 }
                 continue;
             }
-            let row = self.load(ns, other)?;
             let (mode, at) = (SupersedeMode::Correction, context.now);
             let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None };
             self.take_place(context, version, row, why.clone())?;
@@ -515,12 +521,17 @@ impl Ledger<'_, '_> {
         Ok(vitals.is_some_and(|vitals| vitals.times.is_current(now)))
     }
 
-    /// Removes the key of a holder. The holder stays, and its steps in the journal do not name the key any more: nobody who forgets
-    /// the key comes here.
+    /// Removes the key of a holder. The holder stays, and its messages and its steps in the journal do not name the key any more:
+    /// nobody who forgets the key comes here.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
         if let Some(key) = &holder.key {
             self.redact_key(ns, id, number, key)?;
+            for (event, row) in self.messages_under(ns, key)? {
+                if row.memory == Some(*id.as_bytes()) {
+                    truth(self.tx).put_event(ns, &event, &EventRow { key: None, ..row })?;
+                }
+            }
         }
         // The row by key follows from the old form, so that form is deleted and not overwritten.
         truth(self.tx).delete_holder(ns, id, &holder)?;

@@ -687,7 +687,9 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
             ids => format!("; it replaces what its key said since (`restore {ids}` brings that back)"),
         };
         match answer.get("state").map(|_| story::condition_of(answer, &now)) {
-            Some(live) if live == "live" => format!("{} is live again{taken}{replaced}{beside}", told::name(answer)),
+            Some(live) if live == "live" => {
+                format!("{} is live again{taken}{replaced}{beside}", told::name(answer))
+            }
             Some(ended) => format!("{} is back, and {ended}{taken}{beside}", told::name(answer)),
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }
