@@ -110,10 +110,13 @@ impl<S: Source> Reader<'_, S> {
         let mut all = Vec::new();
         for id in ids {
             let Some(row) = sound(self.rows().run(ns, id))?.flatten() else { continue };
-            let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
+            let steps = sound(self.rows().journal_of_run(ns, id, usize::MAX))?.map_or(0, |steps| steps.len());
             let started_at = Time::from_millis(row.started_ms);
-            let run = Run { id, sort: row.sort, started_at, state: row.state, steps };
-            all.extend(self.has_left(ns, id)?.then_some(run));
+            let (steps, counts) = (steps as u64, row.counts);
+            let run = Run { id, sort: row.sort, started_at, state: row.state, steps, counts };
+            // Where it can't be told, something may be left.
+            let has_left = sound(self.has_left(ns, id))?.unwrap_or(true);
+            all.extend(has_left.then_some(run));
         }
         Ok(all)
     }
