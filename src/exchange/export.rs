@@ -254,10 +254,11 @@ impl<W: Write + Seek> Lines<'_, W> {
         if self.report.memories - begun == listed {
             return Ok(());
         }
-        // Where memories supersede each other in a circle no tree comes to them.
+        // Where memories supersede each other in a circle no tree comes to them. Of what is written nobody asks: a chain of n
+        // versions would be walked n times.
         for scope in &scopes {
             self.each(namespace, scope, &mut |lines, memory| {
-                if lines.is_first_of_circle(namespace, &memory)? {
+                if !lines.written.contains(&memory.id) && lines.is_first_of_circle(namespace, &memory)? {
                     lines.tree(namespace, memory)?;
                 }
                 Ok(())
