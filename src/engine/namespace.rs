@@ -617,7 +617,8 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.visible_holder(key))
     }
 
-    /// The runs of which something is left that can be taken back, by id.
+    /// The runs of which something is left that can be taken back, by id. Those that can't be read are left out; `check` tells
+    /// of them.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -636,7 +637,7 @@ impl<Of> Namespace<Of> {
     }
 
     /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
-    /// the journal, behind the row with the number `after`.
+    /// the journal, behind the row with the number `after`. Rows that can't be read are left out; `check` tells of them.
     ///
     /// ```
     /// use oubliette::maintain::{MaintainOptions, Pass};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Result, sound};
 use crate::index::visible_holder_of_key;
 use crate::model::{
     AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, State, Time, Vitals,
@@ -96,17 +96,18 @@ impl<S: Source> Reader<'_, S> {
         Ok(held.map(|held| held.id))
     }
 
-    /// The runs of which something can still be undone, by id.
+    /// The runs of which something can still be undone, by id. Those behind a page of the file that can't be read are left
+    /// out.
     ///
     /// # Errors
     /// `Corrupted`.
     pub(crate) fn runs_left(&self) -> Result<Vec<Run>> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
         let mut ids = BTreeSet::new();
-        self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+        sound(self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             ids.insert(keys::Run::read(Table::Run, key)?.run);
             Ok(ControlFlow::Continue(()))
-        })?;
+        }))?;
         let mut all = Vec::new();
         for id in ids {
             let Some(row) = sound(self.rows().run(ns, id))?.flatten() else { continue };
@@ -122,7 +123,8 @@ impl<S: Source> Reader<'_, S> {
     }
 
     /// The journal rows that `undo` of a run would still look at, in the order in which they were written: at most
-    /// `most` rows behind the number `after`.
+    /// `most` rows behind the number `after`. A row that is damaged or lost is none of them, nor is one behind a page of the file that
+    /// can't be read.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -133,19 +135,14 @@ impl<S: Source> Reader<'_, S> {
             walk = walk.after(&keys::journal_run(ns, run, after));
         }
         let mut all = Vec::new();
-        self.rows().walk(Table::JournalRun, &walk, &mut |key, _| {
+        sound(self.rows().walk(Table::JournalRun, &walk, &mut |key, _| {
             if all.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
             let keys::JournalRun { seq, .. } = keys::JournalRun::read(Table::JournalRun, key)?;
-            // A row that is damaged is none of the steps.
-            if let Some(row) = sound(self.rows().journal_row(ns, seq))? {
-                all.push(row.ok_or_else(|| {
-                    Error::corrupted("journal_run", key, "a run names a row that is not there")
-                })?);
-            }
+            all.extend(sound(self.rows().journal_row(ns, seq))?.flatten());
             Ok(ControlFlow::Continue(()))
-        })?;
+        }))?;
         Ok(all)
     }
 
