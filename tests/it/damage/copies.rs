@@ -270,7 +270,7 @@ fn lose_pages(file: &Path, row: &[u8], copy: &Path) {
 fn a_lost_page_of_any_table_ends_no_check() {
     let store = store();
     let all = tables(&store.file);
-    for table in ["text_head", "slot_head", "graph_head", "term", "aggregate", "limbo", "counter"] {
+    for table in ["text_head", "slot_head", "graph_head", "term", "event", "aggregate", "limbo", "counter"] {
         let folder = tempfile::tempdir().unwrap();
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
         let (key, value) = &all[table][0];
