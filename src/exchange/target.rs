@@ -6,7 +6,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::engine::{clear_unfinished, folder_of, is_database, place_of, unfinished_name};
 use crate::error::{Error, Result};
@@ -15,9 +14,6 @@ use crate::error::{Error, Result};
 const LINKS_FOLLOWED_MAX: usize = 40;
 /// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
 const NAMES_TRIED_MAX: usize = 1 << 10;
-/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
-/// lock it.
-const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Numbers the files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -64,7 +60,7 @@ impl Target {
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
         let (file, temporary) = create_beside(&meant)?;
-        clear_unfinished(&meant, LEFT_AFTER);
+        clear_unfinished(&meant);
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
@@ -344,18 +340,12 @@ mod tests {
             Some(name) => format!("{name}.tmp"),
             None => format!("{name}oubliette-part"),
         });
-        let files = names.each_ref().map(|name| {
-            let file = std::fs::File::create(at(name)).unwrap();
-            if name != ".x.14.0.oubliette-part" {
-                file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-            }
-            file
-        });
+        let files = names.each_ref().map(|name| std::fs::File::create(at(name)).unwrap());
         files[1].lock().unwrap();
         let mut under_way = Target::create(at("x")).unwrap();
         under_way.write_all(b"half").unwrap();
         let left = names.each_ref().map(|name| at(name).exists());
-        assert_eq!(left, [false, true, true, false, true, true], "locked, young and other names stay");
+        assert_eq!(left, [false, true, false, false, true, true], "locked and other names stay");
         Target::create(at("x")).unwrap().finish().unwrap();
         under_way.finish().unwrap();
         assert_eq!(std::fs::read(at("x")).unwrap(), b"half");

@@ -77,10 +77,10 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
             return Err(if is_claim(disk, path)? { Error::Locked { path: path.clone() } } else { why });
         }
         let handle = if options.read_only {
-            opened(path, || builder(options).open_read_only_with_backend(Medium(backend)))
+            opened(path, || builder(options).open_read_only_with_backend(Medium::new(backend)))
                 .map(Handle::Read)?
         } else {
-            start(backend, options, path).map(Handle::Write)?
+            start(Medium::new(backend), options, path).map(Handle::Write)?
         };
         // Until the lock was taken, another process may have put a copy in the place of this file.
         match disk.id(path) {
@@ -99,12 +99,8 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
 }
 
 /// Opens a file that this process has just made, or knows to be whole.
-pub(super) fn start(
-    backend: Box<dyn redb::StorageBackend>,
-    options: &Options,
-    path: &Path,
-) -> Result<Database> {
-    opened(path, || builder(options).create_with_backend(Medium(backend)))
+pub(super) fn start(backend: Medium, options: &Options, path: &Path) -> Result<Database> {
+    opened(path, || builder(options).create_with_backend(backend))
 }
 
 fn builder(options: &Options) -> redb::Builder {
