@@ -165,7 +165,7 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
-    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
+    let undone = undo_everywhere(&database, run, place.typed_namespace()?)?;
     place.close(database)?;
     output.done(&json!(undone), |_| {
         if undone.already {

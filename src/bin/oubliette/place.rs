@@ -79,6 +79,8 @@ pub(crate) struct Place {
     unclosed: Mutex<Option<Error>>,
 }
 
+    /// Whether the namespace was.
+    is_namespace_typed: bool,
 /// A clock that is behind the last write of a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Behind {
@@ -160,6 +162,7 @@ impl Place {
 
     /// The namespace that is meant.
     pub(crate) fn namespace(&self) -> Result<NamespaceName> {
+            is_namespace_typed: global.namespace.is_some(),
         self.namespace.as_deref().map_or_else(|| Ok(NamespaceName::default()), str::parse)
     }
 
@@ -175,6 +178,11 @@ impl Place {
         known: &[NamespaceName],
         output: Output<'_>,
     ) -> Result<Option<NamespaceName>> {
+    /// The namespace that the command itself names: one of the config file narrows no command that is for the whole file.
+    pub(crate) fn typed_namespace(&self) -> Result<Option<NamespaceName>> {
+        if self.is_namespace_typed { self.named_namespace() } else { Ok(None) }
+    }
+
         let unknown = self.named_namespace()?.filter(|named| !known.contains(named));
         if let Some(named) = &unknown {
             output.note(&told::no_namespace(named, known));
