@@ -72,7 +72,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
         let partly =
             |error| Failure::Partly(error, Box::new(document.as_object().cloned().unwrap_or_default()));
-        let report = database.compact().map_err(partly)?;
+        let report = maintain::compacted(&database).map_err(partly)?;
         if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
             members.extend(more);
         }

@@ -10,7 +10,7 @@ use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
-use oubliette::{Error, Memory, NamespaceName, Result, Snapshot};
+use oubliette::{Database, Error, Memory, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
@@ -20,7 +20,7 @@ use crate::output::{Done, Failure, Output, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
-use crate::{read, told, upkeep, write};
+use crate::{read, temporary, told, upkeep, write};
 
 /// How often a long read begins before its file is taken to be replaced for ever.
 const READS_MAX: u32 = 16;
@@ -445,8 +445,9 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
-    let report = place.open(Access::Read)?.backup(file)?;
-    if let Some(named) = place.named_namespace()? {
+    // What is left of forgotten memories goes from the file where that can be written to, so that one copy is enough.
+    let report = place.open_to_count()?.backup(file)?;
+    if let Some(named) = place.typed_namespace()? {
         output.remark(&format!("the copy has every namespace, not {named} alone; `export` writes one"));
     }
     output.done(&json!(report), |report| {
@@ -458,7 +459,7 @@ pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
 /// `compact`.
 pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
-    let report = database.compact()?;
+    let report = compacted(&database)?;
     place.close(database)?;
     output.done(&json!(report), |report| told::bytes("Compacted", report))?;
     tell_ended(&report, output);
@@ -478,6 +479,13 @@ pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
         (report.limbo, "memory that a run had removed", "memories that runs had removed"),
     ];
     for (count, one, many) in sorts.into_iter().filter(|(count, ..)| *count > 0) {
+/// Compacts the file, and takes away the copies of it that a command which was cut off has left among the temporary files: of
+/// what is forgotten there must be none.
+pub(crate) fn compacted(database: &Database) -> Result<CompactReport> {
+    temporary::clear_left();
+    database.compact()
+}
+
         output.remark(&format!("{} went for good", told::of(count, one, many)));
     }
     upkeep::tell_too_old(&report.retention, output);
