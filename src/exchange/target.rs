@@ -121,6 +121,35 @@ impl Target {
         there.is_some_and(|found| found.len() > 0)
     }
 
+    /// Brings all its bytes to the disk, so that nothing is left to do but to give it its name. Of files that belong together each is
+    /// synced before the first is finished: then they are there together, or none is, but for a process that is killed between two
+    /// names.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// use std::io::Write;
+    /// # let folder = tempfile::tempdir()?;
+    /// let (mut one, mut other) = (Target::create(folder.path().join("one"))?, Target::create(folder.path().join("other"))?);
+    /// one.write_all(b"of one")?;
+    /// other.write_all(b"of the other")?;
+    /// for target in [&mut one, &mut other] {
+    ///     target.sync()?;
+    /// }
+    /// one.finish()?;
+    /// other.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io`, as of [`Target::create`] also where a database has come to be there meanwhile.
+    pub fn sync(&mut self) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.flush().map_err(|source| Error::io("write", &self.path, source))?;
+        let Some((temporary, meant)) = &self.names else { return Ok(()) };
+        writer.get_ref().sync_all().map_err(|source| Error::io("sync", temporary, source))?;
+        spare_databases(meant)
+    }
+
     /// Syncs it and gives it its name, in place of what was there.
     ///
     /// ```
@@ -136,14 +165,13 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// `Io`, as of [`Target::create`] also where a database has come to be there meanwhile. What was there before is still there
-    /// then.
+    /// As of [`Target::sync`], and `Io` where it can't get its name: what was there before is still there then. `Io` of the folder,
+    /// where that can't be synced: the file has its name, but may lose it when the power fails.
     pub fn finish(mut self) -> Result<()> {
-        let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        writer.flush().map_err(|source| Error::io("write", &self.path, source))?;
-        let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
-        writer.get_ref().sync_all().map_err(|source| Error::io("sync", &temporary, source))?;
-        spare_databases(&meant)?;
+        self.sync()?;
+        let (Some(writer), Some((temporary, meant))) = (self.writer.take(), self.names.clone()) else {
+            return Ok(());
+        };
         // Locked until it has its name, so that nobody takes it for what a killed process has left.
         std::fs::rename(&temporary, &meant).map_err(|source| Error::io("rename", &meant, source))?;
         drop(writer);

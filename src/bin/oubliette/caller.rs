@@ -197,6 +197,14 @@ impl Caller {
         self.far_side().and_then(|far| path.strip_prefix(&far.surroundings.folder).ok()).unwrap_or(path)
     }
 
+    /// Whether a path, as this process means it, leads to standard output of whoever typed the command.
+    pub(crate) fn is_output(&self, path: &Path) -> bool {
+        match self.far_side() {
+            Some(far) => far.surroundings.process.has_output_at(path),
+            None => Process::here().has_output_at(path),
+        }
+    }
+
     /// A variable of the environment.
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         match self.far_side() {

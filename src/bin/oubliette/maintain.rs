@@ -1,7 +1,7 @@
 //! Commands about the whole file.
 
 use std::collections::BTreeSet;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Done, Failure, Output, printable};
+use crate::output::{self, Done, Failure, Output, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
@@ -252,12 +252,13 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
-    let (report, vectors, target) = again(|is_unseen| {
+    let (report, mut vectors, mut target) = again(|is_unseen| {
         let (snapshot, mut target) = (database.snapshot()?, Target::create(&options.file)?);
         *is_unseen = target.is_aside();
         let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
         Ok((report, vectors, target))
-    })?;
+    })
+    .map_err(|error| unread(error, &options.file, place.caller()))?;
     let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
     if let Some(named) = unknown.filter(|_| takes_a_place) {
         return Err(empty(&named, place.caller().shown(&options.file)));
@@ -265,11 +266,23 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     if takes_a_place && !report.is_whole() {
         return Err(partial(&report, place.caller().shown(&options.file), output));
     }
+    vectors.as_mut().map(Target::sync).transpose()?;
+    target.sync().map_err(|error| unread(error, &options.file, place.caller()))?;
     vectors.map(Target::finish).transpose()?;
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     tell_export(&report, place.caller().shown(&options.file), (bytes, replaced), output)?;
     tell_partial(&report, output)
+}
+
+/// The failure of an export. Where its file is standard output by another name, nobody may read that any more, which is no error.
+fn unread(error: Error, file: &Path, caller: &Caller) -> Failure {
+    match error {
+        Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe && caller.is_output(file) => {
+            output::unwritable(source)
+        }
+        error => error.into(),
+    }
 }
 
 /// A long read, which begins anew where `compact` has replaced the file under it meanwhile, and nobody has seen of it yet. What
@@ -466,6 +479,13 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     tell_lost(&report, output)
 }
 
+/// Compacts the file, and takes away the copies of it that a command which was cut off has left among the temporary files: of
+/// what is forgotten there must be none.
+pub(crate) fn compacted(database: &Database) -> Result<CompactReport> {
+    temporary::clear_left();
+    database.compact()
+}
+
 /// What a copy left behind because its time was over, and what is left of the file before it.
 pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
     if report.other_names > 0 {
@@ -479,13 +499,6 @@ pub(crate) fn tell_ended(report: &CompactReport, output: Output<'_>) {
         (report.limbo, "memory that a run had removed", "memories that runs had removed"),
     ];
     for (count, one, many) in sorts.into_iter().filter(|(count, ..)| *count > 0) {
-/// Compacts the file, and takes away the copies of it that a command which was cut off has left among the temporary files: of
-/// what is forgotten there must be none.
-pub(crate) fn compacted(database: &Database) -> Result<CompactReport> {
-    temporary::clear_left();
-    database.compact()
-}
-
         output.remark(&format!("{} went for good", told::of(count, one, many)));
     }
     upkeep::tell_too_old(&report.retention, output);
