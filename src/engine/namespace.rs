@@ -775,7 +775,9 @@ impl Namespace {
         let in_force = self.db.inner.in_force();
         self.read(|published, now| {
             let clock = self.db.inner.clock.now();
-            let context = StatsContext { now, clock, file_bytes: 0, policy: &in_force.policy.stats };
+            let unsettled = self.db.unsettled(published, now, Some(&self.name))?;
+            let policy = &in_force.policy.stats;
+            let context = StatsContext { now, clock, file_bytes: 0, policy, unsettled: &unsettled };
             memory_stats(published, &self.name, &self.db.inner.secret, context)
         })
     }
