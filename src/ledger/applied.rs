@@ -91,6 +91,8 @@ pub(crate) struct Left {
 pub(crate) struct Restored {
     /// Keys that another memory has taken since. They stay there.
     pub(crate) keys_taken: Vec<String>,
+    /// The memories that its keys had written in its place, which are earlier texts of these keys now.
+    pub(crate) replaced: Vec<MemoryId>,
     /// The memory that has taken its place, because all its writers have said something else meanwhile.
     pub(crate) superseded_by: Option<MemoryId>,
 }

@@ -689,14 +689,20 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
+        members.insert("replaced".to_owned(), json!(report.replaced));
     }
     place.close(database)?;
     let now = place.present();
     output.done(&document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
+        let replaced: Vec<String> = report.replaced.iter().map(ToString::to_string).collect();
+        let replaced = match replaced.join(", ") {
+            ids if ids.is_empty() => ids,
+            ids => format!("; it replaces what its key said since (`restore {ids}` brings that back)"),
+        };
         match answer.get("state").map(|_| story::condition_of(answer, &now)) {
-            Some(live) if live == "live" => format!("{} is live again{taken}{beside}", told::name(answer)),
+            Some(live) if live == "live" => format!("{} is live again{taken}{replaced}{beside}", told::name(answer)),
             Some(ended) => format!("{} is back, and {ended}{taken}{beside}", told::name(answer)),
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }
