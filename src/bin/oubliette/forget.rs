@@ -72,7 +72,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
         let partly =
             |error| Failure::Partly(error, Box::new(document.as_object().cloned().unwrap_or_default()));
-        let report = database.compact().map_err(partly)?;
+        let report = maintain::compacted(&database).map_err(partly)?;
         if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
             members.extend(more);
         }
@@ -165,7 +165,7 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
-    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
+    let undone = undo_everywhere(&database, run, place.typed_namespace()?)?;
     place.close(database)?;
     output.done(&json!(undone), |_| {
         if undone.already {

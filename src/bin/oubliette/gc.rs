@@ -308,6 +308,15 @@ fn read(file: &PathBuf, caller: &Caller) -> Result<String> {
     Ok(text)
 }
 
+/// How long a command may take for a summary, as it was typed.
+pub(crate) fn timeout(typed: &str) -> Result<Duration> {
+    let timeout: Span = named("--timeout", typed.parse())?;
+    if timeout <= Span::ZERO {
+        return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
+    }
+    Ok(Duration::from_millis(timeout.as_millis().unsigned_abs()))
+}
+
 /// Who writes summaries, by the name that was typed.
 pub(crate) fn summarizer(
     namespace: &Namespace,
@@ -315,11 +324,7 @@ pub(crate) fn summarizer(
     timeout: &str,
     caller: &Caller,
 ) -> Result<Arc<dyn Summarizer>> {
-    let timeout: Span = named("--timeout", timeout.parse())?;
-    if timeout <= Span::ZERO {
-        return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
-    }
-    let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
+    let timeout = self::timeout(timeout)?;
     Ok(match name {
         "builtin" => Arc::new(namespace.gc_builtin()?),
         name => match name.strip_prefix("openai:") {

@@ -563,9 +563,9 @@ fn whole(explained: &Explanation) -> Done {
     if explained.damaged.is_empty() { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// `stats`: of the namespace that was named, or of the whole file.
+/// `stats`: of the namespace that was typed, or of the whole file.
 pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -> Done {
-    let namespace = place.named_namespace()?;
+    let namespace = place.typed_namespace()?;
     let database = place.open_to_count()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     // It loads every index, and so the warnings of all of them are among those of the other statistics.
@@ -580,7 +580,9 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
         return distribution::tell(used, database.policy().0.prune.enabled, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
-    place.unknown_namespace(&database.namespaces()?, output)?;
+    if named.is_some() {
+        place.unknown_namespace(&database.namespaces()?, output)?;
+    }
     if !output.json {
         figures::stats(&stats, &place.present(), output)?;
     }

@@ -16,7 +16,7 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         let run = id("run", run, "runs")?;
         let database = place.open_best()?;
         // As `undo` does: where no namespace is named, the run may be of any.
-        let others = if place.named_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
+        let others = if place.typed_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
         for namespace in std::iter::once(namespace).chain(others) {
             if let Some(report) = database.namespace(&namespace)?.run(run)? {
                 return output.document(&json!(report));

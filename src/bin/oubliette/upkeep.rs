@@ -33,9 +33,9 @@ const SHOWN_DUPLICATES: usize = 3;
 /// Groups of near vectors that a table shows.
 const SHOWN_GROUPS: usize = 20;
 
-/// `maintain`: of the namespace that was named, or of the whole file.
+/// `maintain`: of the namespace that was typed, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<'_>) -> Done {
-    let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
+    let (asked, namespace) = (library_options(options)?, place.typed_namespace()?);
     if !options.prune.compare.is_empty() {
         return prune::compare(options, place, output);
     }
@@ -53,7 +53,9 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
-    place.check_namespace(&database.namespaces()?)?;
+    if namespace.is_some() {
+        place.check_namespace(&database.namespaces()?)?;
+    }
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     if options.passes.is_empty() {
@@ -185,7 +187,7 @@ fn sweep(
     if every <= Span::ZERO {
         return Err(Error::invalid("--every", "must be longer than 0", every).into());
     }
-    if let Some(namespace) = place.named_namespace()? {
+    if let Some(namespace) = place.typed_namespace()? {
         return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
     }
     // A file that can't be written to is refused before the first sweep.
@@ -571,11 +573,13 @@ impl Near {
     }
 }
 
-/// `reindex`: of the namespace that was named, or of the whole file.
+/// `reindex`: of the namespace that was typed, or of the whole file.
 pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
-    let namespace = place.named_namespace()?;
+    let namespace = place.typed_namespace()?;
     let database = place.open(Access::Write)?;
-    place.check_namespace(&database.namespaces()?)?;
+    if namespace.is_some() {
+        place.check_namespace(&database.namespaces()?)?;
+    }
     let bytes_before = database.stats()?.bytes.file;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;

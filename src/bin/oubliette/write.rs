@@ -104,14 +104,14 @@ fn written(team: &Namespace, outcome: &Outcome) -> Value {
         match carries(*old).and_then(|had| Ok(had && !carries(outcome.id)?)) {
             Ok(true) => drop(members.insert("payload_left_behind".to_owned(), json!(true))),
             Ok(false) => {}
-            Err(why) => unread(members, &why),
+            Err(why) => unreadable(members, &why),
         }
     }
     answer
 }
 
 /// The write is done, whatever becomes of what is read of it.
-fn unread(members: &mut Map<String, Value>, why: &Error) {
+fn unreadable(members: &mut Map<String, Value>, why: &Error) {
     members.insert("unread".to_owned(), json!(why.to_string()));
 }
 
@@ -144,7 +144,7 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
                 members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
             }
         }
-        Err(why) => unread(members, &why),
+        Err(why) => unreadable(members, &why),
     }
     answer
 }
@@ -159,7 +159,7 @@ fn add_lines(
 ) -> Done {
     let mut lines = LineReader::new(output.caller.lines(), "standard input");
     let mut written = 0_u64;
-    while let Some((number, text)) = lines.next_text()? {
+    while let Some((number, text)) = lines.next_text().map_err(|error| unheard(error, written))? {
         let answers = match std::str::from_utf8(text) {
             Ok(words) if words.trim_ascii().is_empty() => continue,
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
@@ -175,9 +175,11 @@ fn add_lines(
                 Err(error) => Err(error),
             },
         };
-        let answers = answers.map_err(|error| match error {
-            error @ Error::Line { .. } => stopped(error, written),
-            error => stopped(error.at_line(number), written),
+        let answers = answers.map_err(|error| match Failure::from(error) {
+            Failure::Error(error @ Error::Line { .. }) => stopped(error, written),
+            Failure::Error(error) => stopped(error.at_line(number), written),
+            // Where lines that belong together are cut off, none of them is written.
+            other => other,
         })?;
         written += answers.len() as u64;
         let shown = answers.iter().zip(number..).try_for_each(|(answer, number)| {
@@ -186,16 +188,29 @@ fn add_lines(
             output.done(answer, told::line)
         });
         match shown {
-            // Whoever reads only the first answers has not asked for the other lines to be left.
-            Err(Failure::Pipe) if lines.next_text()?.is_some() => {
-                let source = std::io::ErrorKind::BrokenPipe.into();
-                let error = Error::Io { action: "write", path: "standard output".into(), source };
-                return Err(stopped(error, written));
+            Err(Failure::Pipe) => {
+                drop(lines);
+                return Err(if output.caller.may_have_lines() { unread(written) } else { Failure::Pipe });
             }
             shown => shown?,
         }
     }
     Ok(())
+}
+
+/// The error of lines that were left because nobody reads their answers: whoever reads only the first has not asked for that.
+fn unread(written: u64) -> Failure {
+    let source = std::io::ErrorKind::BrokenPipe.into();
+    stopped(Error::Io { action: "write", path: "standard output".into(), source }, written)
+}
+
+/// The failure of the next line: it can't be read, or the process that has it shows no answers any more.
+fn unheard(error: Error, written: u64) -> Failure {
+    match Failure::from(error) {
+        Failure::Error(error) => stopped(error, written),
+        Failure::Pipe => unread(written),
+        other => other,
+    }
 }
 
 /// The error of a line, with the number of lines before it, which are written.

@@ -73,7 +73,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// Say why this memory is a hit or not
-    #[arg(long, value_name = "ID|KEY", conflicts_with = "queries")]
+    #[arg(long, value_name = "ID|KEY", conflicts_with_all = ["queries", "explain", "around", "max_tokens"])]
     pub(crate) why: Option<String>,
     /// How much the hits should differ from each other, 0 to 1
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", allow_negative_numbers = true, value_parser = number::<f32>("a number, 0 to 1"))]

@@ -88,7 +88,7 @@ pub(crate) struct PruneOptions {
     pub(crate) preset: Option<Preset>,
     /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written. preset:PRESET
     /// stands for a preset
-    #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with_all = ["kind", "report"])]
+    #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with_all = ["kind", "report", "budget", "max_rows", "destroy_max", "threads"])]
     pub(crate) compare: Vec<PathBuf>,
     /// With --compare, queries, each as a line of JSON: which share of their hits each policy would leave
     #[arg(long, value_name = "Q.jsonl", requires = "compare")]
