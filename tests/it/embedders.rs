@@ -396,6 +396,34 @@ fn an_embedder_that_fails_stops_no_other_pass() {
     clean(&db);
 }
 
+/// What a pass has done before it fails is told beside the failure: by the report, and by the tool, with its run.
+#[test]
+fn what_a_pass_has_done_before_it_fails_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    let drafts = |from: usize| (from..from + 100).map(keyed).collect();
+    ns(&db).add_all(drafts(0), &WriteOptions::default()).unwrap();
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    let report = db.maintain().unwrap();
+    let failed = &report.failed[0];
+    assert_eq!((failed.pass, failed.kind), (Some(Pass::Embed), ErrorKind::Embedding));
+    let done = failed.done.as_ref().unwrap();
+    assert_eq!((done.changed, done.skipped, done.left), (64, 0, 36), "{report:?}");
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    ns(&db).add_all(drafts(100), &WriteOptions::default()).unwrap();
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    let told = Toolbox::new(ns(&db)).call("run_maintenance", json!({ "dry_run": false })).unwrap();
+    let passes = told["passes"].as_array().unwrap();
+    let embed = passes.iter().find(|pass| pass["pass"] == "embed").unwrap_or_else(|| panic!("{told}"));
+    assert_eq!((&embed["changed"], &embed["left"]), (&json!(64), &json!(8)), "{told}");
+    assert_eq!(
+        (&told["failed"][0]["kind"], told["runs"].as_array().unwrap().len()),
+        (&json!("Embedding"), 1)
+    );
+    clean(&db);
+}
+
 /// A model that refuses whatever it is asked with a text of more than so many bytes.
 fn picky(bytes: usize) -> impl Embedder + 'static {
     let embed = move |texts: &[&str]| {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Done, Failure, Output, printable};
+use crate::output::{Done, Failure, Output, failure_of_pass, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
@@ -170,8 +170,7 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
             output.line(&printable(&format!("Say the same: {}", group.join(", "))))?;
         }
         for failed in &report.failed {
-            let pass = failed.pass.map_or("all", |pass| pass.as_str());
-            output.line(&format!("Failed: {pass}: {}", failed.why))?;
+            output.line(&failure_of_pass(failed))?;
         }
         tell_check(&report.check, false, output)?;
     }
