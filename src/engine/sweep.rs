@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::attached::AttachedEmbedder;
+use crate::engine::attached::Asked;
 use crate::engine::database::Database;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
@@ -364,7 +364,8 @@ impl Database {
     /// again.
     pub(super) fn work(&self, job: &mut dyn Job, site: &Site<'_>, sweep: &mut Sweep) -> Result<()> {
         let in_force = self.inner.in_force();
-        let embedder = self.inner.embedder_for(&*self.inner.state()?)?;
+        let attached = self.inner.embedder_for(&*self.inner.state()?)?;
+        let embedder = attached.as_ref().map(|attached| Asked { attached, stop: sweep.pace.stop() });
         let (keeps_progress, slice_time) =
             (job.keeps_progress(), Duration::from_millis(u64::from(site.policy.plan.max_ms)));
         let noted = Noted {
@@ -382,7 +383,7 @@ impl Database {
                 published: &published,
                 policy: site.policy,
                 messages: &in_force.messages,
-                embedder: embedder.as_ref().map(|attached: &AttachedEmbedder| attached as &dyn Vectorizer),
+                embedder: embedder.as_ref().map(|asked| asked as &dyn Vectorizer),
                 run: Some(site.run),
                 threads: site.threads,
                 // What was worked on for less time has changed less often.
