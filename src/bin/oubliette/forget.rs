@@ -178,17 +178,19 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
             }
             [0, 0, 0] => "Nothing of the run came back".to_owned(),
             [restored, removed, detached] => {
-                let restored = told::of(restored, "memory of before is back", "memories of before are back");
-                let removed = told::of(removed, "record of the run is gone", "records of the run are gone");
-                let mut told = format!("Took the run back: {restored}, {removed}");
-                if detached > 0 {
-                    let kept = (
+                let counts = [
+                    (restored, "memory of before is back", "memories of before are back"),
+                    (removed, "record that it wrote is gone", "records that it wrote are gone"),
+                    (
+                        detached,
                         "memory stays for other writes of its text",
                         "memories stay for other writes of their texts",
-                    );
-                    told.push_str(&format!(", {}", told::of(detached, kept.0, kept.1)));
-                }
-                told
+                    ),
+                ];
+                let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+                let counts: Vec<String> =
+                    counts.map(|(count, one, many)| told::of(count, one, many)).collect();
+                format!("Took the run back: {}", counts.join(", "))
             }
         };
         told.push_str(&told::still_told(

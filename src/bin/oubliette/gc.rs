@@ -231,13 +231,17 @@ fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Don
         return output.document(&json!({ "plans": plans }));
     }
     let rows = plans.iter().map(|plan| {
+        let state = if plan.groups.is_empty() { "nothing to do".to_owned() } else { plan.state.to_string() };
         let groups = plan.groups.len().to_string();
-        vec![plan.plan_id.to_string(), plan.state.to_string(), groups, story::when(plan.created_at, now)]
+        vec![plan.plan_id.to_string(), state, groups, story::when(plan.created_at, now)]
     });
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
 
 fn groups(namespace: &Namespace, plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
+    if plan.groups.is_empty() {
+        return output.line("The plan has no group: there was nothing to summarize when it was made");
+    }
     let ends = match plan.state {
         PlanState::Open => format!("; it ends {}", story::when(plan.expires_at, now)),
         _ => String::new(),

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{self, Done, Failure, Output, printable};
+use crate::output::{self, Done, Failure, Output, failure_of_pass, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
@@ -157,21 +157,19 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
     if output.json {
         output.document(&json!(report))?;
     } else {
-        let removed = [(report.expired_purged, "expired"), (report.short_term_evicted, "above the cap")];
         let verb = if options.dry_run { "Would remove" } else { "Removed" };
-        for (count, why) in removed {
-            output.line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
-        }
+        let expired = told::of(report.expired_purged, "expired memory", "expired memories");
+        let (evicted, namespaces) =
+            (report.short_term_evicted, told::of(report.namespaces, "namespace", "namespaces"));
+        output.line(&format!("{verb} {expired} and {evicted} above the cap, in {namespaces}"))?;
         if let Some(run) = run {
             output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
-        output.line(&told::of(report.namespaces, "namespace", "namespaces"))?;
         for group in &equal {
             output.line(&printable(&format!("Say the same: {}", group.join(", "))))?;
         }
         for failed in &report.failed {
-            let pass = failed.pass.map_or("all", |pass| pass.as_str());
-            output.line(&format!("Failed: {pass}: {}", failed.why))?;
+            output.line(&failure_of_pass(failed))?;
         }
         tell_check(&report.check, false, output)?;
     }

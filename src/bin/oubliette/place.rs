@@ -511,6 +511,29 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     })
 }
 
+/// What a config file says.
+///
+/// # Errors
+/// `Invalid`, with the file, the member and its value.
+fn config_of(text: &str, path: &Path) -> Result<Config> {
+    let wrong =
+        |why: &toml::de::Error| why.span().and_then(|span| text.get(span)).unwrap_or_default().to_owned();
+    let parsed = toml::Deserializer::parse(text).map_err(|why| {
+        let bound = format!("must be a config file, in TOML: {}", why.message());
+        Error::invalid(path.display().to_string(), bound, wrong(&why))
+    })?;
+    serde_path_to_error::deserialize(parsed).map_err(|error| {
+        let member = error.path().to_string();
+        let why = error.into_inner();
+        let (file, said) = (path.display(), why.message());
+        // A bound of ours has the name and the value already.
+        let said = said.strip_prefix(&format!("{member}: ")).unwrap_or(said);
+        let said = said.split(" (got ").next().unwrap_or(said);
+        let field = if member == "." { file.to_string() } else { format!("{file}: {member}") };
+        Error::invalid(field, said, wrong(&why))
+    })
+}
+
 /// The config file, and the folder that its paths start from: `oubliette.toml` here, or in the user's config folder.
 fn config(caller: &Caller) -> Result<(Config, PathBuf), Failure> {
     let of_user = config_folder(caller).map(|folder| folder.join("oubliette"));
@@ -521,12 +544,7 @@ fn config(caller: &Caller) -> Result<(Config, PathBuf), Failure> {
             continue;
         }
         let text = read_text(&path)?;
-        let config = toml::from_str(&text).map_err(|why: toml::de::Error| {
-            let wrong = why.span().and_then(|span| text.get(span)).unwrap_or_default();
-            let bound = format!("must be a config file, in TOML: {}", why.message());
-            Error::invalid(path.display().to_string(), bound, wrong)
-        })?;
-        return Ok((config, folder));
+        return Ok((config_of(&text, &path)?, folder));
     }
     Ok((Config::default(), PathBuf::new()))
 }

@@ -28,7 +28,7 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
-use crate::read::called;
+use crate::read::{called, tell_gone};
 use crate::{story, told};
 
 /// After how many lines an import looks whether somebody still waits for it.
@@ -406,7 +406,9 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
             ));
         }
     }
-    output.done(&report_json(&report, &runs, seconds), told::import)
+    // A file of another server has its memories in its own lines.
+    let items = if format == Format::Oubliette { ("line", "lines") } else { ("memory", "memories") };
+    output.done(&report_json(&report, &runs, seconds), |report| told::import(report, items))
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back. Where whoever typed it reads no more, nothing
@@ -492,7 +494,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let has_end = patch.expiry.is_some();
-    let answer = written(&team, &team.update(&options.name, patch)?);
+    let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
     let answer = told_over(&team, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
@@ -504,7 +506,7 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let outcome = team.contradict(options.name.as_str(), at)?;
+    let outcome = team.contradict(options.name.as_str(), at).map_err(tell_gone(&team, place))?;
     // What the key announces is what it means from now on.
     let means = team.look_up(options.name.as_str(), false).ok().and_then(Got::into_memory);
     let again = match means.is_none_or(|memory| memory.id == outcome.id) {
@@ -521,7 +523,8 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
 pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
+    let team = database.namespace(&namespace)?;
+    let outcome = team.pin(name, pinned).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let verb = if pinned { "Pinned" } else { "Unpinned" };
     output.done(&answers::outcome(&namespace, &outcome), |answer| told::change(verb, answer))
@@ -532,7 +535,8 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     let RenameOptions { old, new } = options;
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let report = database.namespace(&namespace)?.rename_key(old, new)?;
+    let team = database.namespace(&namespace)?;
+    let report = team.rename_key(old, new).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
     let rows = told::of(report.rows, "row", "rows");
@@ -562,6 +566,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
                 json!({ "name": name, "id": outcome.id, "expires_at": end })
             }
             Err(why) => {
+                let why = tell_gone(&team, place)(why);
                 let counter = if why.kind() == ErrorKind::NotFound { &mut missing } else { &mut refused };
                 *counter += 1;
                 let told = json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } });
@@ -616,13 +621,16 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let before: BTreeMap<MemoryId, Memory> = before.collect();
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
-            team.supersede_all(&options.old, new, mode, at)?;
+            team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
             let mut draft = Draft::new(text.as_deref().unwrap_or_default());
             draft.key.clone_from(&options.key);
-            let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
+            let outcome = team
+                .replace(&options.old, draft, mode, at)
+                .map_err(option)
+                .map_err(tell_gone(&team, place))?;
             written(&team, &outcome)
         }
     };
@@ -669,7 +677,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         Got::Memory(memory) => memory.superseded_by(),
         Got::Tombstone(_) => None,
     });
-    let report = team.restore(name)?;
+    let report = team.restore(name).map_err(tell_gone(&team, place))?;
     // What took its place stays, if it has a writer of its own: then both are true. The restoration is done, so what can't be
     // read is no failure of it.
     let beside =

@@ -21,10 +21,10 @@ pub(crate) struct MaintainOptions {
     /// Keep running: maintain the whole file now, and then at this interval, such as 30m
     #[arg(long, value_name = "DURATION", conflicts_with = "dry_run", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
-    /// Stop after this time, such as 5s; the next run goes on from there
+    /// Stop after this time, such as 5s; the next run goes on from there [default: no bound]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
-    /// Stop after this number of rows; the next run goes on from there
+    /// Stop after this number of rows; the next run goes on from there [default: no bound]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) max_rows: Option<u64>,
     /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What expire, superseded, limbo
