@@ -226,6 +226,11 @@ impl Namespace {
             undone.keep_summaries(step.done.derived);
             let why = "it says what the run had brought, and its messages have ended";
             undone.lost.extend(step.told_on.iter().map(|id| format!("{id}: {why}")));
+            undone.lost.extend(step.superseded);
+            if step.untold > 0 {
+                let what = "supersessions of which the journal tells no more, not taken back where the memory that took the place stays";
+                undone.lost.push(format!("{what}: {}", step.untold));
+            }
             repeats += step.repeats;
             if step.finished {
                 if repeats > 0 {

@@ -12,10 +12,11 @@ use crate::ingest::{NamespaceWriter, Prepared, Replaces};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, State,
+    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, RunSort, State,
     SupersedeMode, Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
+use crate::store::control::RunRow;
 use crate::store::{PartId, Rows};
 use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
@@ -489,6 +490,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 continue;
             }
             self.supersede(found, new, mode, draft.fields.valid_from.value().copied())?;
+            if let Some(run) = self.context.run {
+                self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
+            }
         }
         Ok(())
     }

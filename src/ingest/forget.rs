@@ -387,6 +387,10 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         // A row that was led on to another one comes back when its writers have left that row as well.
         for (id, leavers) in left {
+            // An undo goes by the steps of its run.
+            if reason == TombstoneReason::ForgetByTag {
+                restored.append(&mut self.restore_named_by(id, &leavers)?);
+            }
             match brings_back {
                 true => restored.append(&mut self.restore_of_leavers(id, &leavers)?),
                 false => self.settle_of_leavers(id, &leavers, rule)?,

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Result, sound};
+use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Onward, inverse};
-use crate::model::{Holder, MemoryId, Op, RuleId, SupersedeMode, Tombstone, TombstoneReason};
-use crate::store::Rows;
+use crate::model::{
+    Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason,
+};
+use crate::store::{Rows, Walk, keys};
 
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
@@ -62,6 +64,89 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(restored)
+    }
+
+    /// Makes those rows live again that lines of an import had named, to be superseded by rows that were there before and stay;
+    /// the latest `most` of those that were not looked at yet. Returns how many are live again, and which are not, with the reason.
+    pub(super) fn restore_named(&mut self, run: RunId, most: usize) -> Result<(u64, Vec<String>)> {
+        let (ns, mut restored, mut lost) = (self.ns(), 0, Vec::new());
+        for seq in self.ledger.tx.journal_of_run(ns, run, most)? {
+            match sound(self.ledger.tx.journal_row(ns, seq))? {
+                Some(step) => {
+                    if let Some((id, by)) =
+                        step.map(|step| self.still_superseded(&step)).transpose()?.flatten()
+                    {
+                        match self.take_back_named(id, by)? {
+                            Ok(back) => restored += u64::from(back),
+                            Err(why) => lost.push(format!("{id} stays superseded: {why}")),
+                        }
+                    }
+                }
+                None => lost.push(format!("row {seq} of the journal: it is damaged")),
+            }
+            self.ledger.tx.delete_journal_run(ns, run, seq)?;
+        }
+        Ok((restored, lost))
+    }
+
+    /// The same of the rows that leavers had named in their runs, where they leave a row and nobody else of these runs is on it.
+    pub(super) fn restore_named_by(
+        &mut self,
+        at: MemoryId,
+        leavers: &[Holder],
+    ) -> Result<BTreeSet<MemoryId>> {
+        let (ns, mut restored) = (self.ns(), BTreeSet::new());
+        let mut runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
+        if runs.is_empty() {
+            return Ok(restored);
+        }
+        for holder in self.ledger.readable_holders(ns, at)? {
+            holder.run.map(|run| runs.remove(&run));
+        }
+        for old in self.ledger.tx.superseded_by(ns, at)? {
+            for seq in self.ledger.tx.journal_numbers(&Walk::prefix(&keys::journal_holder(ns, old, None)))? {
+                let step = sound(self.ledger.tx.journal_row(ns, seq))?.flatten();
+                let Some(step) = step.filter(|step| step.run.is_some_and(|run| runs.contains(&run))) else {
+                    continue;
+                };
+                if let Some((id, by)) = self.still_superseded(&step)?
+                    && self.take_back_named(id, by)? == Ok(true)
+                {
+                    restored.insert(id);
+                }
+            }
+        }
+        Ok(restored)
+    }
+
+    /// The row that was to be superseded by its name in a step of the journal, with the row that has taken its place by this step
+    /// and has it still.
+    fn still_superseded(&self, step: &JournalRow) -> Result<Option<(MemoryId, MemoryId)>> {
+        let Some(id) = step.subject.filter(|_| step.is_named_supersession()) else { return Ok(None) };
+        let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        // A later supersession is another one. One that an earlier write had asked for, and the step has only put back, is older.
+        let by_step = row.and_then(|row| row.times.superseded).filter(|superseded| superseded.at == step.at);
+        let by = by_step.map(|superseded| superseded.by);
+        Ok(by.filter(|by| step.evidence.members.first() == Some(by)).map(|by| (id, by)))
+    }
+
+    /// Restores a row whose superseder stays, and says whether it is live; or why it stays superseded.
+    fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<std::result::Result<bool, String>> {
+        let end = self.merged_on(by)?.last().copied().unwrap_or(by);
+        let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
+        if stands.is_some_and(|row| row.times.superseded.is_some()) {
+            // An old fact does not come back beside the newest.
+            return Ok(Err(format!("{end}, which took its place, has been replaced since")));
+        }
+        if !self.ledger.is_whole(self.ns(), id)? {
+            return Ok(Err("it is damaged".to_owned()));
+        }
+        let Some(change) = inverse(Op::Supersede, id) else { return Ok(Ok(false)) };
+        match self.is_back(change) {
+            Ok(back) => Ok(Ok(back)),
+            Err(Error::Conflict { why, .. }) => Ok(Err(why)),
+            Err(other) => Err(other),
+        }
     }
 
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there

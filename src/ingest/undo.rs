@@ -13,6 +13,9 @@ use crate::store::{MessageRows, Rows};
 /// The number of messages or holders that one slice removes.
 const SLICE: usize = 1_000;
 
+/// The number of supersessions that one slice looks at.
+const SLICE_STEPS: usize = 64;
+
 /// What one slice of an undo did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UndoStep {
@@ -29,6 +32,10 @@ pub(crate) struct UndoStep {
     pub(crate) repeats: u64,
     /// Memories that stand for messages of the run which have ended, and for messages that nobody knows any more.
     pub(crate) told_on: Vec<MemoryId>,
+    /// What stays superseded although a line of the run had named it, with the reason.
+    pub(crate) superseded: Vec<String>,
+    /// Supersessions of which the journal tells no more. One by a memory that stays is not taken back.
+    pub(crate) untold: u64,
     /// Whether the whole run is undone.
     pub(crate) finished: bool,
 }
@@ -48,7 +55,9 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let (mut done, mut told_on, mut repeats) = (Forgotten::default(), Vec::new(), 0);
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
-        let mut doomed = Vec::new();
+        let (mut doomed, mut superseded) = (Vec::new(), Vec::new());
+        // Asked before the first step is taken back.
+        let untold = if row.state == RunState::Undoing { 0 } else { self.untold(run, &row)? };
         if events.is_empty() {
             doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
             let repeated = self.repeated(&doomed)?;
@@ -59,6 +68,10 @@ impl NamespaceWriter<'_, '_, '_> {
             for id in &done.derived {
                 let vitals = sound(self.ledger.tx.vitals(ns, *id))?.flatten();
                 told_on.extend(vitals.filter(|row| row.kind_code == Kind::Aggregate.code()).map(|_| *id));
+            }
+            if doomed.is_empty() {
+                // What rows had superseded that went is back. The rest hangs on rows that stay.
+                (done.restored, superseded) = self.restore_named(run, SLICE_STEPS)?;
             }
         } else {
             // Messages come first. A message with a memory leaves its family, and is removed with its holder
@@ -71,8 +84,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let astray = self.ledger.strike_of_run(ns, run, &doomed, &events)? as u64;
         // The run says how far it is in the same transaction, so an undo that is cut off goes on with the next slice.
         let tx = &*self.ledger.tx;
-        let finished =
-            tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
+        let finished = tx.events_of(ns, run.as_bytes(), 1)?.is_empty()
+            && tx.holders_of_run(ns, run, 1)?.is_empty()
+            && tx.journal_of_run(ns, run, 1)?.is_empty();
         let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
         let changed = [Decision::Updated.as_str(), RunRow::CHANGED_APART];
         // The counts of a run from elsewhere are whatever its line says.
@@ -81,7 +95,18 @@ impl NamespaceWriter<'_, '_, '_> {
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, astray, parted, updated, repeats, told_on, finished })
+        Ok(UndoStep { done, astray, parted, updated, repeats, told_on, superseded, untold, finished })
+    }
+
+    /// How many supersessions of a run are neither in its journal any more nor in another namespace.
+    fn untold(&self, run: RunId, row: &RunRow) -> Result<u64> {
+        let count = |name: &str| row.counts.get(name).copied().unwrap_or(0);
+        let superseded = count(RunRow::SUPERSEDED);
+        if superseded == 0 {
+            return Ok(0);
+        }
+        let told = self.ledger.tx.journal_of_run(self.ns(), run, usize::MAX)?.len() as u64;
+        Ok(superseded.saturating_sub(told + count(RunRow::MOVED)))
     }
 
     /// For each memory, how many messages have repeated it. Those of the run itself are gone before its memories go.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::limits::{HOLDER_NUMBER_MAX, at_most, within};
 use crate::model::context::ContextLog;
+use crate::model::decision::RuleId;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
 use crate::model::goal::Goal;
@@ -126,8 +127,8 @@ impl JournalRow {
     /// What maintenance does to memories and `undo` takes back.
     pub(crate) const UNDONE: [Op; 5] = [Op::Insert, Op::Merge, Op::Retire, Op::Supersede, Op::Adjust];
 
-    /// Whether `undo` of the run looks at the row: the row tells of something that the engine's own
-    /// maintenance did to memories.
+    /// Whether `undo` of the run looks at the row: the row tells of something that the engine's own maintenance did to
+    /// memories, or of a memory whose place a line of an import let another one take.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -137,7 +138,15 @@ impl JournalRow {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn can_be_undone(&self) -> bool {
-        self.actor == crate::model::Actor::Sweeper && Self::UNDONE.contains(&self.op)
+        match self.actor {
+            crate::model::Actor::Sweeper => Self::UNDONE.contains(&self.op),
+            _ => self.run.is_some() && self.is_named_supersession(),
+        }
+    }
+
+    /// Whether the row tells of a memory that a write or a caller has named, to be superseded.
+    pub(crate) fn is_named_supersession(&self) -> bool {
+        self.op == Op::Supersede && self.rule == RuleId::SUPERSEDE
     }
 }
 

@@ -271,6 +271,8 @@ impl RunRow {
     /// What its counts call the changes of fields for which a key left a memory of several writers. An undo does not bring back the
     /// values of before.
     pub(crate) const CHANGED_APART: &str = "changed_apart";
+    /// What its counts call the memories whose place the lines of an import let others take, by their names.
+    pub(crate) const SUPERSEDED: &str = "superseded";
 
     /// A run that begins at `now`.
     pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use oubliette::embed::HashEmbedder;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RunId, RunPage, RunReport, RunSort, RunStatus};
-use oubliette::memory::Actor;
-use oubliette::{Draft, ErrorKind, Kind, Namespace, NamespaceName, WriteOptions};
+use oubliette::memory::{Actor, SupersedeMode};
+use oubliette::{Draft, ErrorKind, Kind, Namespace, NamespaceName, Scope, State, WriteOptions};
 use serde_json::json;
 
 use crate::world::{World, text};
@@ -311,4 +311,105 @@ fn writes_under_an_id_that_nobody_began_are_no_run() {
     let begun = world.start_import();
     world.db.batch(|b| b.add_with(world.ns.name(), "three", &in_run(begun))).unwrap();
     assert_eq!(only(&world.ns).counts, counts([("stored", 1)]));
+}
+
+const OLD: &str = "Ann lives in Ghent";
+const NEW: &str = "Ann lives in Bruges";
+const TAG: &str = "import:x:2026-01-01";
+
+/// Two memories side by side, and an import with one line, whose text is there already and which names the other memory.
+fn named(line: impl Fn(Draft) -> Draft) -> (World, RunId, String) {
+    let world = World::new();
+    world.add(text(OLD).key("a"));
+    world.add(text(NEW).key("b"));
+    world.advance("1m");
+    let run = world.start_import();
+    let outcome = world.import(run, vec![line(text(NEW).supersedes("a"))]).remove(0);
+    world.ns.finish_import(run).unwrap();
+    assert_eq!(world.row("a").text, NEW);
+    let decision = outcome.decision.as_str().to_owned();
+    (world, run, decision)
+}
+
+/// MODEL-33: the rows that the run superseded are live again, also where the row that took their place was there before.
+#[test]
+fn model_33_what_a_line_had_named_comes_back_where_its_own_text_stays() {
+    let lines: [(fn(Draft) -> Draft, &str, usize); 5] = [
+        (|line| line.key("b"), "unchanged", 0),
+        (|line| line.key("c"), "reinforced", 0),
+        (|line| line, "reinforced", 0),
+        (|line| line.key("b").tag("new"), "updated", 1),
+        (|line| Draft { supersede_mode: Some(SupersedeMode::Correction), ..line.key("c") }, "reinforced", 0),
+    ];
+    for (line, decision, lost) in lines {
+        let (world, run, decided) = named(line);
+        assert_eq!(decided, decision);
+        let report = world.ns.run(run).unwrap().unwrap();
+        assert!(report.can_be_undone, "{decision}");
+        assert_eq!(report.counts["superseded"], 1);
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!(
+            (undone.restored, undone.removed, undone.lost.len()),
+            (1, 0, lost),
+            "{decision}: {undone:?}"
+        );
+        assert_eq!((world.row("a").text.as_str(), world.row("b").text.as_str()), (OLD, NEW));
+        assert_eq!(world.live().len(), 2);
+        assert!(!world.ns.run(run).unwrap().unwrap().can_be_undone);
+        world.check();
+    }
+}
+
+/// LIFE-26: forgetting the tag of an import leaves what was there before.
+#[test]
+fn life_26_what_a_line_had_named_comes_back_with_its_tag() {
+    for key in [Some("c"), None] {
+        let (world, run, _) = named(|line| match key {
+            Some(key) => line.tag(TAG).key(key),
+            None => line.tag(TAG),
+        });
+        let forgotten = world.forget_tag(TAG);
+        assert_eq!((forgotten.forgotten, forgotten.detached, forgotten.restored), (0, 1, 1));
+        assert_eq!((world.row("a").text.as_str(), world.live().len()), (OLD, 2));
+        assert_eq!(world.ns.undo(run).unwrap().restored, 0, "nothing is left to undo");
+        world.check();
+    }
+}
+
+/// What somebody else has asked for since stays.
+#[test]
+fn an_undo_leaves_what_was_superseded_by_others_since() {
+    let (world, run, _) = named(|line| line.key("c"));
+    let new = world.row("b").id;
+    let old = world.list_in(Scope::Any, State::Superseded).remove(0).id;
+    world.ns.restore(old.to_string()).unwrap();
+    world.advance("1m");
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(world.ns.undo(run).unwrap().restored, 0);
+    assert!(!world.is_live(old));
+
+    let (world, run, _) = named(|line| line.key("c"));
+    let newest = world.add(text("Ann lives in Antwerp").key("d")).id;
+    let by = world.row("b").id;
+    world.supersede(by, newest, SupersedeMode::Replaced, None).unwrap();
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
+    assert!(undone.lost[0].contains("has been replaced since"));
+    world.check();
+}
+
+/// A copy of the database takes back as much.
+#[test]
+fn a_copy_takes_back_what_a_line_had_named() {
+    let (world, run, _) = named(|line| line.key("c"));
+    let mut lines = Vec::new();
+    let export = Export { namespaces: vec![NamespaceName::default()], all_states: true };
+    let vectors = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+    export.write(&world.db.snapshot().unwrap(), &mut lines, "out", vectors).unwrap();
+    let copy = World::new();
+    copy.clock.set(world.now());
+    Import::default().run(&copy.db, LineReader::new(&lines[..], "out"), &mut ()).unwrap();
+    assert_eq!(copy.ns.undo(run).unwrap().restored, 1);
+    assert_eq!(copy.row("a").text, OLD);
+    copy.check();
 }
