@@ -1,22 +1,26 @@
 //! The proof of erasure: nothing that an erased memory consisted of stands anywhere in the bytes of the file.
 //!
 //! Searched for are: every window of 16 bytes of the text, every run of four components of the vector as f32, every
-//! run of 16 bytes of its int8 code, and every key. Texts of 5 to 15 bytes and keys of 8 bytes and more are searched
-//! whole, shorter keys in the form of their index row, behind the number of a namespace. A text below 5 bytes is
-//! found in any file by chance, so nothing can be proved of it; the same is true of a run of a vector with fewer
-//! than six different bytes, such as zeros.
+//! run of 16 bytes of its int8 code, and every key. Texts of 5 to 15 bytes are searched whole. A key is searched in the form of
+//! its index row, between the number of a namespace and the id of a memory; one of 8 bytes and more also as rows hold it, behind
+//! its length, as the journal quotes it, and anywhere. So a key of which a live key or text contains every byte is still found.
+//! A text below 5 bytes is found in any file by chance, so nothing can be proved of it; the same is true of a run of a vector with
+//! fewer than six different bytes, such as zeros.
 //!
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
-//! search first. The same holds for messages and their aggregates, which have a retention of their own, but for those of a memory that somebody has forgotten. A past query is no memory, so what it says of one is a residue. A text of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
+//! search first. The same holds for messages and their aggregates, which have a retention of their own, but for those of a memory that somebody has forgotten. A past query is no memory, so what it says of one is a residue. A text or a key of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes, and an entry for each key and namespace; the file is read in chunks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as Bytes;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::error::{Error, Result, sound};
 use crate::hygiene::report::{CheckReport, Code};
 use crate::model::MemoryId;
+use crate::record::put_varint;
 use crate::store::{
     Id, IndexId, MessageRows, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, keys,
 };
@@ -26,10 +30,12 @@ use crate::vector::{UnitVector, encode};
 const WINDOW: usize = 16;
 /// Texts that are shorter are found in any file.
 const TEXT_BYTES_MIN: usize = 5;
-/// Keys that are shorter are searched for in the form of their index row.
+/// Keys that are shorter are searched for in the form of their index row alone.
 const KEY_BYTES_MIN: usize = 8;
 /// A run of a vector with fewer different bytes is found in any file.
 const DISTINCT_MIN: usize = 6;
+/// Bytes of the number of a namespace.
+const TENANT_BYTES: usize = 4;
 /// Bytes of a needle by which it is looked up.
 const ANCHOR: usize = 5;
 /// Bytes that are read at a time.
@@ -53,6 +59,9 @@ enum Part {
     Vector,
     Code,
     Key,
+    /// A key as its index row has it. The branches of a tree shorten their keys, so there the beginning of a live key may stand
+    /// behind the number of a namespace and before another number. In a row, the id of a memory follows.
+    KeyRow,
 }
 
 impl Part {
@@ -61,7 +70,15 @@ impl Part {
             Part::Text => "text",
             Part::Vector => "vector",
             Part::Code => "code of the vector",
-            Part::Key => "key",
+            Part::Key | Part::KeyRow => "key",
+        }
+    }
+
+    /// The part of a memory that a finding names.
+    const fn told(self) -> Self {
+        match self {
+            Part::KeyRow => Part::Key,
+            told => told,
         }
     }
 }
@@ -80,15 +97,22 @@ struct Search {
     needles: HashMap<u64, Needles>,
     /// One bit for each hash of a window or an anchor: most bytes of a file end here.
     filter: Vec<u64>,
-    /// Length of the longest pattern.
+    /// Length of the longest pattern, with what has to follow it.
     longest: usize,
+    /// The highest number of a namespace. The first bytes of an id are a later instant than that.
+    tenant_max: u32,
 }
 
 impl Search {
-    /// The patterns of `probes`; keys below 8 bytes stand behind the number of one of `tenants`.
+    /// The patterns of `probes`; the index row of a key begins with one of `tenants`.
     fn new(probes: &[ErasedProbe], tenants: &[u32]) -> Self {
-        let mut search =
-            Search { windows: HashMap::new(), needles: HashMap::new(), filter: Vec::new(), longest: WINDOW };
+        let mut search = Search {
+            windows: HashMap::new(),
+            needles: HashMap::new(),
+            filter: Vec::new(),
+            longest: WINDOW,
+            tenant_max: tenants.iter().copied().max().unwrap_or_default(),
+        };
         for (at, probe) in probes.iter().enumerate() {
             for text in probe.texts.iter().map(String::as_bytes) {
                 search.add_windows(text, 1, 1, (at, Part::Text));
@@ -101,15 +125,10 @@ impl Search {
                 search.add_windows(&floats, 4, DISTINCT_MIN, (at, Part::Vector));
                 search.add_windows(&code, 1, DISTINCT_MIN, (at, Part::Code));
             }
-            for key in probe.keys.iter().map(String::as_bytes).filter(|key| !key.is_empty()) {
-                if key.len() >= KEY_BYTES_MIN {
-                    search.add_needle(key.to_vec(), (at, Part::Key));
-                    continue;
-                }
-                for tenant in tenants {
-                    let row = [&tenant.to_be_bytes(), key, &[0]].concat();
-                    search.add_needle(row, (at, Part::Key));
-                }
+            for key in &probe.keys {
+                forms_of(key, tenants)
+                    .into_iter()
+                    .for_each(|(form, part)| search.add_needle(form, (at, part)));
             }
         }
         search.fill_filter();
@@ -127,7 +146,7 @@ impl Search {
     }
 
     fn add_needle(&mut self, needle: Vec<u8>, origin: Origin) {
-        self.longest = self.longest.max(needle.len());
+        self.longest = self.longest.max(needle.len() + TENANT_BYTES);
         if let Some(anchor) = anchor_of(&needle) {
             let of_length = self.needles.entry(anchor).or_default().entry(needle.len()).or_default();
             of_length.entry(needle).or_default().push(origin);
@@ -165,8 +184,22 @@ impl Search {
             window.is_some_and(|window| self.windows.contains_key(&window))
         };
         let text = text.as_bytes();
-        let needles = || self.needles.get(&anchor_of(text)?)?.get(&text.len());
-        text.windows(WINDOW).any(window) || needles().is_some_and(|needles| needles.contains_key(text))
+        text.windows(WINDOW).any(window) || self.has_needle(text)
+    }
+
+    /// Whether any form of a key is searched for.
+    fn has_key(&self, key: &str, tenants: &[u32]) -> bool {
+        forms_of(key, tenants).iter().any(|(form, _)| self.has_needle(form))
+    }
+
+    fn has_needle(&self, needle: &[u8]) -> bool {
+        let of_length = || self.needles.get(&anchor_of(needle)?)?.get(&needle.len());
+        of_length().is_some_and(|needles| needles.contains_key(needle))
+    }
+
+    /// Whether bytes begin as an id does, and not with the number of a namespace or with nothing.
+    fn is_id(&self, bytes: &[u8]) -> bool {
+        bytes.first_chunk().is_some_and(|first| u32::from_be_bytes(*first) > self.tenant_max)
     }
 
     fn is_empty(&self) -> bool {
@@ -192,7 +225,12 @@ impl Search {
             for (length, needles) in self.needles.get(&anchor).into_iter().flatten() {
                 let found = rest.get(..*length).and_then(|bytes| needles.get_key_value(bytes));
                 if let Some((needle, origins)) = found {
-                    origins.iter().for_each(|origin| hit(at, Pattern::Needle(needle), *origin));
+                    let ends_row = self.is_id(rest.get(*length..).unwrap_or_default());
+                    let is_met = |origin: &&Origin| origin.1 != Part::KeyRow || ends_row;
+                    origins
+                        .iter()
+                        .filter(is_met)
+                        .for_each(|origin| hit(at, Pattern::Needle(needle), *origin));
                 }
             }
         }
@@ -241,7 +279,10 @@ pub(crate) fn check_erased(
         subtract_vectors(snapshot, &mut search)?;
     }
     let is_unproven = |text: &String| !text.is_empty() && !search.has(text);
-    report.unproven = probes.iter().filter(|probe| probe.texts.iter().any(is_unproven)).count() as u64;
+    let is_key_unproven = |key: &String| !key.is_empty() && !search.has_key(key, &tenants);
+    let is_unproven =
+        |probe: &&ErasedProbe| probe.texts.iter().any(is_unproven) || probe.keys.iter().any(is_key_unproven);
+    report.unproven = probes.iter().filter(is_unproven).count() as u64;
     for (path, file) in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         for ((probe, part), offset) in residues(&search, &path, file)? {
@@ -264,8 +305,8 @@ fn residues(search: &Search, path: &Path, mut file: impl Bytes) -> Result<Vec<(O
         if read == 0 {
             break;
         }
-        search.scan(&held, &mut |at, _, origin| {
-            residues.entry(origin).or_insert(begin + at as u64);
+        search.scan(&held, &mut |at, _, (probe, part)| {
+            residues.entry((probe, part.told())).or_insert(begin + at as u64);
         });
         // A pattern that begins in the last bytes may go on in the next chunk.
         let done = (kept + read).saturating_sub(search.longest - 1);
@@ -373,6 +414,23 @@ fn subtract_vectors(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         }
         Ok(ControlFlow::Continue(()))
     })
+}
+
+/// The forms in which a key stands in a file; none of an empty one.
+fn forms_of(key: &str, tenants: &[u32]) -> Vec<(Vec<u8>, Part)> {
+    if key.is_empty() {
+        return Vec::new();
+    }
+    let row = |tenant: &u32| ([&tenant.to_be_bytes(), key.as_bytes(), &[0]].concat(), Part::KeyRow);
+    let mut forms: Vec<_> = tenants.iter().map(row).collect();
+    if key.len() >= KEY_BYTES_MIN {
+        let mut held = Vec::new();
+        put_varint(&mut held, u32::try_from(key.len()).unwrap_or(u32::MAX));
+        held.extend(key.as_bytes());
+        let quoted = Value::from(key).to_string().into_bytes();
+        forms.extend([held, quoted, key.as_bytes().to_vec()].map(|form| (form, Part::Key)));
+    }
+    forms
 }
 
 /// A vector as its f32 values and as its code stand in the file.

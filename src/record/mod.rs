@@ -50,6 +50,7 @@ pub(crate) use payload::{decode_payload, encode_payload};
 pub(crate) use posting_block::{DOC_MAX, POSTINGS_PER_BLOCK, Postings, PostingsRef, Thinned};
 pub(crate) use slot_block::{ALIVE, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 pub(crate) use tombstone::{decode_tombstone, encode_tombstone};
+pub(crate) use varint::put_varint;
 pub(crate) use vector_block::{VectorBlock, read_vector, vectors_per_block};
 pub(crate) use vitals::{decode_vitals, encode_vitals};
 

@@ -92,8 +92,15 @@ fn short_texts_and_keys_are_searched_whole() {
     assert_eq!(find(b"..likes te..", "likes tea", ""), 0);
     assert_eq!(find(b"..user-4711..", "", "user-4711"), 1);
     assert_eq!(find(b"..tea..", "", "tea"), 0, "three letters stand in many a text");
-    assert_eq!(find(b"..\0\0\0\x01tea\0..", "", "tea"), 1, "the row by which namespace 1 found the key");
-    assert_eq!(find(b"..\0\0\0\x01lamp\0..", "", "lamp"), 0, "that key is held by a live row");
+    assert_eq!(
+        find(b"..\0\0\0\x01tea\0\x01\x9a\x02\x03", "", "tea"),
+        1,
+        "the row by which namespace 1 found it"
+    );
+    assert_eq!(find(b"..\0\0\0\x01lamp\0\x01\x9a\x02\x03", "", "lamp"), 0, "that key is held by a live row");
+    // In the branches of a tree one shortened key follows the other: the beginning of `teapot` before that of another.
+    assert_eq!(find(b"..\0\0\0\x01tea\0\0\0\x01teapot\0\0\0\x01", "", "tea"), 0);
+    assert_eq!(find(b"..\0\0\0\x01tea\0\0\0\0\0", "", "tea"), 0, "the last of a branch");
     assert_eq!(find(b"tea", "tea", ""), 0, "a text below 5 bytes proves nothing");
 }
 
@@ -109,4 +116,25 @@ fn keys_that_begin_alike_are_told_apart() {
     assert_eq!(find(b"..user-record-12.."), [told(1), told(2), told(4)]);
     assert_eq!(find(b"..user-record-2"), [told(3)]);
     assert!(find(b"..user-record-3 user-record").is_empty());
+}
+
+/// A live key, text or tag that contains a forgotten key takes no form of it out of the search but the bare one.
+#[test]
+fn a_key_that_a_live_row_contains_is_still_searched_for() {
+    let fixture = Fixture::new();
+    let key = "lamp stands";
+    let probe = |key: &str| ErasedProbe { keys: vec![key.to_owned()], ..ErasedProbe::default() };
+    let find = |bytes: &[u8]| residues(&fixture, bytes, &[probe(key)]).len();
+    assert_eq!(find(b"The lamp stands in the hall"), 0, "the text of a live row");
+    assert_eq!(find(&[&[key.len() as u8], key.as_bytes()].concat()), 1, "as a holder has it");
+    assert_eq!(find(format!("\"{key}\"").as_bytes()), 1, "as the journal has it");
+    let row = [b"\0\0\0\x01", key.as_bytes(), b"\0\x01\x9a\x02\x03"].concat();
+    assert_eq!(find(&row), 1, "as its index row has it");
+    let unproven = |key: &str| {
+        let mut report = CheckReport::default();
+        let files = [(PathBuf::from("check.db"), &b""[..])];
+        check_erased(&fixture.store.snapshot().unwrap(), files, &[probe(key)], &mut report).unwrap();
+        report.unproven
+    };
+    assert_eq!((unproven(key), unproven("lamp")), (0, 1), "a live row has the second key itself");
 }
