@@ -80,6 +80,9 @@ pub struct ExportReport {
     pub vectors: u64,
     /// Memories whose vector was left out, because it is of a former embedding space and their text can be embedded anew.
     pub vectors_left_out: u64,
+    /// Memories without some of their provenance, because the export does not show what they were made from. One of all states
+    /// has it.
+    pub provenance_left_out: u64,
     /// Runs of which something can be taken back.
     pub runs: u64,
     /// Families of messages in numbers.
@@ -479,8 +482,11 @@ impl<W: Write + Seek> Lines<'_, W> {
         for links in memory.holders.iter_mut().map(|holder| &mut holder.links).chain([&mut memory.links]) {
             links.retain(|link| shown.contains(&link.to));
         }
+        let made_from = memory.sources.len() + memory.consolidated_from.len();
         memory.sources.retain(|source| shown.contains(source));
         memory.consolidated_from.retain(|source| shown.contains(source));
+        let is_less = memory.sources.len() + memory.consolidated_from.len() < made_from;
+        self.report.provenance_left_out += u64::from(is_less);
         if self.superseder(namespace, memory)?.is_none() && memory.superseded.take().is_some() {
             memory.valid_to_before = None;
             (memory.state, memory.also) = (State::Live, None);

@@ -66,7 +66,9 @@ impl<'w> Priors<'w> {
         let weights = [self.weights.recency, self.weights.trust, self.weights.significance];
         let by_row = weights.iter().any(|weight| *weight > 0.0).then(|| self.prior(at, &vitals));
         let is_summary = vitals.kind_code == Kind::Summary.code() && self.summary > 0.0;
-        let gained = if is_summary && has_sources(reader, ns, id)? { self.gained() } else { None };
+        // A copy of what is visible has no rows of the sources that a summary has taken the place of.
+        let stands_for_others = is_summary && (vitals.deletes_source || has_sources(reader, ns, id)?);
+        let gained = if stands_for_others { self.gained() } else { None };
         let prior = by_row.into_iter().chain(gained).reduce(|a, b| a + b);
         Ok(Spoken { time, prior })
     }

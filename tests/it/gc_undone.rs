@@ -1,10 +1,11 @@
 //! Summaries that are taken back: nothing is left of them, and nothing is lost with them (GC-39, MODEL-33).
 
 use crate::world::{World, axis, text};
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::gc::{Extractive, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Kind, MemoryId, WriteOptions};
+use oubliette::{Draft, Kind, MemoryId, Query, WriteOptions};
 
 fn messages(world: &World, ago: &str, said: &str) -> [MemoryId; 3] {
     let rests = [
@@ -74,6 +75,29 @@ fn a_summary_stays_whose_sources_cannot_come_back() {
         }
         world.check();
     }
+}
+
+/// An export of what is visible does not show the sources, says so, and a copy ranks the summary as the original does.
+#[test]
+fn a_summary_gains_as_much_in_a_copy_without_its_sources() {
+    let world = World::new();
+    messages(&world, "22d", "The boiler broke");
+    summarize(&world);
+    world.add(text("The plumber has mended the boiler"));
+    let mut lines = Vec::new();
+    let export = Export::new([world.ns.name().clone()]);
+    let vectors = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+    let report = export.write(&world.db.snapshot().unwrap(), &mut lines, "out", vectors).unwrap();
+    assert_eq!((report.memories, report.provenance_left_out), (2, 1));
+    let copy = World::new();
+    copy.clock.set(world.now());
+    Import::default().run(&copy.db, LineReader::new(&lines[..], "out"), &mut ()).unwrap();
+    let scores = |world: &World| {
+        let found = world.ns.search(Query::text("who mended the boiler")).unwrap();
+        found.hits.iter().map(|hit| (hit.id, hit.score, hit.signals.prior)).collect::<Vec<_>>()
+    };
+    assert_eq!(scores(&copy), scores(&world));
+    assert!(scores(&copy).iter().any(|(_, _, prior)| prior.is_some_and(|gained| gained > 0.19)));
 }
 
 /// Two summaries of equal text stand for different sources, so both stay.

@@ -335,7 +335,15 @@ fn tell_export(
                 told::of(count, "vector", "vectors")
             ),
         };
-        format!("Wrote {wrote} to {} ({size}){instead}{former}", file.display())
+        let made_from = match report.provenance_left_out {
+            0 => String::new(),
+            count => format!(
+                "; {} without what {} made from (--all-states has it)",
+                told::of(count, "memory", "memories"),
+                if count == 1 { "it was" } else { "they were" }
+            ),
+        };
+        format!("Wrote {wrote} to {} ({size}){instead}{former}{made_from}", file.display())
     })
 }
 

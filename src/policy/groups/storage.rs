@@ -187,7 +187,7 @@ group! {
         month: f64 = 0.15, weight;
         /// Score added to a memory of a day that the query names in full; a third of it three days off; 0 is off.
         day: f64 = 0.2, weight;
-        /// Score added to a summary with sources, because it stands for several memories; 0 is off.
+        /// Score added to a summary that has sources, or has taken their place, because it stands for several memories; 0 is off.
         summary: f64 = 0.2, weight;
         /// Score added to the newest memory; it decays with age by `recall.recency_days`; 0 is off.
         recency: f64 = 0.0, weight;
