@@ -1,7 +1,7 @@
 //! `eval`: what the index finds against an exact scan of the same snapshot.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
 use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
@@ -117,6 +117,7 @@ fn unit(vector: &[f32]) -> Vec<f32> {
 struct Asked {
     /// The vectors that a query may find, by its scope and filter.
     exact: HashMap<String, Exact>,
+    namespaces: BTreeSet<NamespaceName>,
     recall: f64,
     took: Vec<u64>,
     exact_took: Vec<u64>,
@@ -137,6 +138,7 @@ impl Asked {
                 // The first search of a partition loads it; that is no latency of a query.
                 namespace.search(query).map_err(|error| error.at_line(*number))?;
                 entry.insert(Exact::load(namespace, &query.scope, query.filter.as_ref())?);
+                self.namespaces.insert(namespace.name().clone());
             }
         }
         let mut found = Vec::with_capacity(batch.len());
@@ -195,10 +197,13 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         progress.set(asked.took.len() as u64);
     }
     drop(progress);
-    let Asked { recall, mut took, mut exact_took, walked, scanned, ef, .. } = asked;
+    let Asked { namespaces, recall, mut took, mut exact_took, walked, scanned, ef, .. } = asked;
     took.sort_unstable();
     exact_took.sort_unstable();
-    let vectors = database.namespace(&defaults.0)?.stats()?.vectors;
+    let mut vectors = VectorStats::default();
+    for namespace in if namespaces.is_empty() { BTreeSet::from([defaults.0]) } else { namespaces } {
+        add(&mut vectors, &database.namespace(&namespace)?.stats()?.vectors);
+    }
     let mean = |sum: f64| (!took.is_empty()).then(|| sum / took.len() as f64);
     output.document(&json!({
         "recall_at_k": mean(recall),
@@ -218,4 +223,13 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         "walked": mean(walked as f64),
         "scanned": mean(scanned as f64),
     }))
+}
+
+/// Counts the vectors of another namespace.
+fn add(sum: &mut VectorStats, more: &VectorStats) {
+    sum.regime = if sum.regime.is_empty() || sum.regime == more.regime { more.regime } else { "mixed" };
+    sum.live += more.live;
+    sum.dead += more.dead;
+    sum.tail += more.tail;
+    sum.in_graph += more.in_graph;
 }

@@ -243,6 +243,13 @@ fn eval_measures_the_graph_against_a_scan() {
     assert_eq!((&narrow["effort"], &wide["recall_at_k"]), (&json!({ "ef": 1 }), &json!(1.0)));
     assert!(narrow["walked"].as_f64() < wide["walked"].as_f64(), "{narrow} {wide}");
     assert!(narrow["recall_at_k"].as_f64().unwrap() < 1.0, "a list of one does not find all: {narrow}");
+    // The figures are those of the namespaces of the queries.
+    let elsewhere = eval(&sandbox, &["--namespace", "nobody"]);
+    assert_eq!((&elsewhere["live"], &elsewhere["regime"]), (&json!(0), &json!("exact")));
+    let lines = std::fs::read_to_string(sandbox.path("q.jsonl")).unwrap();
+    sandbox.write("q.jsonl", lines.replace("{", "{\"namespace\":\"default\","));
+    let named = eval(&sandbox, &["--namespace", "nobody"]);
+    assert_eq!((&named["live"], &named["in_graph"]), (&json!(300), &json!(300)));
     let exact = eval(&sandbox, &["--exact"]);
     assert_eq!((&exact["walked"], &exact["scanned"]), (&json!(0.0), &json!(300.0)));
 }
