@@ -82,11 +82,13 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     if output.json {
         let hits =
             hits.iter().map(|hit| hit_told((&team, output), hit, around)).collect::<Result<Vec<Value>>>()?;
-        return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
+        return output
+            .document(&json!({ "hits": hits, "left_out": left_out, "plan": plan, "took_us": took_us }));
     }
     let most = options.max_tokens.filter(|_| left_out > 0);
     let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
     tell(&team, (&query, &hits, &found.plan), around, &none, output)?;
+    tell_left_out(hits.len(), left_out, output);
     if options.explain {
         figures::plan(&found.plan, took_us, output)?;
         if output.verbose {
@@ -131,6 +133,14 @@ fn tell(
     };
     let words = words(query);
     output.list_cut(heads, rows, none, &|text, chars| output::around(text, &words, chars))
+}
+
+/// What `--max-tokens` has kept out of a list, for a person.
+fn tell_left_out(shown: usize, left_out: usize, output: Output<'_>) {
+    if shown > 0 && left_out > 0 {
+        let hits = told::of(left_out as u64, "more hit is", "more hits are");
+        output.remark(&format!("{hits} left out: the next one does not fit in --max-tokens"));
+    }
 }
 
 /// The words of a query that tell where in a text its answer stands.
@@ -527,7 +537,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         let given = |hits: &[Hit]| options.max_tokens.map_or(hits.len(), |most| fitting(hits, most));
         let (found, left_out) = team.search_given(&query, given).map_err(|error| error.at_line(number))?;
         if output.json {
-            writeln!(out, "{}", answer(found, micros(begun))).map_err(unwritable)?;
+            writeln!(out, "{}", answer(found, left_out, micros(begun))).map_err(unwritable)?;
             continue;
         }
         let asked = query.text.as_deref().unwrap_or("a vector");
@@ -536,6 +546,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place, output: Output<'
         let most = options.max_tokens.filter(|_| left_out > 0);
         let none = none(&team, (&query, most, &found.plan), &database, is_told)?;
         tell(&team, (&query, &found.hits, &found.plan), None, &none, output)?;
+        tell_left_out(found.hits.len(), left_out, output);
     }
     if answered == 0 {
         output.remark("There is no query to answer: the file has no line");
@@ -552,7 +563,7 @@ fn access(options: &SearchOptions) -> Access {
 }
 
 /// The answer to one of many queries, for a program.
-fn answer(found: SearchResult, took_us: u64) -> Value {
+fn answer(found: SearchResult, left_out: usize, took_us: u64) -> Value {
     let (mut keys, mut ids, mut scores, mut relevances) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for hit in found.hits {
         keys.push(hit.key);
@@ -562,6 +573,6 @@ fn answer(found: SearchResult, took_us: u64) -> Value {
     }
     json!({
         "keys": keys, "ids": ids, "scores": scores, "relevances": relevances, "took_us": took_us,
-        "partial": found.plan.partial,
+        "left_out": left_out, "partial": found.plan.partial,
     })
 }

@@ -17,6 +17,15 @@ fn the_bound_of_tokens_holds_for_each_of_many_queries() {
     let one = sandbox.document(&["search", "Ann prefers tea", "--mode", "text", "--max-tokens", "5"]);
     assert_eq!((keys(&[]), one["hits"].as_array().unwrap().len()), (2, 1));
     assert_eq!((keys(&["--max-tokens", "5"]), keys(&["--max-tokens", "1"])), (1, 0));
+    assert_eq!(one["left_out"], 1);
+    let none = sandbox.document(&["search", "Ann prefers tea", "--mode", "text", "--max-tokens", "1"]);
+    assert_eq!(
+        (none["hits"].as_array().unwrap().len(), &none["left_out"]),
+        (0, &json!(2)),
+        "not an answer of nothing"
+    );
+    let told = sandbox.plain(&["--db", "m.oub", "search", "Ann prefers tea", "--max-tokens", "5"], b"");
+    assert!(told.err.contains("1 more hit is left out: "), "{told:?}");
     let told =
         sandbox.plain(&["--db", "m.oub", "search", "--queries", "q.jsonl", "--max-tokens", "1"], b"").out;
     assert!(told.contains("has more than 1 token"), "{told}");
