@@ -16,8 +16,7 @@ pub struct ChangeNote {
     pub at: Time,
     /// The operation.
     pub op: Op,
-    /// The memory that changed; none where the change belongs to no single memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The memory that changed; none where the change belongs to no single memory: a fold of uses, a goal, a namespace.
     pub id: Option<MemoryId>,
     /// Who caused the change.
     pub actor: Actor,

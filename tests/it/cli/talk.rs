@@ -548,6 +548,9 @@ fn a_context_of_which_nothing_is_there_can_be_told_again() {
     let right = read(&sandbox, &["context-log", "c1", "right.jsonl"]);
     assert!(right.contains("Counted 1 memory"), "{right}");
     assert_eq!(sandbox.document(&["get", "k"])["included_count_total"], 1);
+    let changes = sandbox.document(&["changes"])["changes"].as_array().unwrap().clone();
+    let folds = changes.iter().filter(|change| change["op"] == "fold");
+    assert!(folds.map(|fold| assert!(fold.as_object().unwrap()["id"].is_null(), "{fold}")).count() > 0);
 }
 
 /// The options of a command are built when it is typed, and what they are made of must not tell another story of the command.
