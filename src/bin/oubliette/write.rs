@@ -31,6 +31,9 @@ use crate::progress::Progress;
 use crate::read::{called, tell_gone};
 use crate::{story, told};
 
+/// What a write that is to have no end says.
+const NO_END: &str = "--expires-at never";
+
 /// After how many lines an import looks whether somebody still waits for it.
 const LOOKED_EVERY: u64 = 256;
 
@@ -60,9 +63,9 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     line.warnings.iter().for_each(|warning| output.remark(warning));
     tell_pin(&options.fields, output);
     let database = place.open(Access::Create)?;
-    let has_end = line.draft.expiry.is_some();
+    let keeps = line.draft.expiry.is_none().then_some(NO_END);
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let answer = told_over(&database.namespace(&namespace)?, answer, has_end, &place.present());
+    let answer = told_over(&database.namespace(&namespace)?, answer, keeps, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
@@ -116,8 +119,8 @@ fn unreadable(members: &mut Map<String, Value>, why: &Error) {
 }
 
 /// The same, with a word where what was written is over already, so that nobody looks for it in vain, or ends when the text before
-/// was to end, which the write did not say.
-fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Present) -> Value {
+/// was to end, which the write did not say; `keeps` is what would have kept it, and none where the write has set its end.
+fn told_over(team: &Namespace, mut answer: Value, keeps: Option<&str>, now: &story::Present) -> Value {
     let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
     let memory = id.map(|id| team.get(id)).transpose().map(Option::flatten);
     let Value::Object(members) = &mut answer else { return answer };
@@ -130,11 +133,10 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
                 format!("it was true until {end}: only a search with --valid-at or --as-of finds it")
             });
             let is_revised = members.get("decision").is_some_and(|decision| decision == "revised");
-            let kept = memory
-                .expires_at
-                .filter(|_| is_revised && !has_end && memory.expires_by == ExpiresBy::Caller);
-            let kept = kept.map(|end| {
-                format!("it ends {}, as the text before (--expires-at never keeps it)", story::when(end, now))
+            let kept =
+                memory.expires_at.filter(|_| is_revised && memory.expires_by == ExpiresBy::Caller).zip(keeps);
+            let kept = kept.map(|(end, keeps)| {
+                format!("it ends {}, as the text before ({keeps} keeps it)", story::when(end, now))
             });
             members.extend(ended.or(over).or(kept).map(|why| ("over".to_owned(), json!(why))));
         }
@@ -493,9 +495,9 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     tell_pin(&options.fields, output);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let has_end = patch.expiry.is_some();
+    let keeps = patch.expiry.is_none().then_some(NO_END);
     let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
-    let answer = told_over(&team, answer, has_end, &place.present());
+    let answer = told_over(&team, answer, keeps, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
 }
@@ -631,7 +633,12 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
                 .replace(&options.old, draft, mode, at)
                 .map_err(option)
                 .map_err(tell_gone(&team, place))?;
-            written(&team, &outcome)
+            told_over(
+                &team,
+                written(&team, &outcome),
+                Some("`update` with --expires-at never"),
+                &place.present(),
+            )
         }
     };
     // A key stands for its own write alone.
@@ -651,7 +658,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         let new = options.with.as_deref().unwrap_or(told::name(answer));
         let from =
             ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();
-        format!("{new} takes the place of {old}{from}")
+        let over = answer.get("over").and_then(Value::as_str).map(|over| format!("; {over}"));
+        format!("{new} takes the place of {old}{from}{}", over.unwrap_or_default())
     })?;
     if !others.is_empty() {
         output.remark(&format!(

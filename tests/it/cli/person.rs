@@ -363,6 +363,13 @@ fn a_text_that_ends_as_the_one_before_says_so() {
     assert!(add(&["Ann is back for good", "--key", "ann"]).contains("(in 7 days), as the text before"));
     assert!(!add(&["Ann is ill", "--key", "ann", "--expires-at", "never"]).contains("as the text before"));
     assert!(!add(&["Ann is back", "--key", "ann"]).contains("as the text before"));
+    add(&["Ben is on holiday", "--key", "ben", "--ttl", "7d"]);
+    let words = ["--db", "m.oub", "--now", NOW, "supersede", "ben", "--with-text", "Ben is back for good"];
+    let told = sandbox.plain(&words, b"");
+    assert!(
+        told.out.contains("(in 7 days), as the text before (`update` with --expires-at never"),
+        "{told:?}"
+    );
 }
 
 /// MODEL-38: a write never counts as of an instant before the last one, and nothing said so.
