@@ -153,13 +153,7 @@ impl Ledger<'_, '_> {
                 vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
             }
         }
-        // The holders have left by now, so a tag that is still brought comes from a holder that stays.
-        let tags: BTreeSet<&String> = leaving.iter().flat_map(|holder| &holder.tags).collect();
-        for tag in tags {
-            if !self.tx.brings_tag(ns, tag, id)? {
-                content.tags.retain(|kept| kept != tag);
-            }
-        }
+        self.leave_tags(ns, id, &mut content, leaving)?;
         match departure {
             Departure::Back(from) => content.consolidated_from.retain(|merged| *merged != from),
             Departure::Forgotten(..) | Departure::Apart => {

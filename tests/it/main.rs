@@ -56,6 +56,7 @@ mod growth_exchange;
 mod growth_gc;
 mod growth_messages;
 mod growth_namespaces;
+mod growth_writers;
 mod habit;
 mod holders;
 mod index;
