@@ -54,6 +54,7 @@ mod graph;
 mod growth;
 mod growth_exchange;
 mod growth_gc;
+mod growth_graph;
 mod growth_messages;
 mod growth_namespaces;
 mod growth_writers;
