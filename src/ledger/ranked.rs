@@ -123,11 +123,6 @@ impl Writers {
         self.holder(self.here.iter().copied().find(|number| stays(*number))?)
     }
 
-    /// Whether one of them came from this row.
-    pub(super) fn any_from(&self, row: MemoryId) -> bool {
-        self.came.contains_key(&row)
-    }
-
     /// Takes a holder out.
     pub(super) fn take(&mut self, number: u32) {
         if let Some(one) = self.all.remove(&number) {

@@ -51,22 +51,6 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// Whether a holder of a row came from another row. The holders are read once for all that leave one after the other. What a
-    /// damaged one says is unknown.
-    pub(super) fn any_came_from(&mut self, ns: NsId, id: MemoryId, row: MemoryId) -> Result<bool> {
-        let writers = match self.known_writers(ns, id)? {
-            Some(known) => Some(known),
-            None => sound(self.read_writers(ns, id))?,
-        };
-        let Some(writers) = writers else {
-            let came = &mut |holder: &Holder| holder.from == Some(row);
-            return Ok(sound(self.tx.any_holder(ns, id, came))? == Some(true));
-        };
-        let any = writers.any_from(row);
-        self.keep_writers(ns, writers);
-        Ok(any)
-    }
-
     /// Reads the writers of a row, and watches what they were read from.
     ///
     /// # Errors
