@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::world::{World, axis, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{Expiry, PointInTime, SupersedeMode};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
@@ -166,6 +166,38 @@ fn v213_v214_limbo_is_read_until_its_horizon() {
     let at = PointInTime { allow_partial: true, ..point(450, 450) };
     let page = world.ns.list(&PageRequest { at, ..PageRequest::default() }).unwrap();
     assert_eq!((page.items.len(), page.horizon), (1, Some(horizon)));
+}
+
+/// MODEL-18: without limbo a pass erases at once, and what it erased is missing in the past from then on. The answer says so.
+#[test]
+fn what_is_erased_without_limbo_moves_the_horizon() {
+    let asked = |world: &World, what: &str| {
+        assert_eq!(world.live().len(), 1, "{what}");
+        let request = PageRequest { at: point(450, 450), ..PageRequest::default() };
+        let why = world.ns.list(&request).unwrap_err();
+        assert!(
+            matches!(why, Error::BeforePurgeHorizon { known: Some(500), valid: None }),
+            "{what}: {why:?}"
+        );
+        assert_eq!(seen_at(world, point(500, 500)).len(), 1, "{what}");
+    };
+    for pass in [Pass::Collapse, Pass::Cap] {
+        let world = World::at(100);
+        world.db.set_policy("undo.horizon = \"0s\"\nsweeper.short_term_cap = 1", Syntax::Toml).unwrap();
+        for apps in [4, 7] {
+            world.add(profile(apps).tier(Tier::Working));
+        }
+        world.set(500);
+        world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        asked(&world, pass.as_str());
+    }
+    let world = World::at(100);
+    world.db.set_policy("undo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    for (at, name) in [(100, "a"), (500, "b")] {
+        world.set(at);
+        world.ns.push_snapshot(harbour(name), ms(0)).unwrap();
+    }
+    asked(&world, "a later snapshot of the same period");
 }
 
 #[test]
