@@ -250,6 +250,59 @@ fn the_present_is_read_as_ever() {
     assert_eq!(world.ns.get_at("k", &point(50, 50)).unwrap().map(|row| row.id), None);
 }
 
+/// MODEL-15, MODEL-8: a row that takes the text of another holder stands for that text since the row of that holder ended. So the past
+/// has the text from when it was written, and once.
+#[test]
+fn a_retold_text_is_not_known_before_it_was_written() {
+    type Leave = fn(&World);
+    let ways: [Leave; 3] = [
+        |world| drop(world.forget(&["k1"])),
+        |world| drop(world.ns.update("k1", oubliette::Patch::new().text("harbour market")).unwrap()),
+        |world| drop(world.ns.pin("k1", true).unwrap()),
+    ];
+    for (way, leave) in ways.iter().enumerate() {
+        for is_over in [false, true] {
+            let world = World::at(100);
+            let row = world.add(profile(4).key("k1")).id;
+            world.set(200);
+            world.add(profile(7).key("k2"));
+            world.set(300);
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+            if is_over {
+                world.advance("8d");
+                world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+            }
+            world.advance("1h");
+            leave(&world);
+            world.advance("1h");
+            let told = world.row("k2");
+            assert_eq!((told.id, told.recorded_at), (row, ms(300)), "{way}");
+            let told_at = |at: i64| {
+                let at = PointInTime { allow_partial: true, ..point(at, at) };
+                let page = world.ns.list(&PageRequest { at, ..PageRequest::default() }).unwrap();
+                page.items.iter().filter(|row| row.text.contains("7 apps")).count()
+            };
+            let was_told = usize::from(!is_over);
+            assert_eq!((told_at(150), told_at(250), told_at(350)), (0, was_told, 1), "{way}");
+            world.check();
+        }
+    }
+}
+
+/// The same of a near text that never had a row of its own: nothing tells when it came.
+#[test]
+fn a_retold_text_without_a_row_is_known_from_then_on() {
+    let world = World::at(100);
+    world.db.set_policy("write.vector_match = \"reinforce\"", Syntax::Toml).unwrap();
+    let row = world.add(harbour("a").key("k1")).id;
+    world.set(200);
+    assert_eq!(world.add(text("market b").key("k2").vector(axis(0))).id, row);
+    world.set(300);
+    world.forget(&["k1"]);
+    assert_eq!((world.row(row).text.as_str(), world.row(row).recorded_at), ("market b", ms(300)));
+    world.check();
+}
+
 /// Neighbours in a thread lend the words that they had then, and no others.
 #[test]
 fn neighbours_of_then_lend_their_words() {
