@@ -8,7 +8,7 @@
 
 use crate::error::{Result, sound};
 use crate::index::text::Lexical;
-use crate::index::{Found, Slots, Target, holder_among};
+use crate::index::{Answering, Found, Slots, Target, holder_among};
 use crate::model::{
     Effort, Filter, Memory, MemoryId, PastPlan, PointInTime, PurgeHorizon, Ranked, Time, check_known,
 };
@@ -47,6 +47,14 @@ impl<S: Source> Reader<'_, S> {
         self.past.and_then(|past| past.horizon)
     }
 
+    /// Which of the memories of a key the reader sees; none for what can be no key.
+    pub(super) fn seen_by_key(&self, ns: NsId, key: &str) -> Result<Option<Answering>> {
+        if crate::model::check_key(key).is_err() {
+            return Ok(None);
+        }
+        holder_among(self.rows(), ns, key, self.now, |vitals| Ok(self.sees(vitals)))
+    }
+
     /// The memory that a name led to at an instant, if it was visible then.
     ///
     /// # Errors
@@ -60,11 +68,7 @@ impl<S: Source> Reader<'_, S> {
             let seen = reader.sees(&vitals);
             return seen.then(|| reader.memory(ns, id, vitals, None, false)).transpose();
         }
-        if crate::model::check_key(name).is_err() {
-            return Ok(None);
-        }
-        let found = holder_among(reader.rows(), ns, name, reader.now, |vitals| Ok(reader.sees(vitals)))?;
-        let Some(found) = found else { return Ok(None) };
+        let Some(found) = reader.seen_by_key(ns, name)? else { return Ok(None) };
         let holder = reader.rows().holder(ns, found.id, found.number)?;
         reader.memory(ns, found.id, found.vitals, holder.as_ref(), false).map(Some)
     }

@@ -303,6 +303,20 @@ fn a_retold_text_without_a_row_is_known_from_then_on() {
     world.check();
 }
 
+/// `why` of an instant of the past asks about the memory that the key meant then, as `get_at` does.
+#[test]
+fn why_of_the_past_means_the_memory_of_then() {
+    let world = World::at(100);
+    let first = world.add(harbour("a").key("k")).id;
+    world.set(300);
+    let second = world.add(harbour("b").key("k")).id;
+    world.set(400);
+    let why = |at: i64| world.ns.why(Query::text("harbour").as_of(ms(at)), "k").unwrap();
+    assert_eq!((why(200).id, why(200).rank), (first, Some(1)));
+    assert_eq!((why(350).id, why(350).rank), (second, Some(1)));
+    assert_eq!((why(50).id, why(50).reason), (second, "not_visible"));
+}
+
 /// Neighbours in a thread lend the words that they had then, and no others.
 #[test]
 fn neighbours_of_then_lend_their_words() {
