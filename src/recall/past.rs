@@ -99,6 +99,8 @@ pub(super) struct Unindexed<'r> {
     rows: Vec<Away<'r>>,
     /// Those that are left out because their texts can't be read.
     pub(super) damaged: u64,
+    /// Those that a search by vector could not compare: their vectors are of another space.
+    pub(super) pending: u64,
 }
 
 impl Reader<'_> {
@@ -139,7 +141,7 @@ impl Reader<'_> {
         let mut all: Vec<Away<'_>> =
             newcomer.map(|newcomer| Away::new(newcomer, words)).into_iter().collect();
         let mut damaged = 0;
-        let Some(past) = self.past else { return Ok(Unindexed { rows: all, damaged }) };
+        let Some(past) = self.past else { return Ok(Unindexed { rows: all, damaged, pending: 0 }) };
         let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
         for id in self.rows().limbo_after(ns, past.known)? {
             if self.is_over() {
@@ -162,7 +164,7 @@ impl Reader<'_> {
             }
             all.push(Away { id, vector: VectorOf::Limbo(vitals.place.space), share, cosine: None });
         }
-        Ok(Unindexed { rows: all, damaged })
+        Ok(Unindexed { rows: all, damaged, pending: 0 })
     }
 
     /// Adds the memories without a place in an index to the nearest that the index has.
@@ -176,6 +178,8 @@ impl Reader<'_> {
     ) -> Result<()> {
         for row in &mut away.rows {
             row.cosine = self.cosine_of(target, row, vector)?;
+            let is_comparable = !matches!(row.vector, VectorOf::Limbo(space) if space != target.space().0);
+            away.pending += u64::from(!is_comparable);
         }
         if away.rows.is_empty() {
             return Ok(());

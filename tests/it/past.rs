@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, ms, text};
+use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
@@ -315,6 +316,26 @@ fn why_of_the_past_means_the_memory_of_then() {
     assert_eq!((why(200).id, why(200).rank), (first, Some(1)));
     assert_eq!((why(350).id, why(350).rank), (second, Some(1)));
     assert_eq!((why(50).id, why(50).reason), (second, "not_visible"));
+}
+
+/// What waits in limbo keeps the vector that it had. After a change of the model a search of the past says that it could not compare it.
+#[test]
+fn a_search_of_the_past_tells_of_vectors_of_a_former_space() {
+    let world = World::at(100);
+    world.db.use_embedder(HashEmbedder::new()).unwrap();
+    for apps in [4, 7] {
+        world.add(text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile));
+    }
+    world.set(500);
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    let asked = |mode: Mode| {
+        let found = world.ns.search(Query::text("gateway status").mode(mode).as_of(ms(450))).unwrap();
+        (found.hits.len(), found.plan.pending)
+    };
+    assert_eq!((asked(Mode::Vector), asked(Mode::Hybrid)), ((2, 0), (2, 0)));
+    world.db.reembed(HashEmbedder::with_dimensions(64).unwrap()).unwrap();
+    assert_eq!((asked(Mode::Vector), asked(Mode::Hybrid)), ((1, 1), (2, 1)));
+    assert_eq!(world.ns.search(Query::text("gateway status").mode(Mode::Vector)).unwrap().plan.pending, 0);
 }
 
 /// Neighbours in a thread lend the words that they had then, and no others.
