@@ -47,6 +47,14 @@ pub enum Error {
         /// Why the plan could not be given up.
         abort: Box<Error>,
     },
+    /// Maintenance failed after it had done a part of its work. That part stands, and the run takes it back.
+    #[error("{source}; what was done before stands, as run {run}")]
+    PartlyDone {
+        /// The run.
+        run: String,
+        /// Why it failed.
+        r#source: Box<Error>,
+    },
     /// No memory, namespace, run or plan has this name.
     #[error("{what} not found: {name}")]
     NotFound {
@@ -301,8 +309,8 @@ impl Error {
         Error::Line { line, source: Box::new(self) }
     }
 
-    /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line, and a [`Error::PlanOpen`] that of
-    /// the failure of its run.
+    /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line, and a [`Error::PlanOpen`] and a
+    /// [`Error::PartlyDone`] that of the failure of their run.
     ///
     /// ```
     /// use oubliette::{ErrorKind, Patch};
@@ -315,7 +323,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Invalid { .. } => ErrorKind::Invalid,
-            Error::Line { source, .. } | Error::PlanOpen { source, .. } => source.kind(),
+            Error::Line { source, .. }
+            | Error::PlanOpen { source, .. }
+            | Error::PartlyDone { source, .. } => source.kind(),
             Error::NotFound { .. } => ErrorKind::NotFound,
             Error::KeyInOtherPartition { .. } => ErrorKind::KeyInOtherPartition,
             Error::NoEmbedder => ErrorKind::NoEmbedder,
@@ -339,10 +349,10 @@ impl Error {
         }
     }
 
-    /// What is wrong with the line, where it is an error of one.
-    fn source_of_line(&self) -> &Error {
+    /// What is wrong, without the line or the run in which it is.
+    fn innermost(&self) -> &Error {
         match self {
-            Error::Line { source, .. } => source.source_of_line(),
+            Error::Line { source, .. } | Error::PartlyDone { source, .. } => source.innermost(),
             error => error,
         }
     }
@@ -350,7 +360,7 @@ impl Error {
     /// What the caller should do next about a line that is no memory at all: the file may be of another form.
     fn hint_of_line(&self) -> Option<&'static str> {
         let Error::Line { .. } = self else { return None };
-        let Error::Invalid { field, why, .. } = self.source_of_line() else { return None };
+        let Error::Invalid { field, why, .. } = self.innermost() else { return None };
         if field == "line" && why.starts_with(NO_MEMORY) {
             return Some(
                 "write one JSON object a line (`jq -c '.[]' FILE` makes such lines of a JSON list; CSV is not read), or say what other \
@@ -393,7 +403,7 @@ impl Error {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn hint(&self) -> &'static str {
-        if let Error::NotFound { what, .. } = self.source_of_line() {
+        if let Error::NotFound { what, .. } = self.innermost() {
             return match *what {
                 "database" => "check the path; `init` or a first write makes a database there",
                 "namespace" => "check its name; `namespace list` shows all of them",
@@ -406,7 +416,7 @@ impl Error {
         if let Some(hint) = self.hint_of_line() {
             return hint;
         }
-        if let Error::Conflict { what, .. } = self.source_of_line()
+        if let Error::Conflict { what, .. } = self.innermost()
             && what.starts_with(BACKUP_TO)
         {
             return "name a file that is not there yet: a backup replaces no file";
@@ -445,7 +455,7 @@ impl Error {
                  writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
-            ErrorKind::Io => match self.source_of_line() {
+            ErrorKind::Io => match self.innermost() {
                 Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                     "check the path: the file, or the folder that it is to be in, is not there"
                 }

@@ -139,19 +139,29 @@ pub(crate) fn step(name: &str) -> String {
 /// The message of an error without line and column, because the document is often one value of a line, and without the words of the
 /// reader.
 pub(crate) fn clean(why: &serde_json::Error) -> String {
-    const WORDS: [(&str, &str); 10] = [
+    const WORDS: [(&str, &str); 15] = [
         ("expected ident", "a value is no JSON"),
         ("expected value", "a value is no JSON"),
         ("EOF while parsing a value", "the JSON ends too early"),
         ("EOF while parsing", "the JSON ends too early, in"),
         ("trailing characters", "more follows behind the JSON"),
+        ("expected f32", "expected a number"),
         ("expected f64", "expected a number"),
-        ("expected u8", "expected a whole number"),
-        ("expected u32", "expected a whole number"),
-        ("expected u64", "expected a whole number"),
-        ("expected usize", "expected a whole number"),
+        ("expected i64", "expected a whole number of 64 bits"),
+        ("expected u8", "expected a whole number, 0 or more"),
+        ("expected u32", "expected a whole number, 0 or more"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected usize", "expected a whole number, 0 or more"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+        ("expected a string", "expected a text"),
     ];
-    let told = why.to_string().split(" at line ").next().unwrap_or_default().to_owned();
+    let mut told = why.to_string().split(" at line ").next().unwrap_or_default().to_owned();
+    // The name of a type of ours means nothing to a caller.
+    if let Some((before, after)) = told.split_once("expected struct ") {
+        let after = after.trim_start_matches(char::is_alphanumeric);
+        told = format!("{before}expected an object{after}");
+    }
     WORDS.iter().fold(told, |told, (from, to)| told.replace(from, to))
 }
 

@@ -1,8 +1,10 @@
-//! The embedder of a handle, with the vectors that it gave last.
+//! The embedder of a handle, with the vectors that it gave last, and what is known of how it answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -17,10 +19,16 @@ use crate::vector::UnitVector;
 pub(super) const BATCH: usize = 64;
 /// What an embedder is asked to learn whether it answers at all: no text of a caller.
 const PROBE: &str = "Is the model there?";
-/// Refused requests after which a batch that was taken apart is left: three refused texts of one batch are found by then.
-const REFUSALS_MAX: usize = 24;
+/// How long a request takes that has failed slowly: its server hangs, or was asked several times.
+const SLOW: Duration = Duration::from_secs(1);
+/// Slow failures after which a batch that was taken apart is left: enough to find one text among all of a batch.
+const SLOW_MAX: usize = 8;
+/// How long a text that was refused is not given to the embedder again.
+const REFUSED_FOR: Duration = Duration::from_secs(3_600);
 /// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
 const MEMO_BYTES: usize = 8 << 20;
+/// Refused texts that a handle keeps in mind.
+const REFUSED_MAX: usize = 10_000;
 
 /// The embedder's answer for a batch, each checked; an answer of another shape is its failure.
 fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
@@ -36,11 +44,11 @@ fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVec
     Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
 }
 
-/// Both halves of a part, where there are any: what is asked for next stands last.
-fn halves(part: Range<usize>) -> Vec<Range<usize>> {
+/// Both halves of a part, where there are any.
+fn halves(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let middle = part.start + part.len() / 2;
-    let halves = [middle..part.end, part.start..middle];
-    halves.into_iter().filter(|half| part.len() > 1 && !half.is_empty()).collect()
+    let is_one = part.len() <= 1;
+    [part.start..middle, middle..part.end].into_iter().filter(move |half| !is_one && !half.is_empty())
 }
 
 /// The vectors of the texts that were embedded last, by the SHA-256 of the text.
@@ -49,11 +57,26 @@ struct Memo {
     /// What came since `old` was set aside. Full, it takes the place of `old`.
     new: HashMap<[u8; 32], UnitVector>,
     old: HashMap<[u8; 32], UnitVector>,
+    /// The texts that the embedder has refused, with the instant from which it may be asked for them again.
+    refused: HashMap<[u8; 32], Instant>,
 }
 
 impl Memo {
-    fn get(&self, text: &[u8; 32]) -> Option<UnitVector> {
-        self.new.get(text).or_else(|| self.old.get(text)).cloned()
+    /// What is known of a text: its vector, or that it is refused.
+    fn get(&self, text: &[u8; 32]) -> Option<Option<UnitVector>> {
+        let vector = self.new.get(text).or_else(|| self.old.get(text)).cloned();
+        let is_refused = || self.refused.get(text).is_some_and(|until| Instant::now() < *until);
+        vector.map(Some).or_else(|| is_refused().then_some(None))
+    }
+
+    fn refuse(&mut self, text: [u8; 32]) {
+        let now = Instant::now();
+        if self.refused.len() >= REFUSED_MAX {
+            self.refused.retain(|_, until| now < *until);
+        }
+        if self.refused.len() < REFUSED_MAX {
+            self.refused.insert(text, now + REFUSED_FOR);
+        }
     }
 
     fn put(&mut self, text: [u8; 32], vector: UnitVector, dim: usize) {
@@ -64,25 +87,39 @@ impl Memo {
     }
 }
 
+/// How an embedder answers.
+struct Health {
+    /// Texts that it is given at once.
+    batch: usize,
+    /// Until when writers and queries do without it.
+    rests_until: Option<Instant>,
+}
+
 /// An embedder as a handle has it.
 #[derive(Clone)]
 pub(super) struct AttachedEmbedder {
-    pub(super) embedder: Arc<dyn Embedder>,
+    embedder: Arc<dyn Embedder>,
     /// Name of the space that its vectors open.
     pub(super) name: Arc<str>,
     /// Whether nobody asked for it.
     pub(super) suggested: bool,
     memo: Arc<Mutex<Memo>>,
+    health: Arc<Mutex<Health>>,
 }
 
 impl AttachedEmbedder {
     pub(super) fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
         let name = embedder.id().into();
-        AttachedEmbedder { embedder, name, suggested, memo: Arc::default() }
+        let health = Arc::new(Mutex::new(Health { batch: BATCH, rests_until: None }));
+        AttachedEmbedder { embedder, name, suggested, memo: Arc::default(), health }
     }
 
-    /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
-    /// while ago, is not given to the embedder again.
+    pub(super) fn dimensions(&self) -> usize {
+        self.embedder.dimensions()
+    }
+
+    /// The vector of each text, none for a text that has none, or that the embedder has refused within the last hour. A text that
+    /// stands among them twice, or was embedded a short while ago, is not given to the embedder again.
     ///
     /// # Errors
     /// Those of the embedder. Writers then store their texts without vectors, whichever is to blame, and the pass `embed` looks.
@@ -90,7 +127,37 @@ impl AttachedEmbedder {
         &self,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Vec<Option<UnitVector>>> {
-        self.remembering(texts, |batch| vectors(&*self.embedder, batch))
+        self.remembering(texts, |batch| self.unless_resting(|| vectors(&*self.embedder, batch)))
+    }
+
+    /// The vector of the text of a query.
+    ///
+    /// # Errors
+    /// Those of the embedder; `Embedding` for a vector that is none of its space.
+    pub(super) fn query(&self, text: &str) -> Result<Vec<f32>> {
+        let vector = self.unless_resting(|| self.embedder.embed_query(text))?;
+        let is_sound = vector.len() == self.dimensions() && UnitVector::new("vector", &vector).is_ok();
+        let why = "no vector of its space for a query";
+        if is_sound { Ok(vector) } else { Err(self.failed(why.to_owned())) }
+    }
+
+    fn failed(&self, why: String) -> Error {
+        Error::Embedding { embedder: self.name.to_string(), why }
+    }
+
+    /// Asks for somebody who waits. After a slow failure nobody waits again for as long as it took, so that a server that hangs
+    /// holds up a part of the writes and queries only.
+    fn unless_resting<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        if let Some(until) = self.health.lock().rests_until.filter(|until| begun < *until) {
+            let left = (until - begun).as_secs() + 1;
+            return Err(self.failed(format!("it failed a short while ago, and is asked again in {left} s")));
+        }
+        let answer = ask();
+        let ended = Instant::now();
+        let is_slow = answer.is_err() && ended - begun >= SLOW;
+        self.health.lock().rests_until = is_slow.then(|| ended + (ended - begun));
+        answer
     }
 
     /// The vectors of texts, asked for in batches where they are not remembered.
@@ -111,14 +178,15 @@ impl AttachedEmbedder {
             if remembered.is_none() {
                 asked.push((*name, *text));
             }
-            known.insert(*name, remembered);
+            known.insert(*name, remembered.flatten());
         }
         // No lock is held while the model works, which may take seconds. Two threads may embed the same text.
-        for batch in asked.chunks(BATCH) {
+        let size = self.health.lock().batch;
+        for batch in asked.chunks(size) {
             let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
             for ((name, _), vector) in batch.iter().zip(ask(&given)?) {
                 if let Some(vector) = &vector {
-                    self.memo.lock().put(*name, vector.clone(), self.embedder.dimensions());
+                    self.memo.lock().put(*name, vector.clone(), self.dimensions());
                 }
                 known.insert(*name, vector);
             }
@@ -127,36 +195,52 @@ impl AttachedEmbedder {
     }
 
     /// The vectors of a batch. One text that the embedder refuses, such as one that is too long for the model, fails all texts
-    /// that it is asked with. So a batch that fails is halved until that text stands alone, if the embedder answers otherwise. Past
-    /// [`REFUSALS_MAX`] refusals the rest waits: a server may need a minute for each.
-    fn taken_apart(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
+    /// that it is asked with. So a batch that fails is halved until that text stands alone, if the embedder answers otherwise, and
+    /// large parts are asked for before small ones. Past [`SLOW_MAX`] slow failures, or when the call is to end, the rest waits.
+    fn taken_apart(&self, texts: &[&str], is_stopped: &dyn Fn() -> bool) -> Result<Vec<Option<UnitVector>>> {
         let why = match vectors(&*self.embedder, texts) {
             Ok(vectors) => return Ok(vectors),
             Err(why) => why,
         };
-        if self.probe().is_err() {
-            return Err(why);
+        self.probe().map_err(|_| why)?;
+        let (mut all, mut refused): (Vec<Option<UnitVector>>, Vec<&str>) =
+            (vec![None; texts.len()], Vec::new());
+        let (mut slow, mut largest) = (0, 0);
+        let mut open: VecDeque<Range<usize>> = halves(0..texts.len()).collect();
+        if open.is_empty() {
+            refused.extend(texts);
         }
-        let (mut all, mut refusals) = (vec![None; texts.len()], 0);
-        let mut open = halves(0..texts.len());
-        while let Some(part) = open.pop().filter(|_| refusals < REFUSALS_MAX) {
+        while slow < SLOW_MAX
+            && !is_stopped()
+            && let Some(part) = open.pop_front()
+        {
             let (Some(asked), Some(places)) = (texts.get(part.clone()), all.get_mut(part.clone())) else {
                 continue;
             };
+            let begun = Instant::now();
             match vectors(&*self.embedder, asked) {
-                Ok(found) => places.iter_mut().zip(found).for_each(|(place, vector)| *place = vector),
+                Ok(found) => {
+                    largest = largest.max(part.len());
+                    places.iter_mut().zip(found).for_each(|(place, vector)| *place = vector);
+                }
                 Err(why) => {
-                    refusals += 1;
+                    slow += usize::from(begun.elapsed() >= SLOW);
                     if part.len() == 1 {
                         tracing::warn!(%why, "the embedder refuses a text");
+                        refused.extend(asked);
                     }
-                    open.append(&mut halves(part));
+                    open.extend(halves(part));
                 }
             }
         }
-        // It may have gone meanwhile.
-        if refusals >= REFUSALS_MAX && self.probe().is_err() {
-            return Err(why);
+        if !refused.is_empty() {
+            // It may have gone meanwhile.
+            self.probe()?;
+            let mut memo = self.memo.lock();
+            refused.iter().for_each(|text| memo.refuse(Sha256::digest(text.as_bytes()).into()));
+        } else if open.is_empty() {
+            // No text was to blame: there were too many.
+            self.health.lock().batch = largest.max(1);
         }
         Ok(all)
     }
@@ -171,17 +255,26 @@ impl AttachedEmbedder {
 
     /// The space that its vectors open.
     pub(super) fn space(&self) -> EmbedderSpace {
-        let (name, dim) = (Arc::clone(&self.name), self.embedder.dimensions());
+        let (name, dim) = (Arc::clone(&self.name), self.dimensions());
         EmbedderSpace { name, dim, suggested: self.suggested }
     }
 }
 
-impl Vectorizer for AttachedEmbedder {
+/// The embedder as maintenance asks it: for each text, until the call is to end.
+pub(super) struct Asked<'e> {
+    pub(super) attached: &'e AttachedEmbedder,
+    /// Set by whoever wants the call to end.
+    pub(super) stop: Option<Arc<AtomicBool>>,
+}
+
+impl Vectorizer for Asked<'_> {
     fn space(&self) -> &str {
-        &self.name
+        &self.attached.name
     }
 
     fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
-        self.remembering(texts.iter().copied(), |batch| self.taken_apart(batch))
+        let is_stopped = || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        self.attached
+            .remembering(texts.iter().copied(), |batch| self.attached.taken_apart(batch, &is_stopped))
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -15,7 +14,7 @@ use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::engine::unfinished::clear_unfinished;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
 use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant};
 use crate::model::{
@@ -171,14 +170,14 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Io` when the disk is full or refuses, or something that a killed process left can't be removed; the file is then as it
-    /// was.
+    /// `Retry` when the disk is full, which has to be made room on first; `Io` when it refuses, or something that a killed process
+    /// left can't be removed. The file is then as it was.
     pub fn compact(&self) -> Result<CompactReport> {
         self.inner.check_open()?;
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
         // Of what is forgotten there must be no copy left either, such as half an export.
-        clear_unfinished(self.path(), Duration::ZERO);
+        clear_unfinished(self.path());
         let mut ended = Ended::default();
         past_damage(self.erase_ended(&mut ended))?;
         self.tidy_for_copy()?;
@@ -194,8 +193,9 @@ impl Database {
         })
     }
 
-    /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
-    /// handle that only reads copies codes that wait for `repair` as well, and names of agents that nothing is left of. Only its owner can read it.
+    /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte: what is
+    /// left of it in the file goes before or, where this handle can't write, from the copy, which takes twice as long then. Only
+    /// its owner can read it.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -209,26 +209,44 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Conflict` when there is something by that name; `Io`.
+    /// `Conflict` when there is something by that name; `Retry` when the disk is full; `Io`.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
         self.inner.check_outside()?;
-        if self.inner.check_open().is_ok() {
-            let _one = self.inner.upkeep.lock();
-            self.tidy_for_copy()?;
-        }
+        self.inner.store.make_room(target.as_ref())?;
+        let is_tidy = self.could_tidy() || self.is_tidy()?;
         let mut mending = Mending::of(self.check(&CheckOptions::default())?);
         let is_damaged = mending.is_needed();
-        let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
-        let copied = self.inner.store.backup(target.as_ref(), &random()?, is_damaged, &mut mend)?;
+        let mut mend = |copy: Store, damaged: &[Damaged]| match is_damaged || !damaged.is_empty() {
+            true => self.mend_copy(copy, damaged, &mut mending),
+            false => self.of_copy(copy).and_then(|copy| {
+                copy.tidy_for_copy()?;
+                copy.close()
+            }),
+        };
+        let copied =
+            self.inner.store.backup(target.as_ref(), &random()?, is_damaged || !is_tidy, &mut mend)?;
         Ok(CompactReport::of(copied, mending, Ended::default(), 0))
     }
 
-    /// Makes a whole store of a copy with damage, and says what is not in it.
-    fn mend_copy(&self, copy: Store, damaged: &[Damaged], mending: &mut Mending) -> Result<()> {
-        mending.meet(&copy, damaged)?;
+    /// Whether this handle has taken out of the file what no copy is to have. A file that can't be written to, on a full disk
+    /// perhaps, can be copied all the same.
+    fn could_tidy(&self) -> bool {
+        if self.inner.check_open().is_err() {
+            return false;
+        }
+        let _one = self.inner.upkeep.lock();
+        let tidied = self.tidy_for_copy();
+        if let Err(why) = &tidied {
+            tracing::warn!(%why, "what is left of memories that are gone stays in the file");
+        }
+        tidied.is_ok()
+    }
+
+    /// A handle of a copy that has no name yet.
+    fn of_copy(&self, copy: Store) -> Result<Database> {
         let inner = Inner::open(Opening {
             store: copy,
             durability: Durability::Fast,
@@ -242,7 +260,13 @@ impl Database {
             read_only: false,
             track: false,
         })?;
-        let copy = Database::from_inner(inner);
+        Ok(Database::from_inner(inner))
+    }
+
+    /// Makes a whole store of a copy with damage, and says what is not in it.
+    fn mend_copy(&self, copy: Store, damaged: &[Damaged], mending: &mut Mending) -> Result<()> {
+        mending.meet(&copy, damaged)?;
+        let copy = self.of_copy(copy)?;
         copy.inner.run_alone(|session| session.ledger.drop_strays())?;
         for (namespace, ns) in copy.tenants(None)? {
             let published = copy.inner.state()?;
@@ -273,6 +297,7 @@ impl Database {
             }
         }
         copy.reindex()?;
+        copy.tidy_for_copy()?;
         // Of what is lost as a whole only those tell that it had superseded.
         copy.maintain_with(&MaintainOptions::live().passes([Pass::Supersession]))?;
         let report = copy.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
@@ -291,6 +316,23 @@ impl Database {
             past_damage(self.end_late_plans(&namespace, ns))?;
         }
         self.drop_vacant()
+    }
+
+    /// Whether nothing stands in the file that [`tidy_for_copy`](Self::tidy_for_copy) would take away, as far as it can be read.
+    fn is_tidy(&self) -> Result<bool> {
+        let published = self.inner.state()?;
+        let (snapshot, now) = (published.snapshot(), self.inner.instant(&published));
+        if sound(snapshot.has_dead_slots())?.unwrap_or(false) {
+            return Ok(false);
+        }
+        for (_, ns) in self.tenants(None)? {
+            let vacant = sound(seem_vacant(&**snapshot, ns))?.unwrap_or_default();
+            let late = sound(snapshot.late_gc_plans(ns, now))?.unwrap_or_default();
+            if !vacant.is_empty() || !late.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Ends the plans of a namespace whose time is over, so that no copy has their probes.

@@ -6,7 +6,7 @@ use crate::engine::database::Database;
 use crate::engine::maintain::MaintainReport;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::{DedupOptions, MaintainOptions};
-use crate::error::{Error, Result};
+use crate::error::{ErrorKind, Result};
 use crate::hygiene::{BackfillConfidenceReport, DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::model::{NamespaceName, Pass, Span};
 
@@ -213,7 +213,7 @@ impl DedupJob {
             }
             match database.dedup(&self.options) {
                 Ok(report) => told(report),
-                Err(why) if self.options.namespace.is_none() && !matches!(why, Error::Closed) => {
+                Err(why) if self.options.namespace.is_none() && why.kind() != ErrorKind::Closed => {
                     tracing::warn!(%why, "a pass of the dedup job failed");
                 }
                 Err(why) => return Err(why),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::embedder::Embedder;
-use crate::engine::attached::{AttachedEmbedder, BATCH};
+use crate::engine::attached::{Asked, AttachedEmbedder, BATCH};
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
@@ -22,7 +22,6 @@ use crate::limits::{DIM_MAX, NAME_BYTES_MAX, within};
 use crate::model::{MemoryId, Mode, NamespaceName, Pass, Patch, Query, RunId, RunSort};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
-use crate::vector::UnitVector;
 
 /// Memories that get their vectors in one transaction.
 const FILL_ROWS: usize = 512;
@@ -60,7 +59,7 @@ impl Inner {
         let Some(attached) = self.embedder.read().clone() else { return Ok(None) };
         let rows = published.snapshot();
         let space = rows.space(SpaceId(rows.clock()?.space))?;
-        Ok(space.is_none_or(|space| space.embedder() == attached.embedder.id()).then_some(attached))
+        Ok(space.is_none_or(|space| space.embedder() == &*attached.name).then_some(attached))
     }
 
     /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
@@ -75,15 +74,8 @@ impl Inner {
         let Some(text) = text.filter(|_| query.vector.is_none() && query.mode != Mode::Text) else {
             return Ok(as_it_is(None));
         };
-        let Some(AttachedEmbedder { embedder, .. }) = self.embedder_for(published)? else {
-            return Ok(as_it_is(None));
-        };
-        let answer = embedder.embed_query(text).and_then(|vector| {
-            let sound = vector.len() == embedder.dimensions() && UnitVector::new("vector", &vector).is_ok();
-            let why = "no vector of its space for a query".to_owned();
-            if sound { Ok(vector) } else { Err(Error::Embedding { embedder: embedder.id().to_owned(), why }) }
-        });
-        match answer {
+        let Some(attached) = self.embedder_for(published)? else { return Ok(as_it_is(None)) };
+        match attached.query(text) {
             Ok(vector) => {
                 let query = Cow::Owned(Query { vector: Some(vector), ..query.clone() });
                 Ok(EmbeddedQuery { query, failed: None })
@@ -96,8 +88,8 @@ impl Inner {
         }
     }
 
-    /// Gives vectors to drafts that bring none, but for those that the published state would absorb. What the
-    /// embedder cannot do is stored without a vector. False where it has failed.
+    /// Gives vectors to drafts that bring none, but for those that the published state would absorb. A batch at which the embedder
+    /// fails is stored without vectors. False where there is one.
     pub(super) fn embed_drafts(
         &self,
         namespace: &NamespaceName,
@@ -127,6 +119,7 @@ impl Inner {
                 wanted.push((at, draft.meant(&in_force.messages)));
             }
         }
+        let mut works = true;
         for batch in wanted.chunks(BATCH) {
             match attached.vectors(batch.iter().map(|(_, text)| text.as_str())) {
                 Ok(vectors) => {
@@ -138,11 +131,11 @@ impl Inner {
                 }
                 Err(why) => {
                     tracing::warn!(%why, "memories are stored without a vector");
-                    return Ok(false);
+                    works = false;
                 }
             }
         }
-        Ok(true)
+        Ok(works)
     }
 
     /// The vector of the new text that a patch gives a memory; none where it brings one, the text stays, or there is no
@@ -320,14 +313,13 @@ impl Database {
         let embedder: Arc<dyn Embedder> = Arc::new(embedder);
         self.use_shared_embedder(Arc::clone(&embedder), false)?;
         if self.embedding_space()?.is_none() {
-            self.open_space_of(&*embedder)?;
+            self.open_space_of(embedder.id(), embedder.dimensions())?;
         }
         Ok(())
     }
 
     /// Makes the space of an embedder the current one.
-    fn open_space_of(&self, embedder: &dyn Embedder) -> Result<()> {
-        let (name, dim) = (embedder.id(), embedder.dimensions());
+    fn open_space_of(&self, name: &str, dim: usize) -> Result<()> {
         self.inner.run_alone(|session| session.ledger.open_space(name, dim).map(|_| ()))
     }
 
@@ -361,7 +353,7 @@ impl Database {
         if self.embedding_space()?.is_none_or(|space| space.name != *attached.name) {
             // A database becomes one of its vectors only once it answers.
             attached.probe()?;
-            self.open_space_of(&*attached.embedder)?;
+            self.open_space_of(&attached.name, attached.dimensions())?;
         }
         *self.inner.embedder.write() = Some(attached.clone());
         let run = self.inner.new_run()?;
@@ -437,11 +429,12 @@ impl Database {
         run: Option<RunId>,
     ) -> Result<u64> {
         let (in_force, published) = (self.inner.in_force(), self.inner.state()?);
+        let asked = Asked { attached, stop: None };
         let input = StepInput {
             published: &published,
             policy: &in_force.policy,
             messages: &in_force.messages,
-            embedder: Some(attached),
+            embedder: Some(&asked),
             run,
             threads: 1,
             rows: ids.len(),

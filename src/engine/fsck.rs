@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::engine::database::Database;
-use crate::engine::maintain::{FailedPass, Manner};
+use crate::engine::failed::FailedPass;
+use crate::engine::maintain::Manner;
 use crate::engine::options::MaintainOptions;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Field, duplicate_groups};
@@ -61,9 +62,7 @@ impl Database {
         let mut failed = Vec::new();
         let options = MaintainOptions { dry_run, destroy_max: Some(u64::MAX), ..MaintainOptions::default() };
         let options = options.passes([Pass::Expire, Pass::Cap]);
-        let mut note = |pass: Pass, why: Error| {
-            failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
-        };
+        let mut note = |report, why: Error| failed.push(FailedPass::new(report, &why));
         let done = self.maintain_each(None, &options, Manner::of(&options, &mut note))?;
         Ok(FsckReport {
             run: done.run,

@@ -100,7 +100,24 @@ impl Namespace {
     /// `Invalid` for options out of bounds; `NotFound` for a namespace that no write has made; `Retry`, `Unavailable`, `ReadOnly`,
     /// `Closed`, `Corrupted`.
     pub fn gc_plan(&self, options: &GcOptions) -> Result<GcPlan> {
-        self.gc_next_plan(options, &mut Read::default())
+        let plan = self.gc_next_plan(options, &mut Read::default())?;
+        let held_by = if plan.groups.is_empty() { self.gc_holders()? } else { Vec::new() };
+        Ok(GcPlan { held_by, ..plan })
+    }
+
+    /// The open plans with a group that waits for its summary.
+    fn gc_holders(&self) -> Result<Vec<RunId>> {
+        let found = self.gc_read(|rows, ns, now| {
+            let mut all = Vec::new();
+            for (id, row) in rows.gc_plans(ns)? {
+                let is_open = row.state_at(now) == PlanState::Open;
+                if is_open && rows.gc_groups(ns, id, &row)?.iter().any(|(_, group)| group.is_open()) {
+                    all.push(id);
+                }
+            }
+            Ok(all)
+        })?;
+        Ok(found.unwrap_or_default())
     }
 
     /// As [`Namespace::gc_plan`], of what the plans before have read, as far as it holds still.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::engine::at_work::AtWork;
 use crate::engine::database::Database;
+use crate::engine::failed::FailedPass;
 use crate::engine::inner::Inner;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
@@ -28,15 +29,6 @@ pub struct MaintainReport {
     pub failed: Vec<FailedPass>,
 }
 
-/// A pass that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FailedPass {
-    /// The pass. None: a sweep could not begin, or its summaries could not.
-    pub pass: Option<Pass>,
-    /// What went wrong.
-    pub why: String,
-}
-
 impl MaintainReport {
     /// The memories that a pass removed; in a dry run those that it would remove.
     pub(super) fn removed(&self, pass: Pass, dry_run: bool) -> u64 {
@@ -56,13 +48,13 @@ pub(super) struct Manner<'m> {
     pub(super) idle: Option<Span>,
     /// What is done before the last passes, while nothing else of the call is under way.
     pub(super) between: Option<&'m mut dyn FnMut()>,
-    /// Told of each pass that failed. The next one runs all the same.
-    pub(super) failed: &'m mut dyn FnMut(Pass, Error),
+    /// Told of each pass that failed, with what it had done. The next one runs all the same.
+    pub(super) failed: &'m mut dyn FnMut(PassReport, Error),
 }
 
 impl<'m> Manner<'m> {
     /// At the pace of the options, with nothing to wait for.
-    pub(super) fn of(options: &MaintainOptions, failed: &'m mut dyn FnMut(Pass, Error)) -> Self {
+    pub(super) fn of(options: &MaintainOptions, failed: &'m mut dyn FnMut(PassReport, Error)) -> Self {
         Manner { pace: Pace::of(options), idle: None, between: None, failed }
     }
 }
@@ -145,7 +137,8 @@ impl Database {
     /// # Errors
     /// `Invalid` for options out of bounds; `ReadOnly`, `Closed`. Where no pass that was asked for ended well, the error of the first one: `Embedding`; `Retry`,
     /// `Unavailable`; `Conflict` when rows change faster than a pass can work on them, or the policy changes under it; `Corrupted`
-    /// where it met damage. Where another one did, the report tells which passes failed.
+    /// where it met damage; in a `PartlyDone` if something was written before. Where another pass ended well, the report tells which
+    /// ones failed, and what they had done.
     pub fn maintain_with(&self, options: &MaintainOptions) -> Result<MaintainReport> {
         self.maintain_in(None, options)
     }
@@ -180,7 +173,10 @@ impl Database {
         let was_asked_for =
             |pass: &PassReport| options.passes.is_empty() || options.passes.contains(&pass.pass);
         match self.maintain_to_end(only, options)? {
-            (report, Some(why)) if !report.passes.iter().any(was_asked_for) => Err(why),
+            (report, Some(why)) if !report.passes.iter().any(was_asked_for) => Err(match report.run {
+                Some(run) => Error::PartlyDone { run: run.to_string(), source: Box::new(why) },
+                None => why,
+            }),
             (report, _) => Ok(report),
         }
     }
@@ -195,8 +191,8 @@ impl Database {
         options: &MaintainOptions,
     ) -> Result<(MaintainReport, Option<Error>)> {
         let (mut all, mut first) = (Vec::new(), None);
-        let mut note = |pass, why: Error| {
-            all.push(FailedPass { pass: Some(pass), why: why.to_string() });
+        let mut note = |report, why: Error| {
+            all.push(FailedPass::new(report, &why));
             first.get_or_insert(why);
         };
         let report = self.maintain_each(only, options, Manner::of(options, &mut note))?;
@@ -246,9 +242,9 @@ impl Database {
         let (first, last) = followed.split_at(last);
         let mut reports = Vec::new();
         let mut run_each = |passes: &[Pass]| {
-            passes.iter().for_each(|pass| match self.run_pass(*pass, options, &mut sweep) {
-                Ok(report) => reports.push(report),
-                Err(why) => failed(*pass, why),
+            passes.iter().for_each(|pass| match self.run_to_end(*pass, options, &mut sweep) {
+                (report, None) => reports.push(report),
+                (report, Some(why)) => failed(report, why),
             });
         };
         run_each(first);

@@ -617,7 +617,8 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.visible_holder(key))
     }
 
-    /// The runs of which something is left that can be taken back, by id.
+    /// The runs of which something is left that can be taken back, by id. Those that can't be read are left out; `check` tells
+    /// of them.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -636,7 +637,7 @@ impl<Of> Namespace<Of> {
     }
 
     /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
-    /// the journal, behind the row with the number `after`.
+    /// the journal, behind the row with the number `after`. Rows that can't be read are left out; `check` tells of them.
     ///
     /// ```
     /// use oubliette::maintain::{MaintainOptions, Pass};
@@ -774,7 +775,9 @@ impl Namespace {
         let in_force = self.db.inner.in_force();
         self.read(|published, now| {
             let clock = self.db.inner.clock.now();
-            let context = StatsContext { now, clock, file_bytes: 0, policy: &in_force.policy.stats };
+            let unsettled = self.db.unsettled(published, now, Some(&self.name))?;
+            let policy = &in_force.policy.stats;
+            let context = StatsContext { now, clock, file_bytes: 0, policy, unsettled: &unsettled };
             memory_stats(published, &self.name, &self.db.inner.secret, context)
         })
     }

@@ -52,6 +52,11 @@ impl Pace {
         Pace { stop: Some(stop), ..self }
     }
 
+    /// What is set by whoever wants the run to end before its time.
+    pub(super) fn stop(&self) -> Option<Arc<AtomicBool>> {
+        self.stop.clone()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.rows_left == 0
             || self.until.is_some_and(|until| Instant::now() >= until)

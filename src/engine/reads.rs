@@ -1,5 +1,6 @@
 //! Reads: each on one published state, with the instant of the call.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +12,9 @@ use crate::engine::lease::{Held, Keeper, Lease};
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
+use crate::ledger::unsettled;
 use crate::model::{NamespaceName, Time};
-use crate::recall::{FileStats, IndexStats, Stats, StatsContext, file_stats, index_stats, stats};
+use crate::recall::{FileStats, IndexStats, Stats, StatsContext, Unsettled, file_stats, index_stats, stats};
 use crate::store::{NsId, Rows};
 
 /// Rows that `stats` settles before it answers, one slice at a time.
@@ -150,7 +152,7 @@ impl Database {
     }
 
     /// Counters, sizes and health of the whole file. What came due is settled first, at most
-    /// `stats.max_due` rows; the rest is `pending_due`.
+    /// `stats.max_due` rows; the rest is `pending_due`. A handle that only reads counts as if it had settled, but for duplicates.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -174,7 +176,8 @@ impl Database {
         let in_force = self.inner.in_force();
         self.read(|published, now| {
             let clock = self.inner.clock.now();
-            let context = StatsContext { now, clock, file_bytes, policy: &in_force.policy.stats };
+            let (policy, unsettled) = (&in_force.policy.stats, self.unsettled(published, now, namespace)?);
+            let context = StatsContext { now, clock, file_bytes, policy, unsettled: &unsettled };
             let access_dropped = self.inner.accesses.dropped();
             Ok(Stats { access_dropped, ..stats(published, namespace, context)? })
         })
@@ -214,6 +217,31 @@ impl Database {
     pub fn file_stats(&self) -> Result<FileStats> {
         let file_bytes = self.inner.store.file_bytes()?;
         self.read(|published, _| file_stats(published.snapshot(), file_bytes))
+    }
+
+    /// What settling would change, for a handle that only reads, as far as `stats.max_due` allows.
+    pub(super) fn unsettled(
+        &self,
+        published: &Published,
+        now: Time,
+        namespace: Option<&NamespaceName>,
+    ) -> Result<BTreeMap<NsId, Unsettled>> {
+        let mut all = BTreeMap::new();
+        if self.inner.check_open().is_ok() {
+            return Ok(all);
+        }
+        let rows = published.snapshot();
+        let spaces = match namespace {
+            Some(name) => Vec::from_iter(rows.namespace(name.as_str())?),
+            None => rows.namespaces()?.into_iter().map(|(_, row)| row).collect(),
+        };
+        let mut left = usize::try_from(self.inner.in_force().policy.stats.max_due).unwrap_or(usize::MAX);
+        for row in spaces {
+            let (instants, counters) = unsettled(&**rows, NsId(row.number), now, left)?;
+            left = left.saturating_sub(instants);
+            all.insert(NsId(row.number), Unsettled { instants, counters });
+        }
+        Ok(all)
     }
 
     /// Applies the instants that have come, as far as `stats.max_due` allows. A handle that only reads leaves them.

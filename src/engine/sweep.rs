@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::attached::AttachedEmbedder;
+use crate::engine::attached::Asked;
 use crate::engine::database::Database;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
@@ -156,29 +156,46 @@ impl Namespace {
 }
 
 impl Database {
-    /// One pass over a namespace, or over all, one by one. Damage in one of all keeps none of the others from it, and is told
-    /// in the end.
+    /// One pass over a namespace, or over all, one by one.
     pub(super) fn run_pass(
         &self,
         pass: Pass,
         options: &MaintainOptions,
         sweep: &mut Sweep,
     ) -> Result<PassReport> {
+        let (report, failed) = self.run_to_end(pass, options, sweep);
+        failed.map_or(Ok(report), Err)
+    }
+
+    /// One pass over a namespace, or over all, one by one: what it came to, and why it failed if it did.
+    pub(super) fn run_to_end(
+        &self,
+        pass: Pass,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+    ) -> (PassReport, Option<Error>) {
         let (begun, mut report) = (Instant::now(), PassReport::new(pass));
+        let failed = self.run_each(options, sweep, &mut report).err();
+        report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (report, failed)
+    }
+
+    /// The pass of a report over a namespace, or over all. Damage in one of all keeps none of the others from it, and is told in
+    /// the end.
+    fn run_each(&self, options: &MaintainOptions, sweep: &mut Sweep, report: &mut PassReport) -> Result<()> {
         let mut failed = None;
         for (namespace, ns) in self.tenants(sweep.only.as_ref())? {
-            match self.run_in(&namespace, ns, options, sweep, &mut report) {
+            match self.run_in(&namespace, ns, options, sweep, report) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
                 Err(why @ Error::Corrupted { .. }) if sweep.only.is_none() => {
-                    tracing::warn!(%why, %pass, %namespace, "a namespace is left out of maintenance");
+                    tracing::warn!(%why, pass = %report.pass, %namespace, "a namespace is left out of maintenance");
                     failed.get_or_insert(why);
                 }
                 Err(why) => return Err(why),
             }
         }
-        report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        failed.map_or(Ok(report), Err)
+        failed.map_or(Ok(()), Err)
     }
 
     /// The pass of a report over one namespace. Breaks off where the time of the call is over.
@@ -219,16 +236,20 @@ impl Database {
         let threads = options.threads();
         let site = Site { namespace, ns, run: sweep.run, counted_as, policy: &policy, threads };
         for mut job in jobs {
+            let mut done = Ok(());
             if !options.dry_run && !sweep.pace.is_over() {
-                match self.work(&mut *job, &site, sweep) {
+                done = match self.work(&mut *job, &site, sweep) {
                     Err(why @ Error::Corrupted { .. }) if job.may_be_left_out() => {
                         tracing::warn!(%why, "an index is left out of maintenance");
                         report.skipped += 1;
+                        Ok(())
                     }
-                    done => done?,
-                }
+                    done => done,
+                };
             }
-            job.tell(self.inner.state()?.snapshot(), report)?;
+            // What it did before it failed stands, and is told.
+            let told = self.inner.state().and_then(|state| job.tell(state.snapshot(), report));
+            done.and(told)?;
         }
         Ok(())
     }
@@ -336,15 +357,15 @@ impl Database {
         let done = self.work(&mut job, &site, sweep);
         // What a pass removed before it failed counts as well: the passes behind it get what is left.
         sweep.destroy.insert(plan.ns, job.may_destroy());
-        done?;
-        job.tell(self.inner.state()?.snapshot(), report)
+        done.and(self.inner.state().and_then(|state| job.tell(state.snapshot(), report)))
     }
 
     /// Takes step after step of a job until there is none or the run is over. A step that finds its rows changed is worked out
     /// again.
     pub(super) fn work(&self, job: &mut dyn Job, site: &Site<'_>, sweep: &mut Sweep) -> Result<()> {
         let in_force = self.inner.in_force();
-        let embedder = self.inner.embedder_for(&*self.inner.state()?)?;
+        let attached = self.inner.embedder_for(&*self.inner.state()?)?;
+        let embedder = attached.as_ref().map(|attached| Asked { attached, stop: sweep.pace.stop() });
         let (keeps_progress, slice_time) =
             (job.keeps_progress(), Duration::from_millis(u64::from(site.policy.plan.max_ms)));
         let noted = Noted {
@@ -362,7 +383,7 @@ impl Database {
                 published: &published,
                 policy: site.policy,
                 messages: &in_force.messages,
-                embedder: embedder.as_ref().map(|attached: &AttachedEmbedder| attached as &dyn Vectorizer),
+                embedder: embedder.as_ref().map(|asked| asked as &dyn Vectorizer),
                 run: Some(site.run),
                 threads: site.threads,
                 // What was worked on for less time has changed less often.

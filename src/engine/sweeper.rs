@@ -10,14 +10,15 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
 use crate::engine::database::Database;
+use crate::engine::failed::FailedPass;
 use crate::engine::inner::{FaintInner, Inner};
-use crate::engine::maintain::{FailedPass, Manner};
+use crate::engine::maintain::Manner;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::engine::summaries::SweptSummaries;
 use crate::error::{Error, Result};
 use crate::hygiene::PassReport;
-use crate::model::{Pass, RunId, Span, Stage, Time};
+use crate::model::{RunId, Span, Stage, Time};
 use crate::summary::Summarizer;
 
 /// What is called after each sweep, on the thread of the sweeper.
@@ -300,16 +301,16 @@ impl Database {
         let (begun, at) = (Instant::now(), self.inner.clock.now());
         let (mut failed, mut summaries, mut unbegun) = (Vec::new(), Vec::new(), None);
         let SweepWork { options, summarizer } = work;
-        let mut note = |pass: Pass, why: Error| {
-            tracing::warn!(%pass, %why, "a pass of the sweeper has failed");
-            failed.push(FailedPass { pass: Some(pass), why: why.to_string() });
+        let mut note = |report: PassReport, why: Error| {
+            tracing::warn!(pass = %report.pass, %why, "a pass of the sweeper has failed");
+            failed.push(FailedPass::new(report, &why));
         };
         let is_stage = || self.inner.in_force().policy.sweeper.stages.contains(&Stage::Gc);
         let mut summarize = || {
             let Some(summarizer) = summarizer.as_ref().filter(|_| is_stage()) else { return };
             match self.summarize_due(summarizer, stop) {
                 Ok(done) => summaries = done,
-                Err(why) => unbegun = Some(FailedPass { pass: None, why: why.to_string() }),
+                Err(why) => unbegun = Some(FailedPass::unbegun(&why)),
             }
         };
         let manner = Manner {
@@ -324,7 +325,7 @@ impl Database {
         let (run, passes) = match report {
             Ok(report) => (report.run, report.passes),
             Err(why) => {
-                failed.push(FailedPass { pass: None, why: why.to_string() });
+                failed.push(FailedPass::unbegun(&why));
                 (None, Vec::new())
             }
         };

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use crate::store::disk::folder_of;
 
@@ -15,17 +14,14 @@ pub(crate) fn unfinished_name(path: &Path, number: u64) -> PathBuf {
 }
 
 /// Removes what killed processes have left in the folder of `path`, whatever it was for: nobody holds their locks, and they are
-/// full of memories. A file that was written less than `after` ago stays: it may belong to a process that is about to lock it.
-pub(crate) fn clear_unfinished(path: &Path, after: Duration) {
-    let now = SystemTime::now();
+/// full of memories. Whoever makes one looks whether it is still there once it is locked.
+pub(crate) fn clear_unfinished(path: &Path) {
     for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         // A pipe would be waited for.
-        let found = entry.metadata().ok().filter(|found| found.is_file());
-        let last = found.and_then(|found| found.modified().ok());
-        let is_old = last.is_some_and(|last| now.duration_since(last).unwrap_or_default() >= after);
-        if !is_old || !name.starts_with('.') || !name.ends_with(ENDING) {
+        let is_file = entry.metadata().is_ok_and(|found| found.is_file());
+        if !is_file || !name.starts_with('.') || !name.ends_with(ENDING) {
             continue;
         }
         // What can't be opened, locked or removed is another's.

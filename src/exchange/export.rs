@@ -16,7 +16,7 @@ use crate::exchange::{
 use crate::hygiene::CheckReport;
 use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::{
-    Event, EventId, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, PageRequest, RunId, Scope,
+    Event, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, Page, PageRequest, RunId, Scope,
     State, Time, Tombstone, TombstoneReason,
 };
 
@@ -254,10 +254,11 @@ impl<W: Write + Seek> Lines<'_, W> {
         if self.report.memories - begun == listed {
             return Ok(());
         }
-        // Where memories supersede each other in a circle no tree comes to them.
+        // Where memories supersede each other in a circle no tree comes to them. Of what is written nobody asks: a chain of n
+        // versions would be walked n times.
         for scope in &scopes {
             self.each(namespace, scope, &mut |lines, memory| {
-                if lines.is_first_of_circle(namespace, &memory)? {
+                if !lines.written.contains(&memory.id) && lines.is_first_of_circle(namespace, &memory)? {
                     lines.tree(namespace, memory)?;
                 }
                 Ok(())
@@ -301,28 +302,48 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
-    /// The memories of a scope, in the order of their creation.
+    /// The memories of a scope, in the order of their creation. Behind a page of the index that can't be read the rows
+    /// themselves are left.
     fn each(
         &mut self,
         namespace: &Of,
         scope: &Scope,
         visit: &mut dyn FnMut(&mut Self, Memory) -> Result<()>,
     ) -> Result<()> {
-        let mut request =
-            PageRequest { scope: scope.clone(), limit: PAGE_MEMORIES, ..PageRequest::default() };
-        request.any_state = self.all_states;
+        let any_state = self.all_states;
+        let read = |_: &mut Self, cursor, limit| {
+            let scope = scope.clone();
+            namespace.list(&PageRequest { scope, limit, cursor, any_state, ..PageRequest::default() })
+        };
+        self.pages(namespace, PAGE_MEMORIES, read, visit)
+    }
+
+    /// Visits the rows of a list, which `read` gives from a cursor on, at most so many. Where the check has found damage, a page of the
+    /// file that can't be read ends the list and not the export; the rows before that page are read one by one.
+    fn pages<T>(
+        &mut self,
+        namespace: &Of,
+        rows: usize,
+        mut read: impl FnMut(&mut Self, Option<String>, usize) -> Result<Page<T>>,
+        mut visit: impl FnMut(&mut Self, T) -> Result<()>,
+    ) -> Result<()> {
+        let (mut cursor, mut limit) = (None, rows);
         loop {
-            let page = match namespace.list(&request) {
-                // Behind a page of the index that can't be read the rows themselves are left.
-                Err(Error::Corrupted { .. }) if !self.report.check.ok => return Ok(()),
-                page => page?,
+            let page = read(self, cursor.clone(), limit);
+            let page = if self.report.check.ok { Some(page?) } else { sound(page)? };
+            let Some(page) = page else {
+                if limit == 1 {
+                    return Ok(());
+                }
+                limit = 1;
+                continue;
             };
             self.note_damaged(namespace, page.damaged);
-            for memory in page.items {
-                visit(self, memory)?;
+            for row in page.items {
+                visit(self, row)?;
             }
             match page.next {
-                Some(next) => request.cursor = Some(next),
+                Some(next) => cursor = Some(next),
                 None => return Ok(()),
             }
         }
@@ -365,7 +386,9 @@ impl<W: Write + Seek> Lines<'_, W> {
         let mut at = Some(root);
         loop {
             if let Some(memory) = at.take() {
-                open.extend(namespace.replaces(memory.id)?.into_iter().rev());
+                // What an index that is damaged does not lead to is missed, and found by its own rows.
+                let replaced = sound(namespace.replaces(memory.id))?.unwrap_or_default();
+                open.extend(replaced.into_iter().rev());
                 self.memory(namespace, memory)?;
             }
             let Some(next) = open.pop() else { return Ok(()) };
@@ -532,115 +555,88 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn tombstones(&mut self, namespace: &Of) -> Result<()> {
-        let mut cursor = None;
-        loop {
-            let page = namespace.tombstones(cursor.as_deref(), PAGE_ROWS)?;
-            self.note_damaged(namespace, page.damaged);
-            for tombstone in page.items {
-                // That of a memory in limbo stands in its line.
-                if self.has(namespace, tombstone.id)? {
-                    continue;
-                }
-                self.report.tombstones += 1;
-                write_tombstone(namespace.name(), &tombstone, &mut self.line);
-                self.end_line(None)?;
+        let read =
+            |_: &mut Self, cursor: Option<String>, limit| namespace.tombstones(cursor.as_deref(), limit);
+        self.pages(namespace, PAGE_ROWS, read, |lines, tombstone| {
+            // That of a memory in limbo stands in its line.
+            if lines.has(namespace, tombstone.id)? {
+                return Ok(());
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(()),
-            }
-        }
+            lines.report.tombstones += 1;
+            write_tombstone(namespace.name(), &tombstone, &mut lines.line);
+            lines.end_line(None)
+        })
     }
 
     /// Families of messages in numbers, each with its members behind it, then the messages of none.
     fn messages(&mut self, namespace: &Of) -> Result<()> {
-        let mut cursor = None;
-        loop {
-            let page = namespace.aggregates(cursor.as_deref(), PAGE_ROWS)?;
-            self.note_damaged(namespace, page.damaged);
-            for mut aggregate in page.items {
-                let members = EventQuery::of_aggregate(aggregate.id);
-                if !self.report.check.ok {
-                    // Those that can't be read are gone for an import.
-                    let left = self.readable(namespace, members.clone())?;
-                    aggregate.events_ended = aggregate.dup_count.saturating_sub(left.len() as u64);
-                    aggregate.example_event_ids.retain(|id| left.contains(id));
-                }
-                self.report.aggregates += 1;
-                write_aggregate(namespace.name(), &aggregate, &mut self.line);
-                self.end_line(None)?;
-                self.events(namespace, members, |_| true)?;
+        let read =
+            |_: &mut Self, cursor: Option<String>, limit| namespace.aggregates(cursor.as_deref(), limit);
+        self.pages(namespace, PAGE_ROWS, read, |lines, mut aggregate| {
+            let members = EventQuery::of_aggregate(aggregate.id);
+            if !lines.report.check.ok {
+                // Those that can't be read are gone for an import.
+                let mut left = BTreeSet::new();
+                lines.each_event(namespace, &members, |_, event| {
+                    left.insert(event.id);
+                    Ok(())
+                })?;
+                aggregate.events_ended = aggregate.dup_count.saturating_sub(left.len() as u64);
+                aggregate.example_event_ids.retain(|id| left.contains(id));
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
-        }
-        self.events(namespace, EventQuery::default(), |event| event.aggregate_id.is_none())
+            lines.report.aggregates += 1;
+            write_aggregate(namespace.name(), &aggregate, &mut lines.line);
+            lines.end_line(None)?;
+            lines.each_event(namespace, &members, |lines, event| lines.event(namespace, &event))
+        })?;
+        self.each_event(namespace, &EventQuery::default(), |lines, event| match event.aggregate_id {
+            None => lines.event(namespace, &event),
+            Some(_) => Ok(()),
+        })
     }
 
-    /// The messages that can be read.
-    fn readable(&self, namespace: &Of, mut query: EventQuery) -> Result<BTreeSet<EventId>> {
-        query.limit = PAGE_ROWS;
-        let mut ids = BTreeSet::new();
-        loop {
-            let page = namespace.events(&query)?;
-            ids.extend(page.items.iter().map(|event| event.id));
-            match page.next {
-                Some(next) => query.cursor = Some(next),
-                None => return Ok(ids),
-            }
-        }
-    }
-
-    fn events(
+    fn each_event(
         &mut self,
         namespace: &Of,
-        mut query: EventQuery,
-        wanted: impl Fn(&Event) -> bool,
+        query: &EventQuery,
+        visit: impl FnMut(&mut Self, Event) -> Result<()>,
     ) -> Result<()> {
-        query.limit = PAGE_ROWS;
-        loop {
-            let page = namespace.events(&query)?;
-            self.note_damaged(namespace, page.damaged);
-            for event in page.items.iter().filter(|event| wanted(event)) {
-                let family = namespace.family(event.id)?;
-                let first = family.as_ref().map(|family| family.first_memory);
-                for memory in event.memory_id.into_iter().chain(event.origin_memory_id).chain(first) {
-                    self.bury(namespace, memory, event.ts)?;
-                }
-                self.report.events += 1;
-                write_event(namespace.name(), event, family.as_ref(), &mut self.line);
-                self.end_line(None)?;
-            }
-            match page.next {
-                Some(next) => query.cursor = Some(next),
-                None => return Ok(()),
-            }
+        let read =
+            |_: &mut Self, cursor, limit| namespace.events(&EventQuery { cursor, limit, ..query.clone() });
+        self.pages(namespace, PAGE_ROWS, read, visit)
+    }
+
+    fn event(&mut self, namespace: &Of, event: &Event) -> Result<()> {
+        let family = namespace.family(event.id)?;
+        let first = family.as_ref().map(|family| family.first_memory);
+        for memory in event.memory_id.into_iter().chain(event.origin_memory_id).chain(first) {
+            self.bury(namespace, memory, event.ts)?;
         }
+        self.report.events += 1;
+        write_event(namespace.name(), event, family.as_ref(), &mut self.line);
+        self.end_line(None)
     }
 
     /// What went into contexts; the memories have counted it.
     fn contexts(&mut self, namespace: &Of) -> Result<()> {
-        let mut cursor = None;
-        loop {
-            let (page, damaged) = namespace.contexts_left(cursor.as_deref(), PAGE_ROWS)?;
+        let read = |lines: &mut Self, cursor: Option<String>, limit| {
+            let (page, damaged) = namespace.contexts_left(cursor.as_deref(), limit)?;
             let named = damaged.into_iter().map(|context| (namespace.name().clone(), context));
-            self.report.damaged_contexts.extend(named);
-            for context in page.items {
-                self.report.contexts += 1;
-                write_context(namespace.name(), &context, &mut self.line);
-                self.end_line(None)?;
-            }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(()),
-            }
-        }
+            lines.report.damaged_contexts.extend(named);
+            Ok(page)
+        };
+        self.pages(namespace, PAGE_ROWS, read, |lines, context| {
+            lines.report.contexts += 1;
+            write_context(namespace.name(), &context, &mut lines.line);
+            lines.end_line(None)
+        })
     }
 
     fn goals(&mut self, namespace: &Of) -> Result<()> {
-        let (goals, damaged) = namespace.goals_left()?;
+        // At most a thousand, which one read gives or, where a page of the file is damaged, none.
+        let goals = namespace.goals_left();
+        let goals = if self.report.check.ok { Some(goals?) } else { sound(goals)? };
+        let (goals, damaged) = goals.unwrap_or_default();
         self.report.damaged_goals.extend(damaged.into_iter().map(|id| (namespace.name().clone(), id)));
         for mut goal in goals {
             if matches!(self.vectors, VectorsTo::Nowhere) {

@@ -6,7 +6,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::engine::{clear_unfinished, folder_of, is_database, place_of, unfinished_name};
 use crate::error::{Error, Result};
@@ -15,9 +14,6 @@ use crate::error::{Error, Result};
 const LINKS_FOLLOWED_MAX: usize = 40;
 /// Names that are tried for a file until it is whole: a killed process of the same number may have left some.
 const NAMES_TRIED_MAX: usize = 1 << 10;
-/// How old the file of a killed process is before it is removed. One that is younger may belong to a process that is about to
-/// lock it.
-const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Numbers the files of this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -64,7 +60,7 @@ impl Target {
             return Ok(Target { writer: Some(BufWriter::new(file)), path, names: None, appends });
         };
         let (file, temporary) = create_beside(&meant)?;
-        clear_unfinished(&meant, LEFT_AFTER);
+        clear_unfinished(&meant);
         let names = Some((temporary, meant));
         Ok(Target { writer: Some(BufWriter::new(file)), path, names, appends: false })
     }
@@ -125,6 +121,35 @@ impl Target {
         there.is_some_and(|found| found.len() > 0)
     }
 
+    /// Brings all its bytes to the disk, so that nothing is left to do but to give it its name. Of files that belong together each is
+    /// synced before the first is finished: then they are there together, or none is, but for a process that is killed between two
+    /// names.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// use std::io::Write;
+    /// # let folder = tempfile::tempdir()?;
+    /// let (mut one, mut other) = (Target::create(folder.path().join("one"))?, Target::create(folder.path().join("other"))?);
+    /// one.write_all(b"of one")?;
+    /// other.write_all(b"of the other")?;
+    /// for target in [&mut one, &mut other] {
+    ///     target.sync()?;
+    /// }
+    /// one.finish()?;
+    /// other.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Io`, as of [`Target::create`] also where a database has come to be there meanwhile.
+    pub fn sync(&mut self) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.flush().map_err(|source| Error::io("write", &self.path, source))?;
+        let Some((temporary, meant)) = &self.names else { return Ok(()) };
+        writer.get_ref().sync_all().map_err(|source| Error::io("sync", temporary, source))?;
+        spare_databases(meant)
+    }
+
     /// Syncs it and gives it its name, in place of what was there.
     ///
     /// ```
@@ -140,14 +165,13 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// `Io`, as of [`Target::create`] also where a database has come to be there meanwhile. What was there before is still there
-    /// then.
+    /// As of [`Target::sync`], and `Io` where it can't get its name: what was there before is still there then. `Io` of the folder,
+    /// where that can't be synced: the file has its name, but may lose it when the power fails.
     pub fn finish(mut self) -> Result<()> {
-        let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        writer.flush().map_err(|source| Error::io("write", &self.path, source))?;
-        let Some((temporary, meant)) = self.names.clone() else { return Ok(()) };
-        writer.get_ref().sync_all().map_err(|source| Error::io("sync", &temporary, source))?;
-        spare_databases(&meant)?;
+        self.sync()?;
+        let (Some(writer), Some((temporary, meant))) = (self.writer.take(), self.names.clone()) else {
+            return Ok(());
+        };
         // Locked until it has its name, so that nobody takes it for what a killed process has left.
         std::fs::rename(&temporary, &meant).map_err(|source| Error::io("rename", &meant, source))?;
         drop(writer);
@@ -344,18 +368,12 @@ mod tests {
             Some(name) => format!("{name}.tmp"),
             None => format!("{name}oubliette-part"),
         });
-        let files = names.each_ref().map(|name| {
-            let file = std::fs::File::create(at(name)).unwrap();
-            if name != ".x.14.0.oubliette-part" {
-                file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-            }
-            file
-        });
+        let files = names.each_ref().map(|name| std::fs::File::create(at(name)).unwrap());
         files[1].lock().unwrap();
         let mut under_way = Target::create(at("x")).unwrap();
         under_way.write_all(b"half").unwrap();
         let left = names.each_ref().map(|name| at(name).exists());
-        assert_eq!(left, [false, true, true, false, true, true], "locked, young and other names stay");
+        assert_eq!(left, [false, true, false, false, true, true], "locked and other names stay");
         Target::create(at("x")).unwrap().finish().unwrap();
         under_way.finish().unwrap();
         assert_eq!(std::fs::read(at("x")).unwrap(), b"half");

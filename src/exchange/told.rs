@@ -9,7 +9,8 @@ use crate::exchange::restore::{missing, tombstone};
 use crate::exchange::write::Object;
 use crate::json::Members;
 use crate::limits::{
-    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, HOLDER_NUMBER_MAX, SNIPPET_BYTES, SNIPPETS_MAX, at_most,
+    CONTENT_BYTES_MAX, FIELD_BYTES_MAX, HOLDER_NUMBER_MAX, KEY_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX,
+    at_most,
 };
 use crate::model::{
     Actor, Aggregate, ContextLog, Delta, Event, Evidence, Family, Goal, JournalRow, Kept, MemoryId,
@@ -292,6 +293,7 @@ fn check_event(event: &Event, family: Option<&Family>) -> Result<()> {
     ] {
         bound("event", name, text.as_deref(), FIELD_BYTES_MAX)?;
     }
+    bound("event", "key", event.key.as_deref(), KEY_BYTES_MAX)?;
     bound("event", "normalizer_id", Some(&event.normalizer_id), FIELD_BYTES_MAX)?;
     bound("event", "payload", event.payload.as_deref(), CONTENT_BYTES_MAX)?;
     let normalizer = family.map(|family| family.sim_normalizer.as_str());

@@ -41,14 +41,20 @@ struct Embedding {
 impl Job for Embedding {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
         if input.embedder.is_some() && !self.goals.is_empty() {
-            let batch: Vec<_> = self.goals.drain(..self.goals.len().min(BATCH)).collect();
-            self.tried += batch.len() as u64;
-            return fill_goals(input, self.ns, batch);
+            let batch: Vec<_> = self.goals.iter().take(BATCH).cloned().collect();
+            let size = batch.len();
+            let step = fill_goals(input, self.ns, batch)?;
+            self.goals.drain(..size);
+            self.tried += size as u64;
+            return Ok(step);
         }
+        // What the embedder failed at is still left.
         while input.embedder.is_some() && !self.waiting.is_empty() {
-            let batch: Vec<MemoryId> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
+            let batch: Vec<MemoryId> = self.waiting.iter().take(BATCH).copied().collect();
+            let step = fill(input, self.ns, &batch)?;
+            self.waiting.drain(..batch.len());
             self.tried += batch.len() as u64;
-            if let Some(step) = fill(input, self.ns, &batch)? {
+            if let Some(step) = step {
                 return Ok(Some(step));
             }
         }

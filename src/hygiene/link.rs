@@ -380,8 +380,9 @@ impl Job for Posting {
         report.skipped += self.damaged;
         let details = report.report.of::<IndexReport>();
         details.texts += self.used;
-        details.unposted += self.waiting.saturating_sub(self.posted);
-        details.posted += self.posted;
+        // The numbers of texts that are gone wait as well, but their words are nowhere.
+        details.unposted += self.waiting.saturating_sub(self.posted).min(self.used);
+        details.posted += self.posted.min(self.used);
         details.joined += self.joined;
         Ok(())
     }

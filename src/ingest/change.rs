@@ -480,6 +480,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let copied = self.copy(old, parts, holder, edit)?;
         if let Some(leaver) = leaver {
             self.lead_versions(old, &leaver, copied.0)?;
+            // So do the messages with which it said that.
+            if let Some(key) = &leaver.key {
+                self.ledger.move_messages(self.ns(), key, old, copied.0)?;
+            }
         }
         if let Some(said) = said {
             let (vitals, _) = self.ledger.load(self.ns(), copied.0)?;

@@ -44,10 +44,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     self.forget_row(id, RuleId::FORGET_ID, (how.also_merged, how.part), &mut answer)?;
                     answer.forgotten += 1;
                 }
-                // So did a key of it that leads nowhere else.
+                // So did a key of it that leads nowhere else, but for its messages that memories of before had told.
                 Err(_)
                     if versions.has_key(name)
-                        && self.ledger.tx.holders_of_key(self.ns(), name)?.is_empty() => {}
+                        && self.ledger.tx.holders_of_key(self.ns(), name)?.is_empty() =>
+                {
+                    self.forget_messages(name, how.part, &BTreeSet::new(), &mut answer)?;
+                }
                 id => {
                     if let Ok(id) = id
                         && self.forget_gone((id, None), RuleId::FORGET_ID, how.part, &mut answer)?
@@ -142,17 +145,28 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// The same of a row that maintenance has erased after it was merged `into` another.
+    /// The same of a row that maintenance has erased after it was merged into another. Returns whether a text went.
     fn forget_copies_of_gone(
         &mut self,
         id: MemoryId,
-        mut into: Option<MemoryId>,
         rule: RuleId,
+        part: Option<PartId>,
         answer: &mut Forgotten,
-    ) -> Result<()> {
-        let (mut came, mut seen) = (id, BTreeSet::from([id]));
+    ) -> Result<bool> {
+        let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
+        let stone = stone.filter(|stone| !stone.reason.is_asked_for());
+        let mut into = stone.and_then(|stone| stone.replaced_by);
+        let (mut came, mut seen, mut has_gone) = (id, BTreeSet::from([id]), false);
+        let mut writers = None::<Vec<Holder>>;
         while let Some(by) = into.filter(|by| seen.insert(*by)) {
-            let copies = self.ledger.copies_from(self.ns(), by, came)?;
+            if self.is_elsewhere(by, part)? {
+                break;
+            }
+            let mut copies = self.ledger.copies_from(self.ns(), by, came)?;
+            // What that row had written itself went on as well, and is not asked for.
+            copies.retain(|copy| {
+                writers.as_ref().is_none_or(|writers| writers.iter().any(|one| copy.is_copy_of(one)))
+            });
             let numbers: Vec<u32> =
                 copies.iter().filter(|copy| copy.has_text()).map(|copy| copy.number).collect();
             // Asked before the row may go with them.
@@ -161,10 +175,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 .and_then(|row| row.times.merged_into());
             if !numbers.is_empty() {
                 answer.note(&self.detach(by, numbers, rule, TombstoneReason::Forget)?);
+                has_gone = true;
             }
-            came = by;
+            (came, writers) = (by, Some(copies));
         }
-        Ok(())
+        Ok(has_gone)
     }
 
     /// Removes a key from every row that holds or held it.
@@ -199,6 +214,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (id, leaver) in left.into_iter().filter(|_| how.keep_history) {
             self.settle_of_leavers(id, &[leaver], RuleId::FORGET_KEY)?;
         }
+        gone |= self.forget_messages(key, how.part, &past, answer)?;
         for id in self.ledger.gone_of_key(ns, key)? {
             gone |= self.forget_gone((id, Some(key)), RuleId::FORGET_KEY, how.part, answer)?;
         }
@@ -245,15 +261,28 @@ impl NamespaceWriter<'_, '_, '_> {
         part: Option<PartId>,
         answer: &mut Forgotten,
     ) -> Result<bool> {
+        let has_gone = key.is_none() && self.forget_copies_of_gone(id, rule, part, answer)?;
         let late = self.ledger.forget_gone(&self.context, (id, key), rule, part)?;
         answer.derived.extend(late.derived);
         if let Some(first) = late.first {
             self.forget_row(first, rule, (true, part), answer)?;
         }
-        if key.is_none() {
-            self.forget_copies_of_gone(id, late.into, rule, answer)?;
-        }
-        Ok(late.had_messages)
+        Ok(has_gone || late.had_messages)
+    }
+
+    /// The messages that were written under a key, whatever has become of the memories that told them; but for those of its
+    /// history that is kept. Returns whether there were any.
+    fn forget_messages(
+        &mut self,
+        key: &str,
+        part: Option<PartId>,
+        past: &BTreeSet<MemoryId>,
+        answer: &mut Forgotten,
+    ) -> Result<bool> {
+        let derived = self.ledger.erase_messages_of_key(&self.context, key, part, past)?;
+        let had_messages = derived.is_some();
+        answer.derived.extend(derived.unwrap_or_default());
+        Ok(had_messages)
     }
 
     /// Whether a row lies outside the only partition that counts.
@@ -453,6 +482,7 @@ impl Forgotten {
             self.tombstones.push(erased.id);
             self.derived.extend(&erased.derived);
         }
+        self.derived.extend(&applied.derived);
         self.went_with += applied.went_with;
     }
 }

@@ -276,6 +276,7 @@ impl NamespaceWriter<'_, '_, '_> {
             channel: message.channel.clone(),
             thread: fields.thread.value().cloned(),
             session: fields.session.value().cloned(),
+            key: draft.key.clone(),
             payload: Some(draft.text.clone()),
             normalizer: MSG_ID.to_owned(),
             normalized: Some(message.normalized.clone()),

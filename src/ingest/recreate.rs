@@ -465,6 +465,7 @@ impl NamespaceWriter<'_, '_, '_> {
             channel: shown.channel.clone(),
             thread: shown.thread.clone(),
             session: shown.session.clone(),
+            key: shown.key.clone(),
             payload: shown.payload.clone(),
             normalizer: shown.normalizer_id.clone(),
             normalized: shown.normalized.clone(),

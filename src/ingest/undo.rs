@@ -75,7 +75,9 @@ impl NamespaceWriter<'_, '_, '_> {
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
         let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
         let changed = [Decision::Updated.as_str(), RunRow::CHANGED_APART];
-        let updated = changed.iter().filter_map(|name| row.counts.get(*name)).sum();
+        // The counts of a run from elsewhere are whatever its line says.
+        let updated = changed.iter().filter_map(|name| row.counts.get(*name));
+        let updated = updated.fold(0_u64, |all, count| all.saturating_add(*count));
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;

@@ -52,7 +52,7 @@ fn a_refusal_has_no_words_of_the_reader() {
     ] {
         assert_eq!(refused::<Strict>(text).1, told, "{text}");
     }
-    assert_eq!(refused::<u32>("\"x\"").1, "invalid type: string \"x\", expected a whole number");
+    assert_eq!(refused::<u32>("\"x\"").1, "invalid type: string \"x\", expected a whole number, 0 or more");
 }
 
 #[test]

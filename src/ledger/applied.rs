@@ -13,6 +13,8 @@ pub(crate) struct Applied {
     pub(crate) went_with: u64,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
+    /// What still tells of messages that were erased while their row stays.
+    pub(crate) derived: Vec<MemoryId>,
     /// The number of messages without a memory of their own that were taken back.
     pub(crate) withdrawn: u64,
     /// What merging did.
@@ -91,6 +93,8 @@ pub(crate) struct Left {
 pub(crate) struct Restored {
     /// Keys that another memory has taken since. They stay there.
     pub(crate) keys_taken: Vec<String>,
+    /// The memories that its keys had written in its place, which are earlier texts of these keys now.
+    pub(crate) replaced: Vec<MemoryId>,
     /// The memory that has taken its place, because all its writers have said something else meanwhile.
     pub(crate) superseded_by: Option<MemoryId>,
 }

@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
+use crate::ledger::derived::counted_in;
+use crate::model::{Content, Vitals};
 use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
 use crate::store::{NsId, PartId, Rows, WriteTx};
+
+/// Counters of a namespace by partition, sort and name.
+pub(crate) type CounterRows = BTreeMap<(PartId, u8, String), CounterRow>;
 
 /// The changes of a transaction, which are written at its end. So a batch writes each counter once.
 #[derive(Debug, Default)]
@@ -13,6 +18,15 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Adds a memory to every counter that it counts in, or takes it off where `sign` is below 0. Without the content, to those that
+    /// follow from the vitals.
+    pub(super) fn count(&mut self, ns: NsId, sign: i64, vitals: &Vitals, content: Option<&Content>) {
+        for (sort, name, bytes) in counted_in(vitals, content) {
+            let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
+            self.add(ns, PartId(vitals.place.partition), sort, &name, sign * rows, sign * bytes);
+        }
+    }
+
     /// Adds to the counter of a partition and to that of its namespace.
     pub(crate) fn add(&mut self, ns: NsId, part: PartId, sort: Sort, name: &str, rows: i64, bytes: i64) {
         for part in [part, TOTAL] {
@@ -47,7 +61,7 @@ impl Counters {
     }
 
     /// The pending changes in a namespace, by partition, sort and name.
-    pub(super) fn of(self, ns: NsId) -> BTreeMap<(PartId, u8, String), CounterRow> {
+    pub(super) fn of(self, ns: NsId) -> CounterRows {
         let of_ns = self.deltas.into_iter().filter(|((of, ..), _)| *of == ns);
         of_ns
             .flat_map(|((_, part, sort), names)| {

@@ -29,8 +29,6 @@ pub(crate) struct ForgottenLate {
     pub(crate) derived: Vec<MemoryId>,
     /// Whether messages that the memory had told were erased.
     pub(crate) had_messages: bool,
-    /// The memory that had taken its place.
-    pub(crate) into: Option<MemoryId>,
     /// The first message of the aggregate that the memory had stood for, which is to be forgotten with it.
     pub(crate) first: Option<MemoryId>,
 }
@@ -229,7 +227,6 @@ impl Ledger<'_, '_> {
             truth(self.tx).put_tombstone(ns, &stone)?;
             return Ok(ForgottenLate::default());
         }
-        let into = before.replaced_by;
         truth(self.tx).put_tombstone(ns, &Tombstone { forgotten_at: Some(context.now), ..before })?;
         let why = Why { rule, evidence: Evidence::default() };
         let mut first = None;
@@ -241,7 +238,7 @@ impl Ledger<'_, '_> {
             made.append(&mut self.erase_messages(context, id)?);
         }
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
-        Ok(ForgottenLate { derived: made, had_messages, into, first })
+        Ok(ForgottenLate { derived: made, had_messages, first })
     }
 
     /// Memories of a key that are erased, by their tombstones.

@@ -201,37 +201,18 @@ impl Ledger<'_, '_> {
             // not find them here.
             self.leave_queries(ns, id, true)?;
         }
-        let mut marked = match departure {
+        let marked = match departure {
             Departure::Forgotten(reason, stone) => {
                 self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,
         };
-        if matches!(departure, Departure::Forgotten(..)) && is_asked {
-            let mut derived = self.erase_messages_brought(context, id, leaving)?;
-            marked.iter_mut().for_each(|erased| erased.derived.append(&mut derived));
-        }
+        let derived = match departure {
+            Departure::Forgotten(..) if is_asked => self.erase_messages_of(context, id, leaving, retold)?,
+            _ => Vec::new(),
+        };
         let left = Some(Left { text_held, said_anew });
-        Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
-    }
-
-    /// Erases the messages of memories that are gone and had brought writers who are forgotten now, unless others came from there too.
-    fn erase_messages_brought(
-        &mut self,
-        context: &Context,
-        id: MemoryId,
-        leaving: &[Holder],
-    ) -> Result<Vec<MemoryId>> {
-        let (ns, mut derived) = (context.ns, Vec::new());
-        let origins: BTreeSet<MemoryId> = leaving.iter().filter_map(|holder| holder.from).collect();
-        for origin in origins {
-            let stays = &mut |holder: &Holder| holder.from == Some(origin);
-            // A damaged writer keeps nothing from being erased.
-            if !self.tx.has_row(ns, origin)? && sound(self.tx.any_holder(ns, id, stays))? != Some(true) {
-                derived.append(&mut self.erase_messages(context, origin)?);
-            }
-        }
-        Ok(derived)
+        Ok(Applied { left, derived, erased: marked.into_iter().collect(), ..Applied::default() })
     }
 
     /// Of what a row says beside its text, nothing stays that only those said who have left: a channel, an author, an instant of
@@ -540,14 +521,11 @@ impl Ledger<'_, '_> {
         let Some(first) = gone.first() else { return Ok(None) };
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let derived = self.made_from(ns, id)?;
-        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
+        let erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
         let tombstone =
             self.tombstone_of(context, &erased, &gone, Some(&said), Going { reason, replaced_by: None });
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
-        if retold && reason.is_asked_for() {
-            erased.derived.append(&mut self.erase_own_messages(context, id)?);
-        }
         Ok(Some(erased))
     }
 }

@@ -201,7 +201,7 @@ impl Ledger<'_, '_> {
         if vitals.times.superseded.is_none() {
             said = self.said_since(context, id)?;
             let superseders = superseder.into_iter().collect();
-            keys_taken = self.reclaim_keys(context, id, &superseders, &said, RestoreTo::Undo)?;
+            keys_taken = self.reclaim_keys(context, id, &superseders, &said, RestoreTo::Undo)?.keys_taken;
         }
         vitals.times.removed_at = None;
         if limbo.reason == TombstoneReason::Expired || !vitals.life().is_promised_end() {
@@ -247,7 +247,7 @@ impl Ledger<'_, '_> {
         told.evidence.members.extend(superseder);
         self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;
         let superseded_by = self.follow_writers(context, id, said, why)?;
-        applied.restored = Some(Restored { keys_taken, superseded_by });
+        applied.restored = Some(Restored { keys_taken, superseded_by, ..Restored::default() });
         Ok(applied)
     }
 

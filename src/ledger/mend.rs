@@ -305,6 +305,8 @@ impl Ledger<'_, '_> {
             Table::Family => &[Table::FamilyKey, Table::FamilyBand],
             _ => &[],
         };
+        // How it was counted is not known.
+        self.recount.insert(ns);
         self.delete_found(ns, id, leading)?;
         truth(self.tx).delete(table, &keys::memory(ns, id))
     }

@@ -12,7 +12,7 @@ use crate::ledger::erase::Going;
 use crate::ledger::writer::{Context, Ledger, Why, truth, used};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
-    AggregateId, EventDecision, Kind, Life, MemoryId, Op, SupersedeMode, Time, TombstoneReason,
+    AggregateId, EventDecision, Holder, Kind, Life, MemoryId, Op, SupersedeMode, Time, TombstoneReason,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{
@@ -218,7 +218,8 @@ impl Ledger<'_, '_> {
             let left = self.members(ns, id)?;
             // A message that has no memory of its own, or none any more, is told by that of the aggregate alone.
             let mut stand_alone = true;
-            for row in left.values() {
+            // A forgotten message is told by nobody, and needs nobody to tell it.
+            for row in left.values().filter(|row| !row.is_erased()) {
                 let own = row.memory.filter(|memory| Some(*memory) != old.memory).map(MemoryId::from_bytes);
                 stand_alone &= own.map(|own| self.tx.has_row(ns, own)).transpose()? == Some(true);
             }
@@ -361,34 +362,127 @@ impl Ledger<'_, '_> {
     /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
     /// aggregate. Returns the memories of aggregates that may still carry the text.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
-        let doomed = self.members(context.ns, memory.as_bytes())?;
-        self.erase_events(context, memory, doomed)
+        let ns = context.ns;
+        let mut doomed = self.members(ns, memory.as_bytes())?;
+        let own = self.aggregate_of_memory(ns, memory)?;
+        if let Some(id) = own {
+            doomed.extend(self.members(ns, &id)?);
+        }
+        let mut derived = self.erase_events(context, doomed, own, Some(memory))?;
+        derived.extend(self.told_on_by(ns, memory)?);
+        Ok(derived)
     }
 
-    /// The same where the memory stays for other writers: messages that it got from other memories are theirs.
-    pub(super) fn erase_own_messages(
+    /// The same of the messages that were written under a key, in a partition or anywhere, wherever they are told by now; but
+    /// for those that a memory of `kept` tells. None if there is no such message.
+    pub(crate) fn erase_messages_of_key(
         &mut self,
         context: &Context,
-        memory: MemoryId,
-    ) -> Result<Vec<MemoryId>> {
-        let mut doomed = self.members(context.ns, memory.as_bytes())?;
-        doomed.retain(|_, row| row.origin.is_none());
-        self.erase_events(context, memory, doomed)
+        key: &str,
+        part: Option<PartId>,
+        kept: &BTreeSet<MemoryId>,
+    ) -> Result<Option<Vec<MemoryId>>> {
+        let mut doomed = self.messages_under(context.ns, key)?;
+        doomed.retain(|_, row| {
+            let is_kept = row.memory.is_some_and(|memory| kept.contains(&MemoryId::from_bytes(memory)));
+            !is_kept && part.is_none_or(|part| part.0 == row.part)
+        });
+        if doomed.is_empty() {
+            return Ok(None);
+        }
+        self.erase_events(context, doomed, None, None).map(Some)
     }
 
+    /// The same of the messages with which those who leave a memory came there, while the memory stays for others. A message knows
+    /// the key of its writer. Of those without a key it is known only from which memory they came: a message goes with the last
+    /// of them, or if the memory says something else now (`retold`), those that it was told with.
+    pub(super) fn erase_messages_of(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        leaving: &[Holder],
+        retold: bool,
+    ) -> Result<Vec<MemoryId>> {
+        let (ns, mut doomed) = (context.ns, BTreeMap::new());
+        for key in leaving.iter().filter_map(|holder| holder.key.as_deref()) {
+            let told_here = |row: &EventRow| row.memory == Some(*id.as_bytes());
+            doomed.extend(self.messages_under(ns, key)?.into_iter().filter(|(_, row)| told_here(row)));
+        }
+        if leaving.iter().any(|holder| holder.key.is_none()) {
+            self.add_keyless_messages(ns, id, leaving, retold, &mut doomed)?;
+        }
+        self.erase_events(context, doomed, None, None)
+    }
+
+    fn add_keyless_messages(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        leaving: &[Holder],
+        retold: bool,
+        doomed: &mut BTreeMap<Id, EventRow>,
+    ) -> Result<()> {
+        let told = self.members(ns, id.as_bytes())?.into_iter().filter(|(_, row)| row.key.is_none());
+        let mut told = told.peekable();
+        if told.peek().is_none() {
+            return Ok(());
+        }
+        let have_left = self.tx.keyless_holders(ns, id)?.is_empty();
+        let without_key = leaving.iter().filter(|holder| holder.key.is_none());
+        let mut origins: BTreeSet<MemoryId> = without_key.filter_map(|holder| holder.from).collect();
+        let mut take = |stays: &Holder| {
+            if let Some(from) = stays.from.filter(|_| stays.key.is_none()) {
+                origins.remove(&from);
+            }
+            false
+        };
+        // A damaged writer keeps nothing from being erased.
+        sound(self.tx.any_holder(ns, id, &mut take))?;
+        doomed.extend(told.filter(|(_, row)| match row.origin.map(MemoryId::from_bytes) {
+            // The repeat of a person has no writer here.
+            None => retold || have_left && row.decision == EventDecision::Stored,
+            Some(origin) => have_left || origins.contains(&origin),
+        }));
+        Ok(())
+    }
+
+    /// The messages that were written under a key, by id.
+    pub(super) fn messages_under(&self, ns: NsId, key: &str) -> Result<BTreeMap<Id, EventRow>> {
+        let mut all = BTreeMap::new();
+        for id in self.tx.events_under(ns, key)? {
+            // A damaged message is told by `check`, and keeps no other from being erased.
+            all.extend(sound(self.tx.event(ns, &id))?.flatten().map(|row| (id, row)));
+        }
+        Ok(all)
+    }
+
+    /// Lets the messages of a key go on with its writer, who gets a memory of its own.
+    pub(crate) fn move_messages(&mut self, ns: NsId, key: &str, from: MemoryId, to: MemoryId) -> Result<()> {
+        for (event, row) in self.messages_under(ns, key)? {
+            if row.memory != Some(*from.as_bytes()) {
+                continue;
+            }
+            truth(self.tx).put_event(ns, &event, &EventRow { memory: Some(*to.as_bytes()), ..row })?;
+            if let Some(family) =
+                self.tx.family(ns, &event)?.filter(|row| row.first_memory == *from.as_bytes())
+            {
+                let family = FamilyRow { first_memory: *to.as_bytes(), ..family };
+                truth(self.tx).put_family(ns, &event, &family)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases messages. `own` is the aggregate of the memory `of` that goes with them.
     fn erase_events(
         &mut self,
         context: &Context,
-        memory: MemoryId,
-        mut doomed: BTreeMap<Id, EventRow>,
+        doomed: BTreeMap<Id, EventRow>,
+        own: Option<Id>,
+        of: Option<MemoryId>,
     ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let (mut touched, mut own) = (BTreeSet::new(), None);
-        if let Some(id) = self.aggregate_of_memory(ns, memory)? {
-            doomed.extend(self.members(ns, &id)?);
-            own = Some(id);
-            touched.insert(id);
-        }
+        let mut touched = BTreeSet::from_iter(own);
         touched.extend(doomed.values().filter_map(|row| row.aggregate));
         // Asked before the slices go: afterwards every member would have to be asked whether it began another.
         let mut counting = Vec::new();
@@ -403,7 +497,7 @@ impl Ledger<'_, '_> {
             row.erase();
             truth(self.tx).put_event(ns, &id, &row)?;
         }
-        let mut derived = Vec::from_iter(self.told_on_by(ns, memory)?);
+        let mut derived = Vec::new();
         for (id, old, is_left) in counting {
             let mut row = self.recounted(ns, &id, &old, old.dup_count)?;
             if !is_left {
@@ -413,7 +507,7 @@ impl Ledger<'_, '_> {
                 (row.scope, row.signals) = (None, Vec::new());
             }
             truth(self.tx).put_aggregate(ns, &id, &row)?;
-            let carrier = row.memory.map(MemoryId::from_bytes).filter(|carrier| *carrier != memory);
+            let carrier = row.memory.map(MemoryId::from_bytes).filter(|carrier| Some(*carrier) != of);
             if let Some(carrier) = carrier
                 && self.tx.has_row(ns, carrier)?
             {

@@ -77,6 +77,7 @@ pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
 pub(crate) use relocate::{Gaps, Relocation, Trail};
+pub(crate) use settle::unsettled;
 pub(crate) use writer::{Context, End, Ledger, Whole, Why, Writer};
 
 impl Ledger<'_, '_> {

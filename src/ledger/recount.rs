@@ -1,18 +1,13 @@
 //! Counts counters again from the rows that they count. This is needed if a counter can't be read, or if it is unknown
 //! how a removed row was counted.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::ledger::counters::Counters;
-use crate::ledger::derived::counted_in;
+use crate::ledger::counters::{CounterRows, Counters};
 use crate::ledger::writer::Ledger;
 use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
 use crate::store::{MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id};
-
-/// Counters of a namespace by partition, sort and name.
-type Counted = BTreeMap<(PartId, u8, String), CounterRow>;
 
 /// Counters whose rows do not tell their partition, or which count no rows.
 const OF_NO_ROW: [Sort; 2] = [Sort::Tombstones, Sort::Ignored];
@@ -23,7 +18,7 @@ impl Ledger<'_, '_> {
         // The rows of the transaction include what the pending changes tell, so these would be counted twice.
         let kept = self.counters.keep(ns, &OF_NO_ROW);
         let mut counted = self.counted(ns)?;
-        let mut old = Counted::new();
+        let mut old = CounterRows::new();
         let tx = &*self.tx;
         tx.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             if let Some(keys::Counter { part, sort, name, .. }) = keys::Counter::parse(key) {
@@ -50,15 +45,12 @@ impl Ledger<'_, '_> {
     }
 
     /// The counters that the rows of the namespace add up to.
-    fn counted(&self, ns: NsId) -> Result<Counted> {
+    fn counted(&self, ns: NsId) -> Result<CounterRows> {
         let mut counters = Counters::default();
         let tx = &*self.tx;
         tx.all_vitals(ns, &mut |id, vitals| {
             let content = sound(tx.content(ns, id))?.flatten();
-            for (sort, name, bytes) in counted_in(vitals, content.as_ref()) {
-                let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
-                counters.add(ns, PartId(vitals.place.partition), sort, &name, rows, bytes);
-            }
+            counters.count(ns, 1, vitals, content.as_ref());
             Ok(())
         })?;
         // Equal fingerprints stand side by side in key order, so each row after the first of them is a
@@ -89,7 +81,7 @@ impl Ledger<'_, '_> {
     /// Tombstones do not say in which partition their rows were. Those that the counters of the partitions do not
     /// count are added to the partition whose counter can't be read, or else to the one with the most. `delta` of them
     /// are still to be added.
-    fn count_tombstones(&self, ns: NsId, delta: i64, counted: &mut Counted) -> Result<()> {
+    fn count_tombstones(&self, ns: NsId, delta: i64, counted: &mut CounterRows) -> Result<()> {
         let mut all = -delta;
         self.tx.walk(Table::Tombstone, &Walk::prefix(&keys::ns(ns)), &mut |_, _| {
             all += 1;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::index::{Edit, Written, rebuild, rows_of, slots, without_vector};
-use crate::ledger::derived::{IndexRow, counted_in, index_rows, likeness_of, moves_rows};
+use crate::ledger::derived::{IndexRow, index_rows, likeness_of, moves_rows};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Content, Counted, Evidence, MemoryId, Op, PINNED_TAG, RuleId, Vitals};
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows};
+use crate::store::{IndexId, NsId, Rows};
 use crate::vector::Coded;
 
 /// A row of the main table as the derived rows see it.
@@ -77,11 +77,7 @@ impl Ledger<'_, '_> {
         }
         for (seen, sign) in [(before, -1), (after, 1)] {
             let Some((vitals, content)) = seen else { continue };
-            let part = PartId(vitals.place.partition);
-            for (sort, name, bytes) in counted_in(vitals, Some(content)) {
-                let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
-                self.counters.add(ns, part, sort, &name, sign * rows, sign * bytes);
-            }
+            self.counters.count(ns, sign, vitals, Some(content));
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Another name for a record.
 //!
-//! A record is everything that its key leads to: the current row, superseded versions, rows in limbo, and the tombstones
-//! that name the key. All of them change together. So nothing answers to the old key any more, and the history under the new
+//! A record is everything that its key leads to: the current row, superseded versions, rows in limbo, its messages, and the
+//! tombstones that name the key. All of them change together. So nothing answers to the old key any more, and the history under the new
 //! key is whole.
 
 use crate::error::{Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Delta, Holder, MemoryId, Op};
+use crate::store::control::EventRow;
 use crate::store::{NsId, Rows, Table, keys};
 
 impl Ledger<'_, '_> {
@@ -36,6 +37,9 @@ impl Ledger<'_, '_> {
             self.journal(context, Op::Rename, Some((id, Some(number))), vec![delta], why.clone())?;
         }
         self.rename_in_tombstones(ns, old, new)?;
+        for (event, row) in self.messages_under(ns, old)? {
+            truth(self.tx).put_event(ns, &event, &EventRow { key: Some(new.to_owned()), ..row })?;
+        }
         Ok(Applied { renamed, ..Applied::default() })
     }
 

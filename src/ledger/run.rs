@@ -60,7 +60,9 @@ impl Ledger<'_, '_> {
         let stored = sound(self.tx.run(context.ns, run.id))?.flatten();
         let row = stored.unwrap_or_else(|| RunRow::new(run.sort, Actor::Caller, run.started_at));
         let started_ms = run.started_at.as_millis();
-        self.tx.put_run(context.ns, run.id, &RunRow { sort: run.sort, started_ms, state: run.state, ..row })
+        let counts = run.counts.clone();
+        let row = RunRow { sort: run.sort, started_ms, state: run.state, counts, ..row };
+        self.tx.put_run(context.ns, run.id, &row)
     }
 
     /// Strikes off the lists of a run those of `holders` and `events` that still stand there, though a step of its undo was to take

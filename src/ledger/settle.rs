@@ -3,10 +3,30 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Result, sound};
+use crate::ledger::counters::{CounterRows, Counters};
 use crate::ledger::derived::{IndexRow, index_rows};
 use crate::ledger::writer::{Context, Ledger, truth};
-use crate::model::{MemoryId, Time};
+use crate::model::{Counted, MemoryId, Time};
 use crate::store::{NsId, Rows, Table, Walk, keys};
+
+/// What settling would add to the counters of a namespace, of at most `most` due instants, by partition, sort and name; and how many
+/// instants these are. Duplicates are left as they are: which rows are some is known only once rows leave the list of fingerprints.
+///
+/// # Errors
+/// `Corrupted`, where more than single rows is damaged.
+pub(crate) fn unsettled(rows: &impl Rows, ns: NsId, now: Time, most: usize) -> Result<(usize, CounterRows)> {
+    let due = rows.due(ns, now, most)?;
+    let mut counters = Counters::default();
+    for id in due.iter().map(|(_, id)| *id).collect::<BTreeSet<_>>() {
+        let Some(before) = sound(rows.vitals(ns, id))?.flatten() else { continue };
+        let content = sound(rows.content(ns, id))?.flatten();
+        let mut after = before.clone();
+        after.place.counted = Counted::at(&before.times, now);
+        counters.count(ns, -1, &before, content.as_ref());
+        counters.count(ns, 1, &after, content.as_ref());
+    }
+    Ok((due.len(), counters.of(ns)))
+}
 
 impl Ledger<'_, '_> {
     /// Applies the due instants of a namespace, at most `most`, and returns how many it looked at. Those of memories for which `leaves`

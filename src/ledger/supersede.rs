@@ -16,8 +16,9 @@ use crate::model::{
     Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
     TombstoneReason, Vitals,
 };
+use crate::store::control::EventRow;
 use crate::store::{NsId, Rows, Traces, Walk, keys};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// The field that says from when on a memory is true.
@@ -30,6 +31,15 @@ pub(super) enum Beyond {
     All,
     /// Those that a merge has handed on, and those without a key. A key that a caller has led on stays where it leads.
     Merges,
+}
+
+/// What became of the keys of a row that returns.
+#[derive(Default)]
+pub(super) struct Reclaimed {
+    /// Keys that other rows have taken since. They stay there.
+    pub(super) keys_taken: Vec<String>,
+    /// The numbers of the holders that said another text in the place of the row, under the same keys.
+    said_since: BTreeMap<MemoryId, BTreeSet<u32>>,
 }
 
 impl Ledger<'_, '_> {
@@ -296,7 +306,7 @@ impl Ledger<'_, '_> {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id)?,
         };
-        let keys_taken = self.reclaim_keys(context, id, &superseders, &said, to)?;
+        let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if is_asked && promised.is_none() {
@@ -320,8 +330,44 @@ impl Ledger<'_, '_> {
         let mut told = why.clone();
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), deltas, told)?;
+        let replaced = self.replace_versions(context, id, said_since, &why)?;
         let superseded_by = self.follow_writers(context, id, said, why)?;
-        Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
+        let restored = Some(Restored { keys_taken, replaced, superseded_by });
+        Ok(Applied { restored, erased, ..Applied::default() })
+    }
+
+    /// What the keys of a row that is back had said in its place becomes an earlier text of theirs. A row that others wrote
+    /// too stays theirs. Returns the rows whose place the row has taken.
+    fn replace_versions(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        said_since: BTreeMap<MemoryId, BTreeSet<u32>>,
+        why: &Why,
+    ) -> Result<Vec<MemoryId>> {
+        let (ns, mut replaced) = (context.ns, Vec::new());
+        for (other, numbers) in said_since {
+            // A damaged row stays, without the keys.
+            let Some(row) = sound(self.load(ns, other))? else {
+                for number in numbers {
+                    self.drop_key(ns, other, number)?;
+                }
+                continue;
+            };
+            let is_of_others = &mut |holder: &Holder| holder.has_text() && !numbers.contains(&holder.number);
+            // Who else wrote a row of which a writer is damaged is unknown, so the row stays as well.
+            if sound(self.any_holder(ns, other, is_of_others))? != Some(false) {
+                for number in numbers {
+                    self.detach(context, other, &[number], Departure::Apart, why.clone())?;
+                }
+                continue;
+            }
+            let (mode, at) = (SupersedeMode::Correction, context.now);
+            let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None };
+            self.take_place(context, version, row, why.clone())?;
+            replaced.push(other);
+        }
+        Ok(replaced)
     }
 
     /// A memory that was there before it took the place of `old`, which is restored, is true from when it was before. Nothing
@@ -480,12 +526,14 @@ impl Ledger<'_, '_> {
         superseders: &BTreeSet<MemoryId>,
         said: &SaidSince,
         to: RestoreTo,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Reclaimed> {
         let ns = context.ns;
         if said.by_all() {
-            return Ok(said.keys());
+            return Ok(Reclaimed { keys_taken: said.keys(), ..Reclaimed::default() });
         }
-        let mut taken = Vec::new();
+        // A pass brings a row back without asking what its keys are to say.
+        let is_asked = to == RestoreTo::Live && context.run.is_none();
+        let mut reclaimed = Reclaimed::default();
         for holder in self.tx.holders(ns, id)? {
             let Some(key) = holder.key.clone() else { continue };
             for (other, number) in self.tx.holders_of_key(ns, &key)? {
@@ -503,18 +551,22 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if is_superseder {
+                    let stands = times.is_some_and(|times| times.superseded.is_none());
                     // A holder that can't be read has nothing but its key.
-                    match sound(self.tx.holder(ns, other, number))? {
+                    match sound(self.tx.holder(ns, other, number))?.flatten() {
+                        Some(said) if is_asked && stands && said.has_text() => {
+                            reclaimed.said_since.entry(other).or_default().insert(number);
+                        }
                         Some(_) => self.drop_key(ns, other, number)?,
                         None => self.drop_damaged_key(ns, &key, other, number)?,
                     }
                 } else {
                     self.drop_key(ns, id, holder.number)?;
-                    taken.push(key.clone());
+                    reclaimed.keys_taken.push(key.clone());
                 }
             }
         }
-        Ok(taken)
+        Ok(reclaimed)
     }
 
     fn is_current(&self, ns: NsId, id: MemoryId, now: Time) -> Result<bool> {
@@ -522,12 +574,17 @@ impl Ledger<'_, '_> {
         Ok(vitals.is_some_and(|vitals| vitals.times.is_current(now)))
     }
 
-    /// Removes the key of a holder. The holder stays, and its steps in the journal do not name the key any more: nobody who forgets
-    /// the key comes here.
+    /// Removes the key of a holder. The holder stays, and its messages and its steps in the journal do not name the key any more:
+    /// nobody who forgets the key comes here.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
         if let Some(key) = &holder.key {
             self.redact_key(ns, id, number, key)?;
+            for (event, row) in self.messages_under(ns, key)? {
+                if row.memory == Some(*id.as_bytes()) {
+                    truth(self.tx).put_event(ns, &event, &EventRow { key: None, ..row })?;
+                }
+            }
         }
         // The row by key follows from the old form, so that form is deleted and not overwritten.
         truth(self.tx).delete_holder(ns, id, &holder)?;

@@ -49,6 +49,9 @@ pub struct Event {
     pub thread: Option<String>,
     /// Session.
     pub session: Option<String>,
+    /// The key of the write that brought the message. Not in JSON of a write without a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Whether the author is a person or a program.
     pub author_kind: AuthorKind,
     /// The id of the author.

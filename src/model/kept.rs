@@ -1,6 +1,8 @@
 //! What an export carries besides memories and tombstones: memories in limbo, runs that can be undone, families of
 //! messages. Also the check that a memory read back is whole.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -18,7 +20,7 @@ use crate::model::run::{RunSort, RunState};
 use crate::model::time::Time;
 
 /// A run of which something can still be undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// The id.
@@ -32,6 +34,9 @@ pub struct Run {
     pub state: RunState,
     /// The number of journal rows that are still to be undone.
     pub steps: u64,
+    /// What its parts did, by name: an undo says by these what it does not bring back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// A family of messages in one slice of time, as stored with the message that began it.

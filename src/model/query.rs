@@ -731,6 +731,9 @@ pub struct RestoreReport {
     pub id: MemoryId,
     /// Keys that another memory has taken since; they stay there.
     pub keys_taken: Vec<String>,
+    /// Memories that its keys had written in its place. It supersedes these in turn, because a key has one text that is
+    /// true.
+    pub replaced: Vec<MemoryId>,
     /// The memory that superseded it, where it came back from limbo and all its writers had said something else
     /// meanwhile; none: it is live.
     pub superseded_by: Option<MemoryId>,

@@ -115,6 +115,7 @@ impl Reader<'_> {
             channel: row.channel,
             thread: row.thread,
             session: row.session,
+            key: row.key,
             author_kind: AuthorKind::from_code(row.author).ok_or_else(|| bad("no such author kind"))?,
             author_id: row.author_id,
             payload: row.payload,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result, sound};
+use crate::error::{Result, sound};
 use crate::index::visible_holder_of_key;
 use crate::model::{
     AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, State, Time, Vitals,
@@ -96,30 +96,35 @@ impl<S: Source> Reader<'_, S> {
         Ok(held.map(|held| held.id))
     }
 
-    /// The runs of which something can still be undone, by id.
+    /// The runs of which something can still be undone, by id. Those behind a page of the file that can't be read are left
+    /// out.
     ///
     /// # Errors
     /// `Corrupted`.
     pub(crate) fn runs_left(&self) -> Result<Vec<Run>> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
         let mut ids = BTreeSet::new();
-        self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+        sound(self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             ids.insert(keys::Run::read(Table::Run, key)?.run);
             Ok(ControlFlow::Continue(()))
-        })?;
+        }))?;
         let mut all = Vec::new();
         for id in ids {
             let Some(row) = sound(self.rows().run(ns, id))?.flatten() else { continue };
-            let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
+            let steps = sound(self.rows().journal_of_run(ns, id, usize::MAX))?.map_or(0, |steps| steps.len());
             let started_at = Time::from_millis(row.started_ms);
-            let run = Run { id, sort: row.sort, started_at, state: row.state, steps };
-            all.extend(self.has_left(ns, id)?.then_some(run));
+            let (steps, counts) = (steps as u64, row.counts);
+            let run = Run { id, sort: row.sort, started_at, state: row.state, steps, counts };
+            // Where it can't be told, something may be left.
+            let has_left = sound(self.has_left(ns, id))?.unwrap_or(true);
+            all.extend(has_left.then_some(run));
         }
         Ok(all)
     }
 
     /// The journal rows that `undo` of a run would still look at, in the order in which they were written: at most
-    /// `most` rows behind the number `after`.
+    /// `most` rows behind the number `after`. A row that is damaged or lost is none of them, nor is one behind a page of the file that
+    /// can't be read.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -130,19 +135,14 @@ impl<S: Source> Reader<'_, S> {
             walk = walk.after(&keys::journal_run(ns, run, after));
         }
         let mut all = Vec::new();
-        self.rows().walk(Table::JournalRun, &walk, &mut |key, _| {
+        sound(self.rows().walk(Table::JournalRun, &walk, &mut |key, _| {
             if all.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
             let keys::JournalRun { seq, .. } = keys::JournalRun::read(Table::JournalRun, key)?;
-            // A row that is damaged is none of the steps.
-            if let Some(row) = sound(self.rows().journal_row(ns, seq))? {
-                all.push(row.ok_or_else(|| {
-                    Error::corrupted("journal_run", key, "a run names a row that is not there")
-                })?);
-            }
+            all.extend(sound(self.rows().journal_row(ns, seq))?.flatten());
             Ok(ControlFlow::Continue(()))
-        })?;
+        }))?;
         Ok(all)
     }
 

@@ -65,7 +65,7 @@ pub use stats::{AgentStats, Stats, VectorStats};
 pub use stats::{
     DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
 };
-pub(crate) use stats::{StatsContext, index_stats, memory_stats, stats};
+pub(crate) use stats::{StatsContext, Unsettled, index_stats, memory_stats, stats};
 pub use why::Why;
 
 /// One namespace at one commit and one instant.

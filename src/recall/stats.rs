@@ -1,7 +1,7 @@
 //! Statistics from the counters: a small document and a large one.
 //!
-//! The counters are right for the last settled instant. The caller settles first, and the document says what is still
-//! due.
+//! The counters are right for the last settled instant. The caller settles first, or says what settling would change, and the
+//! document says what is still due.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -251,6 +251,34 @@ pub(crate) struct StatsContext<'c> {
     pub(crate) file_bytes: u64,
     /// The policy in force.
     pub(crate) policy: &'c StatsPolicy,
+    /// What settling would change in each namespace, where the caller could not settle.
+    pub(crate) unsettled: &'c BTreeMap<NsId, Unsettled>,
+}
+
+/// What settling would change in a namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unsettled {
+    /// The number of due instants that are settled so.
+    pub(crate) instants: usize,
+    /// What is added to the counters, by partition, sort and name.
+    pub(crate) counters: BTreeMap<(PartId, u8, String), CounterRow>,
+}
+
+impl StatsContext<'_> {
+    /// The counters of a namespace as they are once it is settled.
+    fn counters(self, published: &Published, ns: NsId) -> Result<Vec<(PartId, u8, String, CounterRow)>> {
+        let mut all = published.snapshot().counters(ns)?;
+        let Some(unsettled) = self.unsettled.get(&ns) else { return Ok(all) };
+        let mut added = unsettled.counters.clone();
+        for (part, sort, name, row) in &mut all {
+            let more = added.remove(&(*part, *sort, name.clone())).unwrap_or_default();
+            *row = CounterRow { rows: row.rows + more.rows, bytes: row.bytes + more.bytes };
+        }
+        all.extend(added.into_iter().map(|((part, sort, name), row)| (part, sort, name, row)));
+        // What counts nothing has no row.
+        all.retain(|(.., row)| *row != CounterRow::default());
+        Ok(all)
+    }
 }
 
 /// Every index of a namespace, or of all namespaces. Each is loaded and walked, which is slow. An index that does not
@@ -316,7 +344,7 @@ pub(crate) fn memory_stats(
     let label = &context.policy.shared_label;
     stats.mem0.by_agent.insert(label.clone(), 0);
     let Some(ns) = reader.ns else { return Ok(stats) };
-    for (part, code, name, value) in published.snapshot().counters(ns)? {
+    for (part, code, name, value) in context.counters(published, ns)? {
         let rows = count(value);
         match (CounterSort::from_code(code), part) {
             (Some(CounterSort::Live), TOTAL) => stats.mem0.total = rows,
@@ -388,12 +416,13 @@ pub(crate) fn stats(
     for (name, row) in spaces.into_iter().filter(|(_, row)| !row.dropping) {
         let prefix = if namespace.is_none() { format!("{}/", slashed(&name)) } else { String::new() };
         let ns = NsId(row.number);
-        stats.add_counters(published, ns, &name, &prefix)?;
+        stats.add_counters(published, (ns, context), &name, &prefix)?;
         stats.add_passes(published, ns, &prefix)?;
         stats.add_vectors(published, ns)?;
         stats.kept_queries += rows.query_places(ns)?.len() as u64;
         let due = rows.due(ns, context.now.max(published.committed_at()), DUE_COUNTED_MAX)?;
-        stats.pending_due += due.len() as u64;
+        let settled = context.unsettled.get(&ns).map_or(0, |unsettled| unsettled.instants);
+        stats.pending_due += due.len().saturating_sub(settled) as u64;
         let horizon = PurgeHorizon::of(row.horizon_known_ms, row.horizon_valid_ms);
         if horizon != PurgeHorizon::default() {
             stats.purge_horizon.insert(name, horizon);
@@ -424,9 +453,15 @@ fn apart(name: &str, shared: &str) -> String {
 }
 
 impl Stats {
-    fn add_counters(&mut self, published: &Published, ns: NsId, name: &str, prefix: &str) -> Result<()> {
+    fn add_counters(
+        &mut self,
+        published: &Published,
+        (ns, context): (NsId, StatsContext<'_>),
+        name: &str,
+        prefix: &str,
+    ) -> Result<()> {
         self.by_namespace.insert(name.to_owned(), 0);
-        for (part, code, label, value) in published.snapshot().counters(ns)? {
+        for (part, code, label, value) in context.counters(published, ns)? {
             let Some(sort) = CounterSort::from_code(code) else { continue };
             let rows = count(value);
             if part != TOTAL {

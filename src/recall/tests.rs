@@ -1,5 +1,6 @@
 //! Reads over rows that the ledger wrote into a real file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -515,8 +516,14 @@ fn history_and_explanation_tell_the_whole_chain() {
 #[test]
 fn statistics_are_the_counters() {
     let mut world = World::new();
-    let policy = StatsPolicy::default();
-    let context = |now| StatsContext { now: at(now), clock: at(now), file_bytes: 1 << 20, policy: &policy };
+    let (policy, none) = (StatsPolicy::default(), BTreeMap::new());
+    let context = |now| StatsContext {
+        now: at(now),
+        clock: at(now),
+        file_bytes: 1 << 20,
+        policy: &policy,
+        unsettled: &none,
+    };
     let small = |world: &World, now| {
         memory_stats(&world.published, &world.namespace, &world.secret, context(now)).unwrap()
     };
@@ -580,8 +587,9 @@ fn statistics_are_the_counters() {
 /// Writes and reads go on without it, and a copy counts the rows anew.
 #[test]
 fn a_damaged_sum_of_the_rows_is_a_warning() {
-    let policy = StatsPolicy::default();
-    let context = StatsContext { now: at(0), clock: at(0), file_bytes: 1 << 20, policy: &policy };
+    let (policy, none) = (StatsPolicy::default(), BTreeMap::new());
+    let context =
+        StatsContext { now: at(0), clock: at(0), file_bytes: 1 << 20, policy: &policy, unsettled: &none };
     for damage in [None, Some(b"rubbish")] {
         let mut world = World::new();
         let damaged = world.store.write(Durability::Batch, |tx| match damage {
@@ -610,10 +618,10 @@ fn a_clock_far_behind_the_last_commit_is_a_warning() {
     const HOUR: i64 = 3_600_000;
     let mut world = World::new();
     world.add(100 * HOUR, vec![row(1, "one")]);
-    let policy = StatsPolicy::default();
+    let (policy, none) = (StatsPolicy::default(), BTreeMap::new());
     let warning = |behind: i64| {
         let now = at((100 - behind) * HOUR);
-        let context = StatsContext { now, clock: now, file_bytes: 0, policy: &policy };
+        let context = StatsContext { now, clock: now, file_bytes: 0, policy: &policy, unsettled: &none };
         stats(&world.published, None, context).unwrap().health.clock_warning
     };
     assert!(warning(25).unwrap().contains("25 hours"), "V-285");

@@ -19,11 +19,11 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use redb::ReadableDatabase;
 
 use crate::error::{BACKUP_TO, Error, Result};
+use crate::store::disk::{Hold, Medium};
 use crate::store::draft::{clear_claim, clear_drafts, clear_left_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, is_database, start};
 use crate::store::open::Store;
@@ -37,9 +37,6 @@ use copy::{Copy, torn};
 
 /// Cache of the file that is being written: its pages are not read again.
 const CACHE_BYTES: usize = 4 << 20;
-/// How old the draft of another file is before a compaction takes it for what a killed process has left. Its maker has no lock
-/// while it gives the draft its name.
-const LEFT_AFTER: Duration = Duration::from_secs(10);
 
 /// A file that was copied whole: by a compaction or a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,10 +60,12 @@ struct Copied {
 /// Makes a whole store of a copy that has damage, and closes it: what can't be read goes, with what leads to it.
 pub(crate) type Mend<'m> = &'m mut dyn FnMut(Store, &[Damaged]) -> Result<()>;
 
-/// Whether a file was last written so long ago that nobody who is alive is about to give it its name.
-fn is_left(file: &Path) -> bool {
-    let written = std::fs::metadata(file).and_then(|found| found.modified());
-    written.is_ok_and(|last| last.elapsed().is_ok_and(|age| age >= LEFT_AFTER))
+/// The error of a backup whose name is given.
+fn taken(target: &Path) -> Error {
+    Error::Conflict {
+        what: format!("{BACKUP_TO} {}", target.display()),
+        why: "there is something by this name".to_owned(),
+    }
 }
 
 impl Store {
@@ -80,14 +79,16 @@ impl Store {
         self.refuse_replaced()?;
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
-        clear_left_drafts(self.disk.as_ref(), self.path(), |file| is_database(file) && is_left(file))?;
+        clear_left_drafts(self.disk.as_ref(), self.path(), is_database)?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
-        let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, is_damaged, mend)?;
+        let (draft, hold, Copied { rows, damaged }) =
+            self.whole_copy(&path, unique, true, is_damaged, mend)?;
+        drop(hold);
         let replaced =
             self.disk.open(&draft, true).map_err(|why| Error::io("open", &draft, why)).and_then(|file| {
                 // The copy is opened, and so locked, before it takes the name: no other process can come between.
-                let database = start(file.backend, &self.options, &draft)?;
+                let database = start(Medium::new(file.backend), &self.options, &draft)?;
                 let nonce = Snapshot::new(fenced("file", &[], || database.begin_read())?, 0).clock()?.nonce;
                 // Copying takes time, and the name is not to be taken from whoever got it meanwhile.
                 self.refuse_replaced()?;
@@ -103,10 +104,21 @@ impl Store {
         Ok(FileCopied { bytes_before, bytes_after: self.file_bytes()?, rows, damaged })
     }
 
-    /// Writes a fresh copy under another name, which must be free; `is_damaged` as there.
+    /// Takes away what a killed backup has left of a name, and refuses one that is taken: before all the work of a backup.
     ///
     /// # Errors
-    /// `Conflict` when there is something at `target`; `Io`.
+    /// `Conflict` when there is something at `target`; `Locked` where another process is about to make it; `Io`.
+    pub(crate) fn make_room(&self, target: &Path) -> Result<()> {
+        clear_claim(self.disk.as_ref(), target)?;
+        clear_drafts(self.disk.as_ref(), target)?;
+        let exists = self.disk.exists(target).map_err(|why| Error::io("look at", target, why))?;
+        if exists { Err(taken(target)) } else { Ok(()) }
+    }
+
+    /// Writes a fresh copy under another name, for which there is room; `is_damaged` as there.
+    ///
+    /// # Errors
+    /// `Conflict` when somebody else was faster; `Io`.
     pub(crate) fn backup(
         &self,
         target: &Path,
@@ -116,18 +128,12 @@ impl Store {
     ) -> Result<FileCopied> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
-        clear_claim(self.disk.as_ref(), target)?;
-        clear_drafts(self.disk.as_ref(), target)?;
-        let taken = |why: Error| match is_overtaken(self.disk.as_ref(), target, &why) {
-            true => Error::Conflict {
-                what: format!("{BACKUP_TO} {}", target.display()),
-                why: "there is something by this name".to_owned(),
-            },
-            false => why,
-        };
-        let (draft, Copied { rows, damaged }) =
-            self.whole_copy(target, unique, false, is_damaged, mend).map_err(taken)?;
-        publish(self.disk.as_ref(), &draft, target).map_err(|why| self.clear_away(&draft, taken(why)))?;
+        let overtaken =
+            |why: Error| if is_overtaken(self.disk.as_ref(), target, &why) { taken(target) } else { why };
+        let (draft, hold, Copied { rows, damaged }) =
+            self.whole_copy(target, unique, false, is_damaged, mend).map_err(overtaken)?;
+        publish(self.disk.as_ref(), &draft, hold, target)
+            .map_err(|why| self.clear_away(&draft, overtaken(why)))?;
         // A copy whose name may not last is no backup, and would stand in the way of the next try.
         let synced = self.disk.sync_folder(target);
         synced.map_err(|why| self.clear_away(target, Error::io("sync the folder of", target, why)))?;
@@ -156,27 +162,29 @@ impl Store {
         in_place: bool,
         is_damaged: bool,
         mend: Mend<'_>,
-    ) -> Result<(PathBuf, Copied)> {
+    ) -> Result<(PathBuf, Hold, Copied)> {
         // The inverted bytes give the second draft a name of its own.
         let (rough, whole) = (draft_path(target, unique), draft_path(target, &unique.map(|byte| !byte)));
-        let copied = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
+        let (hold, copied) = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
         if copied.damaged.is_empty() && !is_damaged {
-            return Ok((rough, copied));
+            return Ok((rough, hold, copied));
         }
+        drop(hold);
         let mended = self.open_draft(&rough, unique).and_then(|store| mend(store, &copied.damaged));
         match torn(mended) {
             // What a whole store needs is lost: then a copy with damage is better than none.
             Ok(Err(why)) => {
                 tracing::error!(%why, "a copy could not be mended");
-                return Ok((rough, copied));
+                let file = self.disk.open(&rough, true).map_err(|why| Error::io("open", &rough, why))?;
+                return Ok((rough, Hold::take(file.backend), copied));
             }
             Ok(Ok(())) => {}
             Err(why) => return Err(self.clear_away(&rough, why)),
         }
         let again = self.open_draft(&rough, unique).and_then(|store| store.copy_to(&whole, in_place));
-        let again = again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
+        let (hold, again) = again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
         self.disk.remove(&rough).map_err(|why| self.clear_away(&whole, Error::io("remove", &rough, why)))?;
-        Ok((whole, Copied { rows: again.rows, damaged: copied.damaged }))
+        Ok((whole, hold, Copied { rows: again.rows, damaged: copied.damaged }))
     }
 
     fn open_draft(&self, draft: &Path, unique: &[u8; 32]) -> Result<Store> {
@@ -193,9 +201,9 @@ impl Store {
         Store::open(Arc::clone(&self.disk), options)
     }
 
-    /// Copies every row into a new file and closes it. Only its owner can read it, unless it is to take the place of this
-    /// one.
-    fn copy_to(&self, draft: &Path, in_place: bool) -> Result<Copied> {
+    /// Copies every row into a new file and closes it, but holds it. Only its owner can read it, unless it is to take the place of
+    /// this one.
+    fn copy_to(&self, draft: &Path, in_place: bool) -> Result<(Hold, Copied)> {
         let snapshot = self.snapshot()?;
         let file = self.disk.create(draft).map_err(|why| Error::io("create", draft, why))?;
         if in_place {
@@ -206,7 +214,8 @@ impl Store {
         }
         let options =
             Options { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options.clone() };
-        let mut database = start(file.backend, &options, draft)?;
+        let (backend, hold) = Medium::held(file.backend);
+        let mut database = start(backend, &options, draft)?;
         let mut copy = Copy::new(&snapshot, &database);
         // Slots come before the vitals that name them.
         for table in Table::ALL {
@@ -224,6 +233,6 @@ impl Store {
         // redb doubles a file as it grows. What it moves here are pages of a copy in which nothing was ever deleted.
         fenced("file", &[], || database.compact().map(drop))?;
         fenced("file", &[], || database.close().map_err(closing))?;
-        Ok(copied)
+        Ok((hold, copied))
     }
 }

@@ -422,6 +422,8 @@ pub(crate) struct EventRow {
     pub(crate) channel: Option<String>,
     pub(crate) thread: Option<String>,
     pub(crate) session: Option<String>,
+    /// The key of the write that brought it: the message goes with what that key said.
+    pub(crate) key: Option<String>,
     /// The raw text.
     pub(crate) payload: Option<String>,
     /// Id of the normalizer that made what follows.

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use redb::backends::FileBackend;
 pub use redb::{BackendError, StorageBackend};
@@ -82,6 +83,11 @@ impl Disk for Folder {
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile> {
+        // Whoever opens a pipe waits for its other end. A directory has an error of its own.
+        let found = fs::metadata(path)?;
+        if !found.is_file() && !found.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a pipe, a socket or a device"));
+        }
         open_file(OpenOptions::new().read(true).write(write).open(path)?)
     }
 
@@ -232,56 +238,95 @@ impl io::Read for Bytes {
     }
 }
 
-/// A boxed backend as redb takes it. Every method is passed on: one that is not would lose the file lock silently.
+/// A backend as redb takes it. Every method is passed on: one that is not would lose the file lock silently.
 #[derive(Debug)]
-pub(crate) struct Medium(pub(crate) Box<dyn StorageBackend>);
+pub(crate) struct Medium {
+    backend: Arc<dyn StorageBackend>,
+    /// Whether the locks outlast the closing, as a [`Hold`] does.
+    is_held: bool,
+}
+
+impl Medium {
+    /// A file that is let go of when redb closes it.
+    pub(crate) fn new(backend: Box<dyn StorageBackend>) -> Self {
+        Medium { backend: Arc::from(backend), is_held: false }
+    }
+
+    /// A file that stays locked when redb has closed it, until the hold is dropped.
+    pub(crate) fn held(backend: Box<dyn StorageBackend>) -> (Self, Hold) {
+        let backend: Arc<dyn StorageBackend> = Arc::from(backend);
+        (Medium { backend: Arc::clone(&backend), is_held: true }, Hold(backend))
+    }
+}
+
+/// What keeps a file locked that redb has closed.
+#[derive(Debug)]
+pub(crate) struct Hold(Arc<dyn StorageBackend>);
+
+impl Hold {
+    /// Locks a file, where it knows locks and nobody has it.
+    pub(crate) fn take(backend: Box<dyn StorageBackend>) -> Self {
+        if !matches!(backend.try_lock_range(Bound::Unbounded, Bound::Unbounded), Ok(true)) {
+            tracing::debug!("a file that is to get a name is not locked");
+        }
+        Hold(Arc::from(backend))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Err(why) = self.0.close() {
+            tracing::debug!(%why, "a file is let go of when its last handle is");
+        }
+    }
+}
 
 impl StorageBackend for Medium {
     fn len(&self) -> Result<u64, io::Error> {
-        self.0.len()
+        self.backend.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
-        self.0.read(offset, out)
+        self.backend.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {
-        self.0.set_len(len)
+        self.backend.set_len(len)
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
-        self.0.sync_data()
+        self.backend.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
-        self.0.write(offset, data)
+        self.backend.write(offset, data)
     }
 
     fn close(&self) -> Result<(), io::Error> {
-        self.0.close()
+        if self.is_held { Ok(()) } else { self.backend.close() }
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.try_lock_range(start, end)
+        self.backend.try_lock_range(start, end)
     }
 
     fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.try_lock_shared_range(start, end)
+        self.backend.try_lock_shared_range(start, end)
     }
 
     fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.lock_range(start, end)
+        self.backend.lock_range(start, end)
     }
 
     fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.lock_shared_range(start, end)
+        self.backend.lock_shared_range(start, end)
     }
 
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.unlock_range(start, end)
+        self.backend.unlock_range(start, end)
     }
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.query_lock_range(start, end)
+        self.backend.query_lock_range(start, end)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A process that is killed leaves its draft behind, with a copy of everything that the file held. Whoever next works on the
 //! file under the name that the draft was for takes it away, and so does a compaction of any file beside
-//! it, once the draft is old enough to belong to nobody who is alive. A draft that somebody is still at work on is locked, as every
-//! open file is, and stays. A maker has no lock in the moment between creating and opening its draft, and between closing
-//! and naming it: one that is taken away then finds no draft to name, and the name given already.
+//! it. A draft that somebody is still at work on is locked, as every open file is, and stays: it is locked until it has its name,
+//! or else the database is that it is to replace. A draft that was just made is not locked yet, but nobody takes an empty file
+//! for a database.
 //!
 //! Not every file system can give a file a name only if that is free, so the name of a new file is claimed first, by an empty
 //! file that its maker has locked. An empty file with a draft beside it is such a claim; without a lock it is what a killed
@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::store::disk::{BackendError, Disk, OpenFile};
+use crate::store::disk::{BackendError, Disk, Hold, OpenFile};
 
 /// How the name of a draft ends, behind its tag.
 const ENDING: &str = ".new";
@@ -79,23 +79,39 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
     clear(disk, drafts_for(disk, path)?)
 }
 
-/// Takes the drafts for other files beside a file away that `is_left` finds to be left by killed processes, such as that of a
+/// Takes the drafts for other files beside a file away that are databases and left by killed processes, such as that of a
 /// backup which was cut off and whose name nobody uses again. A name that its maker had claimed is free again. What can't be
 /// taken away is another's, and stays.
 ///
 /// # Errors
 /// `Io` for a folder that can't be listed.
-pub(super) fn clear_left_drafts(disk: &dyn Disk, path: &Path, is_left: impl Fn(&Path) -> bool) -> Result<()> {
-    for draft in drafts_beside(disk, path, |file| meant_by(file).is_some() && is_left(file))? {
+pub(super) fn clear_left_drafts(
+    disk: &dyn Disk,
+    path: &Path,
+    is_database: impl Fn(&Path) -> bool,
+) -> Result<()> {
+    for draft in drafts_beside(disk, path, |file| meant_by(file).is_some() && is_database(file))? {
         let Some(name) = meant_by(&draft).and_then(named) else { continue };
+        let named = path.with_file_name(name);
+        if is_in_use(disk, &named) {
+            continue;
+        }
         // The claim goes first: an empty file without a draft beside it is none.
-        let cleared =
-            clear_claim(disk, &path.with_file_name(name)).and_then(|()| clear(disk, vec![draft.clone()]));
+        let cleared = clear_claim(disk, &named).and_then(|()| clear(disk, vec![draft.clone()]));
         if let Err(why) = cleared {
             tracing::warn!(draft = %draft.display(), %why, "what a process left beside the file stays");
         }
     }
     Ok(())
+}
+
+/// Whether somebody has the file of this name open, who may be at work on a draft for it, and clears it otherwise. Where it can't be
+/// told, somebody may.
+fn is_in_use(disk: &dyn Disk, path: &Path) -> bool {
+    match disk.open(path, true) {
+        Ok(file) => file.backend.query_lock_range(Bound::Unbounded, Bound::Unbounded).unwrap_or(true),
+        Err(why) => why.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 fn clear(disk: &dyn Disk, drafts: Vec<PathBuf>) -> Result<()> {
@@ -122,11 +138,11 @@ fn clear(disk: &dyn Disk, drafts: Vec<PathBuf>) -> Result<()> {
 /// How often a claim may be taken away before it is locked.
 const CLAIMS_MAX: usize = 16;
 
-/// Gives a draft that is whole and closed the name that it is for.
+/// Gives a draft that is whole and closed the name that it is for. The draft is held until it has the name.
 ///
 /// # Errors
 /// `Io` with the kind `AlreadyExists` for a name that is given, `Locked` where another process is about to give it; `Io`.
-pub(super) fn publish(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<()> {
+pub(super) fn publish(disk: &dyn Disk, draft: &Path, hold: Hold, path: &Path) -> Result<()> {
     // No claim outlives its draft when the power fails: it would be an empty file of which nobody knows.
     disk.sync_folder(path).map_err(|why| Error::io("sync the folder of", path, why))?;
     for _ in 0..CLAIMS_MAX {
@@ -139,6 +155,7 @@ pub(super) fn publish(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<()> 
         };
         let rename = || disk.rename(draft, path).map_err(|why| Error::io("create", path, why));
         let named = held.and_then(|_| rename());
+        drop(hold);
         if named.is_err()
             && let Err(why) = disk.remove(path)
         {

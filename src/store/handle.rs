@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FILE_CUT, Result};
 use crate::store::disk::{Disk, FileId, Medium, OpenFile};
 use crate::store::draft::is_claim;
 use crate::store::raw::fenced;
@@ -16,6 +16,9 @@ const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Name of redb in errors that belong to no table.
 pub(super) const FILE: &str = "file";
+
+/// How redb begins what it says of a file that is shorter than its rows need.
+const TRUNCATED: &str = "File truncated";
 
 /// How to open.
 #[derive(Clone, Debug)]
@@ -70,6 +73,7 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
         let OpenFile { backend, id } =
             disk.open(path, !options.read_only).map_err(|why| match why.kind() {
                 std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
+                std::io::ErrorKind::InvalidInput => not_a_database(path, &why.to_string()),
                 _ => Error::io("open", path, why),
             })?;
         // redb makes a new database of an empty file, so the file is looked at before redb has it.
@@ -77,10 +81,10 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
             return Err(if is_claim(disk, path)? { Error::Locked { path: path.clone() } } else { why });
         }
         let handle = if options.read_only {
-            opened(path, || builder(options).open_read_only_with_backend(Medium(backend)))
+            opened(path, || builder(options).open_read_only_with_backend(Medium::new(backend)))
                 .map(Handle::Read)?
         } else {
-            start(backend, options, path).map(Handle::Write)?
+            start(Medium::new(backend), options, path).map(Handle::Write)?
         };
         // Until the lock was taken, another process may have put a copy in the place of this file.
         match disk.id(path) {
@@ -99,12 +103,8 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
 }
 
 /// Opens a file that this process has just made, or knows to be whole.
-pub(super) fn start(
-    backend: Box<dyn redb::StorageBackend>,
-    options: &Options,
-    path: &Path,
-) -> Result<Database> {
-    opened(path, || builder(options).create_with_backend(Medium(backend)))
+pub(super) fn start(backend: Medium, options: &Options, path: &Path) -> Result<Database> {
+    opened(path, || builder(options).create_with_backend(backend))
 }
 
 fn builder(options: &Options) -> redb::Builder {
@@ -159,6 +159,7 @@ fn opened<T>(path: &Path, open: impl FnOnce() -> Result<T, DatabaseError>) -> Re
             Err(Error::io("open", path, why))
         }
         Ok(Err(DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => {
+            let why = if why.starts_with(TRUNCATED) { FILE_CUT.to_owned() } else { why };
             Err(Error::corrupted(FILE, &[], why))
         }
         Ok(Err(other)) => Err(not_a_database(path, &other.to_string())),

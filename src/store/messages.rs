@@ -32,12 +32,13 @@ impl EventRow {
     }
 
     /// The rows by which it is found: by time, by aggregate, by author within that, by memory, by the memory that told it first, by
-    /// import.
+    /// import, by key.
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let author = self.aggregate.zip(self.author_id.as_deref());
         let author = author.map(|(aggregate, author)| author_in(&aggregate, author));
         let id = MemoryId::from_bytes(*id);
-        let owners = [self.aggregate, author, self.memory, self.origin, self.run].into_iter().flatten();
+        let key = self.key.as_deref().map(under);
+        let owners = [self.aggregate, author, self.memory, self.origin, self.run, key].into_iter().flatten();
         let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, self.at(), id)));
         let by_time = (Table::EventTime, keys::event_time(ns, u8::from(!self.has_text()), self.at(), id));
         by_owner.chain([by_time]).collect()
@@ -129,7 +130,17 @@ impl FamilyRow {
 
 /// What stands for an author of an aggregate where its messages are found.
 fn author_in(aggregate: &Id, author: &str) -> Id {
-    let digest: [u8; 32] = Sha256::new().chain_update(aggregate).chain_update(author).finalize().into();
+    owner_of([aggregate, author.as_bytes()])
+}
+
+/// What stands in the place of an owner for the messages that were written under a key.
+fn under(key: &str) -> Id {
+    owner_of([b"key\0", key.as_bytes()])
+}
+
+fn owner_of(parts: [&[u8]; 2]) -> Id {
+    let digest: [u8; 32] =
+        parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize().into();
     digest.first_chunk().copied().unwrap_or_default()
 }
 
@@ -187,6 +198,11 @@ pub(crate) trait MessageRows: Rows {
     /// At most `most` of the events of an aggregate, a memory or an import, by time.
     fn events_of(&self, ns: NsId, owner: &Id, most: usize) -> Result<Vec<Id>> {
         self.last_ids(Table::EventOf, &Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*owner))), most)
+    }
+
+    /// The messages that were written under a key, by time.
+    fn events_under(&self, ns: NsId, key: &str) -> Result<Vec<Id>> {
+        self.events_of(ns, &under(key), usize::MAX)
     }
 
     /// Visits the events of one half of the order of time, behind a place of that half.

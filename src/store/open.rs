@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity, Nonce, SizeRow};
-use crate::store::disk::{Bytes, Disk, FileId};
+use crate::store::disk::{Bytes, Disk, FileId, Medium};
 use crate::store::draft::{
     clear_claim, clear_drafts, draft_path, drafts_for, is_claim, is_overtaken, publish,
 };
@@ -205,12 +205,14 @@ impl Drop for Store {
 fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
     let draft = draft_path(&options.path, &options.opener);
     let made = disk.create(&draft).map_err(|why| Error::io("create", &draft, why)).and_then(|file| {
-        let database = start(file.backend, options, &draft)?;
+        let (backend, hold) = Medium::held(file.backend);
+        let database = start(backend, options, &draft)?;
         initialise(&database, options.secret)?;
-        fenced(FILE, &[], || database.close().map_err(closing))
+        fenced(FILE, &[], || database.close().map_err(closing))?;
+        Ok(hold)
     });
     let path = &options.path;
-    let named = made.and_then(|()| publish(disk, &draft, path));
+    let named = made.and_then(|hold| publish(disk, &draft, hold, path));
     let named = named.or_else(|why| if is_overtaken(disk, path, &why) { Ok(()) } else { Err(why) });
     // Where the draft has failed its name goes, and the first failure is the one to tell.
     let removed = match disk.remove(&draft) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::engine::{Doomed, Forget};
 use crate::error::{Result, sound};
 use crate::limits::TAG_BYTES_MAX;
-use crate::model::{Filter, Forgotten, MemoryId, Scope};
+use crate::model::{Filter, Forgotten, Scope};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
@@ -74,7 +74,8 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
     Ok(answer)
 }
 
-/// What goes, or would, and what stays, counted the same way before and after. No member of the answer is left out.
+/// What goes, or would, and what stays, counted the same way before and after. No member of the answer is left out, and of a list
+/// of ids that is cut it says how many more there are.
 fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     let Forgotten {
         forgotten,
@@ -89,14 +90,27 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
         tombstones,
         derived,
     } = done;
-    let first = |ids: &[MemoryId]| ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>();
-    json!({
+    let mut answer = json!({
         "dry_run": dry_run, "memories": forgotten, "missing": done.missing(), "kept_for_others": detached,
         "earlier_versions": (tombstones.len() as u64).saturating_sub(*forgotten), "went_with": went_with,
         "missing_names": missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(), "versions_left": versions_left,
-        "later_versions": first(later), "versions_to_come": first(to_come), "undecided": first(undecided),
-        "restored": restored, "derived": derived,
-    })
+        "restored": restored,
+    });
+    let lists = [
+        ("later_versions", later),
+        ("versions_to_come", to_come),
+        ("undecided", undecided),
+        ("derived", derived),
+    ];
+    for (name, ids) in lists {
+        let Value::Object(members) = &mut answer else { continue };
+        members.insert(name.to_owned(), json!(ids.iter().take(IDS_MAX).collect::<Vec<_>>()));
+        let more = ids.len().saturating_sub(IDS_MAX);
+        if more > 0 {
+            members.insert(format!("{name}_left_out"), json!(more));
+        }
+    }
+    answer
 }
 
 /// A memory that would go, with the beginning of what it says.
@@ -150,5 +164,37 @@ pub(super) fn answer() -> Shape {
             .named("went_with"),
         at_least(0).optional().about("Memories that are live again.").named("restored"),
         all(told()).optional().about("Summaries that may still tell of it.").named("derived"),
+        left_out("later_versions_left_out"),
+        left_out("versions_to_come_left_out"),
+        left_out("undecided_left_out"),
+        left_out("derived_left_out"),
     ])
+}
+
+/// How many ids of a list an answer leaves out.
+fn left_out(name: &'static str) -> Member {
+    at_least(1)
+        .optional()
+        .about("More ids of this list, which are not told: forget these, and ask again.")
+        .named(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::told_of;
+    use crate::model::{Forgotten, MemoryId};
+
+    #[test]
+    fn ids_that_are_left_out_are_counted() {
+        let ids = |count: u8| (0..count).map(|at| MemoryId::from_bytes([at; 16])).collect();
+        let done = Forgotten { undecided: ids(150), later: ids(100), ..Forgotten::default() };
+        let told = told_of(&done, true);
+        assert_eq!(told["undecided"].as_array().unwrap().len(), 100);
+        assert_eq!(
+            (&told["undecided_left_out"], &told["later_versions_left_out"]),
+            (&json!(50), &json!(null))
+        );
+    }
 }

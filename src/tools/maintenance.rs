@@ -1,11 +1,13 @@
 //! The tool that runs maintenance, in rounds, so that a caller who leaves does not wait for the rest.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use crate::engine::{MaintainOptions, MaintainReport};
+use crate::engine::{FailedPass, MaintainOptions, MaintainReport};
 use crate::error::Result;
 use crate::hygiene::RepairReport;
-use crate::model::{Pass, Span};
+use crate::model::{Pass, RunId, Span};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, told};
@@ -33,11 +35,11 @@ struct Told {
     changed: u64,
     removed: u64,
     left: u64,
-    run: Value,
+    run: Option<RunId>,
 }
 
 /// `run_maintenance`: until nothing is left to do, a pass has failed, the time is over or nobody waits any more. What the passes have done
-/// before one fails is told, because it stands.
+/// is told, also of one that has failed, because it stands.
 pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> Result<Value> {
     let dry_run = args.dry_run.unwrap_or(true);
     let options = MaintainOptions {
@@ -45,19 +47,20 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
         budget: (!dry_run).then(|| Span::from_millis(ROUND_MS)),
         ..MaintainOptions::default().passes(args.passes.unwrap_or_default())
     };
-    let (mut passes, mut failed): (Vec<Told>, Vec<Value>) = (Vec::new(), Vec::new());
+    let (mut passes, mut runs, mut failed) = (Vec::new(), BTreeSet::new(), Vec::new());
     for _ in 0..args.max_seconds.unwrap_or(20).saturating_mul(ROUNDS) {
         let round = match host.namespace.maintain_with(&options) {
             Err(why) if !passes.is_empty() => {
-                failed.push(json!({ "pass": null, "why": why.to_string() }));
+                failed.push(FailedPass::unbegun(&why));
                 break;
             }
             round => round?,
         };
-        failed.extend(round.failed.iter().map(|failed| json!(failed)));
         let moved = add(&mut passes, &round);
         let (done, left) =
             passes.iter().fold((0, 0), |(done, left), pass| (done + pass.changed, left + pass.left));
+        runs.extend(passes.iter().filter_map(|pass| pass.run).chain(round.run));
+        failed.extend(round.failed);
         caller.progress(done, Some(done + left));
         if dry_run || left == 0 || !moved || !failed.is_empty() || caller.is_gone() {
             break;
@@ -69,16 +72,20 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
             "left": told.left, "run": told.run,
         })
     });
-    Ok(json!({ "dry_run": dry_run, "passes": passes.collect::<Vec<_>>(), "failed": failed }))
+    let failed = failed.iter().map(|failed| json!({ "pass": failed.pass, "kind": failed.kind.to_string(), "why": failed.why, "hint": failed.hint }));
+    Ok(json!({
+        "dry_run": dry_run, "runs": runs, "passes": passes.collect::<Vec<_>>(), "failed": failed.collect::<Vec<_>>(),
+    }))
 }
 
 /// Adds a round; tells whether it came any further.
 fn add(passes: &mut Vec<Told>, round: &MaintainReport) -> bool {
     let mut moved = false;
-    for report in &round.passes {
-        let (pass, run) = (report.pass, json!(report.run));
+    let of_failed = round.failed.iter().filter_map(|failed| failed.done.as_ref());
+    for report in round.passes.iter().chain(of_failed) {
+        let pass = report.pass;
         let at = passes.iter().position(|told| told.pass == pass).unwrap_or_else(|| {
-            passes.push(Told { pass, planned: 0, changed: 0, removed: 0, left: 0, run: Value::Null });
+            passes.push(Told { pass, planned: 0, changed: 0, removed: 0, left: 0, run: None });
             passes.len() - 1
         });
         let Some(told) = passes.get_mut(at) else { continue };
@@ -89,9 +96,7 @@ fn add(passes: &mut Vec<Told>, round: &MaintainReport) -> bool {
         // Before the first dead node can go, its neighbours are mended, which can take rounds by itself.
         let mended = report.report.get::<RepairReport>().is_some_and(|told| told.mended > 0);
         moved |= report.changed > 0 || mended;
-        if !run.is_null() {
-            told.run = run;
-        }
+        told.run = report.run.or(told.run);
     }
     moved
 }
@@ -104,21 +109,24 @@ pub(super) fn answer() -> Shape {
         at_least(0).required().named("changed"),
         at_least(0).required().named("removed"),
         at_least(0).required().about("What the next call goes on with.").named("left"),
-        Shape::Any.required().about("The run, for memory_undo.").named("run"),
+        Shape::Any.required().about("Its last run.").named("run"),
     ]);
     let failed = Shape::Open(vec![
         Shape::Any
             .required()
             .about("Its name; null for one that an earlier part of the call had begun well.")
             .named("pass"),
+        told().required().about("The kind of its error.").named("kind"),
         told().required().named("why"),
+        told().required().about("What to do next.").named("hint"),
     ]);
     Shape::Open(vec![
         Shape::Flag.required().named("dry_run"),
-        all(pass).required().named("passes"),
+        all(told()).required().about("The runs of the call, for memory_undo.").named("runs"),
+        all(pass).required().about("What passes have done; of one that failed, too.").named("passes"),
         all(failed)
             .optional()
-            .about("Passes that failed; what the others have done, and these before, stands.")
+            .about("Passes that failed; what they have done before stands.")
             .named("failed"),
     ])
 }

@@ -115,7 +115,12 @@ pub(super) fn hygiene(host: &Host, args: HygieneArguments, _: &dyn Caller) -> Re
             shorten(details, "actions", most);
         }
     }
-    Ok(json!({ "dry_run": dry_run, "run": report.run, "passes": passes }))
+    let mut answer = json!({ "dry_run": dry_run, "run": report.run, "passes": passes });
+    // The pass that follows may fail.
+    if let (Value::Object(members), false) = (&mut answer, report.failed.is_empty()) {
+        members.insert("failed".to_owned(), json!(report.failed));
+    }
+    Ok(answer)
 }
 
 /// Leaves the first groups in a list of groups of memories, and the first of those that go in each; `more` says how many are

@@ -651,3 +651,17 @@ fn texts_of_another_space_wait_for_vectors_of_their_new_store() {
     store.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!(nearest(&store, "Ann prefers tea").0, tea);
 }
+
+/// What an import has changed for good is told by the undo in a copy as well: the counts of the run travel with it.
+#[test]
+fn an_undo_in_a_copy_names_what_it_does_not_bring_back() {
+    let world = World::new();
+    world.add(text("Ann prefers tea").key("ann").importance(0.2));
+    let run = world.start_import();
+    world.import(run, vec![text("Ann prefers tea").key("ann").importance(0.9), text("It rains").key("rain")]);
+    let copy = copy_of(&world);
+    let undone = [&world, &copy].map(|world| world.ns.undo(run).unwrap());
+    let [here, there] = &undone;
+    assert!(!here.lost.is_empty(), "{here:?}");
+    assert_eq!((&here.lost, here.removed), (&there.lost, there.removed));
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::world::{START, World, keeping, span, text};
+use crate::world::{START, World, assert_clean, axis, keeping, span, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Actor, Got, Tier, TombstoneReason};
@@ -103,8 +103,10 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     assert!(!erased(&world.db).ok, "the copy is looked at too");
     // What a killed backup and a killed export left, whose names nobody uses again, and a file that has only such a name.
     let backup = leave_draft(&world, "backup-of-may.oub");
-    let young = leave_draft(&world, "backup-of-june.oub");
-    std::fs::File::options().write(true).open(&backup).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    // A database that somebody has open makes drafts of its own, and clears them.
+    let other = world.beside("other.oub");
+    let at_work = world.builder().open(&other).unwrap();
+    let of_other = leave_draft(&world, "other.oub");
     // The killed process had claimed the name.
     let claim = world.beside("backup-of-may.oub");
     std::fs::write(&claim, "").unwrap();
@@ -118,8 +120,10 @@ fn a_compaction_clears_what_a_killed_copy_left() {
     world.db.compact().unwrap();
     assert!(!draft.exists() && !backup.exists() && !export.exists() && note.exists());
     assert!(!claim.exists(), "the name is free again");
-    assert!(young.exists(), "its maker may be about to give it its name");
-    std::fs::remove_file(young).unwrap();
+    assert!(of_other.exists(), "it may be under way");
+    at_work.close().unwrap();
+    world.db.compact().unwrap();
+    assert!(!of_other.exists() && other.exists());
     let report = erased(&world.db);
     assert!(report.ok, "{:#?}", report.findings);
     assert!(telling(&world).is_empty());
@@ -138,7 +142,6 @@ fn a_compaction_clears_what_a_backup_under_a_name_of_other_bytes_left() {
     let beside = |bytes: &[u8]| world.path().with_file_name(std::ffi::OsStr::from_bytes(bytes));
     let draft = beside(b".caf\xe9.oub.0123456789abcdef.new");
     std::fs::copy(world.path(), &draft).unwrap();
-    std::fs::File::options().write(true).open(&draft).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let claim = beside(b"caf\xe9.oub");
     std::fs::write(&claim, "").unwrap();
     world.db.compact().unwrap();
@@ -185,6 +188,76 @@ fn a_backup_clears_what_a_killed_one_left() {
     world.db.backup(world.beside("backup.oub")).unwrap();
     assert!(!draft.exists());
     assert_eq!(world.db.backup(world.beside("backup.oub")).unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+/// Copies are made beside each other in one folder: a draft is locked until it has its name, so no compaction takes it for what was
+/// left.
+#[test]
+fn a_compaction_takes_no_draft_that_is_under_way() {
+    let (busy, world) = (World::new(), World::new());
+    world.add(text("of the other file"));
+    let other = world.builder().open(busy.beside("other.oub")).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::SeqCst) {
+                other.compact().unwrap();
+            }
+        });
+        for at in 0..30 {
+            let target = busy.beside(&format!("copy{at}.oub"));
+            let made = busy.db.backup(&target);
+            if made.is_err() || busy.db.compact().is_err() || busy.builder().open(&target).is_err() {
+                done.store(true, std::sync::atomic::Ordering::SeqCst);
+                panic!("copy {at}: {made:?}");
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
+
+/// A handle that only reads takes nothing out of the file, and its copy has no byte of what is gone.
+#[test]
+fn a_copy_by_a_reader_has_nothing_of_what_is_forgotten() {
+    const AGENT: &str = "zqagentname";
+    let mut world = World::new();
+    for at in 0..40 {
+        world.add(text(&format!("note {at}")).key(format!("k{at}")).vector(axis(at % 4)));
+    }
+    world.add(text(SECRET).key("s").agent(AGENT).vector(axis(1)));
+    world.db.maintain().unwrap();
+    world.forget(&["s", "k3", "k8"]);
+    world.reopen();
+    world.db.clone().close().unwrap();
+    let has_name = |path: &Path| {
+        let bytes = std::fs::read(path).unwrap();
+        bytes.windows(AGENT.len()).any(|window| window == AGENT.as_bytes())
+    };
+    let before = std::fs::read(world.path()).unwrap();
+    assert!(has_name(&world.path()));
+    let copy = world.beside("copy.oub");
+    let reader = world.builder().read_only(true).open(world.path()).unwrap();
+    assert!(reader.backup(&copy).unwrap().whole);
+    reader.close().unwrap();
+    assert!(std::fs::read(world.path()).unwrap() == before, "the file is as it was");
+    assert!(!has_name(&copy) && !tells(&copy));
+    let copy = world.builder().open(&copy).unwrap();
+    assert_eq!(copy.stats().unwrap().vectors.dead, 0);
+    assert_clean(&copy);
+    world.open_again(|builder| builder);
+}
+
+/// A name that is taken is found before the copy is begun.
+#[test]
+fn a_backup_to_a_name_that_is_taken_copies_nothing() {
+    let world = World::new();
+    let target = world.beside("backup.oub");
+    std::fs::write(&target, "a letter").unwrap();
+    let before = std::fs::metadata(world.path().parent().unwrap()).unwrap().modified().unwrap();
+    assert_eq!(world.db.backup(&target).unwrap_err().kind(), ErrorKind::Conflict);
+    let after = std::fs::metadata(world.path().parent().unwrap()).unwrap().modified().unwrap();
+    assert_eq!(before, after, "no file was made beside it");
+    assert_eq!(std::fs::read(&target).unwrap(), b"a letter");
 }
 
 /// `compact` gave the file the mode of a new one, and so took it from its group.

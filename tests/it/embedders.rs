@@ -396,6 +396,34 @@ fn an_embedder_that_fails_stops_no_other_pass() {
     clean(&db);
 }
 
+/// What a pass has done before it fails is told beside the failure: by the report, and by the tool, with its run.
+#[test]
+fn what_a_pass_has_done_before_it_fails_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    let drafts = |from: usize| (from..from + 100).map(keyed).collect();
+    ns(&db).add_all(drafts(0), &WriteOptions::default()).unwrap();
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    let report = db.maintain().unwrap();
+    let failed = &report.failed[0];
+    assert_eq!((failed.pass, failed.kind), (Some(Pass::Embed), ErrorKind::Embedding));
+    let done = failed.done.as_ref().unwrap();
+    assert_eq!((done.changed, done.skipped, done.left), (64, 0, 36), "{report:?}");
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    ns(&db).add_all(drafts(100), &WriteOptions::default()).unwrap();
+    db.use_embedder(leaving("away", 2, 1)).unwrap();
+    let told = Toolbox::new(ns(&db)).call("run_maintenance", json!({ "dry_run": false })).unwrap();
+    let passes = told["passes"].as_array().unwrap();
+    let embed = passes.iter().find(|pass| pass["pass"] == "embed").unwrap_or_else(|| panic!("{told}"));
+    assert_eq!((&embed["changed"], &embed["left"]), (&json!(64), &json!(8)), "{told}");
+    assert_eq!(
+        (&told["failed"][0]["kind"], told["runs"].as_array().unwrap().len()),
+        (&json!("Embedding"), 1)
+    );
+    clean(&db);
+}
+
 /// A model that refuses whatever it is asked with a text of more than so many bytes.
 fn picky(bytes: usize) -> impl Embedder + 'static {
     let embed = move |texts: &[&str]| {
@@ -429,8 +457,8 @@ fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
         assert_eq!((done.passes[0].skipped, db.stats().unwrap().pending), (2, 2));
     }
     ns(&db).add_all(drafts("after"), &WriteOptions::default()).unwrap();
-    // A write does not look which of its texts is to blame.
-    assert_eq!(db.stats().unwrap().pending, 152);
+    // A write does not look which of its texts is to blame: what is asked with it waits.
+    assert_eq!(db.stats().unwrap().pending, 2 + 64);
     db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!(db.stats().unwrap().pending, 4);
     db.use_embedder(picky(1000)).unwrap();
@@ -442,6 +470,92 @@ fn a_text_that_the_model_refuses_keeps_no_other_from_its_vector() {
     assert_eq!((done.changed, done.filled), (296, 0));
     let found = ns(&db).search(Query::text("before 7").mode(Mode::Vector)).unwrap();
     assert!(!found.hits.is_empty());
+    clean(&db);
+}
+
+/// A model that counts how often it is asked, and for how many texts. It does what `answers` says.
+fn asked(
+    id: &str,
+    answers: impl Fn(&[&str]) -> bool + Send + Sync + 'static,
+) -> (impl Embedder + 'static, Asked) {
+    let (calls, id) = (Asked::default(), id.to_owned());
+    let (noted, name) = (Arc::clone(&calls), id.clone());
+    let embed = move |texts: &[&str]| {
+        noted.lock().unwrap().push(texts.len());
+        match answers(texts) {
+            true => Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect()),
+            false => Err(Error::Embedding { embedder: name.clone(), why: "told to".to_owned() }),
+        }
+    };
+    (embedder_fn(&id, 2, embed).unwrap(), calls)
+}
+
+/// The number of texts of each call.
+type Asked = Arc<Mutex<Vec<usize>>>;
+
+fn embed(db: &Database) -> (u64, u64) {
+    let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    (done.passes[0].changed, done.passes[0].skipped)
+}
+
+/// However many texts are refused, all others have their vectors after one pass, and a handle does not ask again at once for
+/// what was refused.
+#[test]
+fn many_refused_texts_keep_no_other_from_its_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    let text = |at: usize| if at % 4 == 1 { format!("bad {at}") } else { format!("row {at}") };
+    let drafts = (0..200).map(|at| Draft::new(text(at))).collect();
+    ns(&db).add_all(drafts, &WriteOptions::default()).unwrap();
+    let (model, calls) = asked("picky", |texts| texts.iter().all(|text| !text.starts_with("bad")));
+    db.use_embedder(model).unwrap();
+    assert_eq!(embed(&db), (150, 50));
+    calls.lock().unwrap().clear();
+    assert_eq!(embed(&db), (0, 50));
+    assert!(calls.lock().unwrap().is_empty(), "they were refused a moment ago");
+    // Nor do they hold up what is written with them.
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    ns(&db).add_all(vec!["bad 1".into(), "row 500".into()], &apart).unwrap();
+    assert_eq!((db.stats().unwrap().pending, calls.lock().unwrap().as_slice()), (51, &[1][..]));
+    clean(&db);
+}
+
+/// A model that is too slow for a whole batch gets as many texts at once as it is fit for.
+#[test]
+fn a_slow_model_is_given_fewer_texts_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    ns(&db).add_all((0..200).map(keyed).collect(), &WriteOptions::default()).unwrap();
+    let (model, calls) = asked("slow", |texts| texts.len() <= 20);
+    db.use_embedder(model).unwrap();
+    assert_eq!(embed(&db), (200, 0));
+    let too_many = calls.lock().unwrap().iter().filter(|texts| **texts > 20).count();
+    assert_eq!(too_many, 3, "64 at first, and both halves");
+    ns(&db).add_all((200..264).map(keyed).collect(), &WriteOptions::default()).unwrap();
+    assert_eq!(db.stats().unwrap().pending, 0, "a write knows it too");
+    clean(&db);
+}
+
+/// A server that hangs holds up one write or query, and not each that follows.
+#[test]
+fn a_model_that_hangs_is_left_alone_for_as_long_as_it_took() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (model, calls) = asked("hanging", |_| {
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        false
+    });
+    db.use_embedder(model).unwrap();
+    ns(&db).add_all((0..200).map(keyed).collect(), &WriteOptions::default()).unwrap();
+    ns(&db).add("Ann lives in Ghent").unwrap();
+    let found = ns(&db).search("Ghent").unwrap();
+    assert_eq!((found.hits.len(), calls.lock().unwrap().len()), (1, 1));
+    assert!(found.plan.embedder_failed.unwrap().contains("a short while ago"));
+    std::thread::sleep(std::time::Duration::from_millis(1_200));
+    ns(&db).add("Ben lives in Bonn").unwrap();
+    assert_eq!(calls.lock().unwrap().len(), 2, "then it is asked again");
     clean(&db);
 }
 

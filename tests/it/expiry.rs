@@ -5,9 +5,9 @@ use crate::damage::store::{overwrite, tables};
 use crate::world::{World, axis, keeping, ms, span, text};
 use oubliette::maintain::{ExpireReport, MaintainOptions, Pass, PassReport, RunId};
 use oubliette::memory::{Actor, ExpiresBy, Expiry, SupersedeMode, Tier, TombstoneReason};
-use oubliette::policy::Syntax;
+use oubliette::policy::{Policy, Syntax};
 use oubliette::report::RuleId;
-use oubliette::{Draft, ErrorKind, MemoryId, Patch, State};
+use oubliette::{Builder, Draft, ErrorKind, MemoryId, Patch, State};
 
 /// A world in which only the pass removes what expired.
 fn still(millis: i64) -> World {
@@ -481,4 +481,45 @@ fn what_was_merged_comes_back_with_a_life() {
         assert_eq!(world.row("b").state, State::Live);
         world.check();
     }
+}
+
+/// MODEL-42: a handle that can't settle what came due counts as if it had.
+#[test]
+fn a_reader_counts_what_came_due_as_a_writer_does() {
+    fn counting(builder: Builder) -> Builder {
+        let policy = "purge.per_write = 0\nsweeper.stages = [\"limbo\"]\nstats.max_due = 5";
+        builder.policy(Policy::parse(policy, Syntax::Toml).unwrap())
+    }
+    let mut world = World::at_with(0, counting);
+    for at in 0..8 {
+        world.add(ends(&format!("short {at}"), 1_000 + at).tag("t").agent(format!("a{}", at % 2)));
+        world.add(text(&format!("lasting {at}")).tag("t"));
+    }
+    world.add(text("true from then on").valid_from(ms(500)));
+    for instant in [600, 1_001, 5_000] {
+        world.db.clone().close().unwrap();
+        world.set(instant);
+        let reader = counting(world.builder()).read_only(true).open(world.path()).unwrap();
+        let small = reader.namespace(world.ns.name()).unwrap().memory_stats().unwrap();
+        let (whole, of_ns) =
+            (reader.stats().unwrap(), reader.namespace(world.ns.name()).unwrap().stats().unwrap());
+        reader.close().unwrap();
+        world.open_again(counting);
+        let written = world.db.stats().unwrap();
+        assert_eq!(whole.memories, written.memories, "at {instant}");
+        assert_eq!(whole.pending_due, written.pending_due, "at {instant}");
+        for (read, write) in [
+            (&whole.by_namespace, &written.by_namespace),
+            (&whole.by_partition, &written.by_partition),
+            (&whole.by_kind, &written.by_kind),
+            (&whole.by_tier, &written.by_tier),
+        ] {
+            assert_eq!(read, write, "at {instant}");
+        }
+        assert_eq!(of_ns.memories, whole.memories);
+        if written.pending_due == 0 {
+            assert_eq!(small, world.ns.memory_stats().unwrap(), "at {instant}");
+        }
+    }
+    assert_eq!(world.db.stats().unwrap().memories.live, 9);
 }

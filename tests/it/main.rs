@@ -72,6 +72,7 @@ mod mcp;
 #[cfg(feature = "mcp-http")]
 mod mcp_http;
 mod meanwhile;
+mod message_keys;
 mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;

@@ -668,3 +668,49 @@ fn what_returns_superseded_was_told_until_its_writer_said_something_else() {
     assert_eq!((seen(250), seen(350), seen(450)), (vec![old], vec![], vec![]));
     world.check();
 }
+
+/// LIFE-7, MODEL-8: a key has one text that is true. What it said in the place of a text that is restored is an earlier text of it
+/// then, which its key reaches, and which can be restored in turn.
+#[test]
+fn what_a_key_said_since_goes_back_when_its_text_is_restored() {
+    let world = World::new();
+    let zebra = world.add(text("zebra first").key("k")).id;
+    let lion = world.add(text("lion second").key("k")).id;
+    for (back, other) in [(zebra, lion), (lion, zebra), (zebra, lion)] {
+        world.advance("1h");
+        let report = world.ns.restore(back).unwrap();
+        assert_eq!((report.replaced, report.keys_taken), (vec![other], vec![]));
+        assert_eq!((world.row("k").id, world.live()), (back, vec![back]));
+        let times = world.row(other).superseded.unwrap();
+        assert_eq!((times.by, times.mode), (back, SupersedeMode::Correction));
+        world.check();
+    }
+    world.forget(&["k"]);
+    assert!(world.live().is_empty() && world.list_in(Scope::Any, State::Superseded).is_empty());
+    world.check();
+}
+
+/// The same where others have written that text, too, or their keys lead there.
+#[test]
+fn a_text_of_others_stays_when_a_key_goes_back_to_an_earlier_one() {
+    let world = World::new();
+    let zebra = world.add(text("zebra first").key("k")).id;
+    world.add(text("lion second").key("k"));
+    let lion = world.add(text("lion second").key("m")).id;
+    assert!(world.ns.restore(zebra).unwrap().replaced.is_empty());
+    assert_eq!((world.row("k").id, world.row("m").id, world.live()), (zebra, lion, vec![zebra, lion]));
+    assert_eq!((world.row(lion).keys, world.row(lion).reinforcement_count), (vec!["m".to_owned()], 1));
+    world.check();
+    world.forget(&["k", "m"]);
+    assert!(world.live().is_empty() && world.list_in(Scope::Any, State::Superseded).is_empty());
+
+    let world = World::new();
+    let zebra = world.add(text("zebra first").key("k")).id;
+    let lion = world.add(text("lion second").key("k")).id;
+    let tiger = world.add(text("tiger").key("t")).id;
+    world.supersede(tiger, lion, SupersedeMode::Replaced, None).unwrap();
+    assert_eq!(world.row("t").id, lion);
+    assert_eq!(world.ns.restore(zebra).unwrap().replaced, [lion]);
+    assert_eq!((world.row("t").id, world.live()), (zebra, vec![zebra]), "a key that led there leads on");
+    world.check();
+}

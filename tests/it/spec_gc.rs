@@ -149,6 +149,10 @@ fn a_plan_keeps_its_bounds() {
     assert_eq!(planned(&world, &GcOptions::default()), [ids[4..].to_vec()]);
     let none = plan(&world);
     assert_eq!((none.state, none.groups.len()), (PlanState::Committed, 0));
+    // It says which plans have the memories.
+    let open = world.ns.gc_plans().unwrap().into_iter().filter(|plan| plan.state == PlanState::Open);
+    assert_eq!(none.held_by, open.map(|plan| plan.plan_id).collect::<Vec<_>>());
+    assert_eq!(none.held_by.len(), 3);
     // A plan that is over frees its sources.
     world.advance("24h");
     assert_eq!(planned(&world, &GcOptions::default()).len(), 3);

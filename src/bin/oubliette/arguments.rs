@@ -337,7 +337,7 @@ pub(crate) struct AddOptions {
     /// A memory that the new memory supersedes, by key or id; can be given several times
     #[arg(long, value_name = "ID|KEY")]
     pub(crate) supersedes: Vec<String>,
-    /// How it supersedes: replaced, correction or duplicate
+    /// How it supersedes: replaced, correction or duplicate [default: replaced]
     #[arg(long, value_name = "MODE")]
     pub(crate) supersede_mode: Option<String>,
     #[command(flatten)]
@@ -418,6 +418,9 @@ pub(crate) struct RenameOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "A name of nothing is told and counted. The exit code is 1 only if no name is that of a memory."
+)]
 #[command(group(clap::ArgGroup::new("end").required(true).args(["ttl", "expires_at", "never"])))]
 pub(crate) struct TouchOptions {
     /// Ids or keys
@@ -453,7 +456,7 @@ pub(crate) struct SupersedeOptions {
     /// How it supersedes them: replaced, correction or duplicate
     #[arg(long, default_value = "replaced")]
     pub(crate) mode: String,
-    /// When the world changed; for the mode replaced
+    /// When the world changed; for the mode replaced [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
 }

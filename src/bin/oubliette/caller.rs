@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, IsTerminal, Read, St
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use comfy_table::Table;
 use jiff::tz::TimeZone;
@@ -21,6 +22,9 @@ use self::process::Process;
 /// Bytes that are asked of another process at once.
 const CHUNK: usize = 64 << 10;
 
+/// How long an input is waited for that may have ended.
+const SILENCE: Duration = Duration::from_millis(100);
+
 /// How much a command asks of its standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Portion {
@@ -28,7 +32,8 @@ pub(crate) enum Portion {
     Any,
     /// At most a line. The command has answered the lines before, so another process can go on with it here.
     Line,
-    /// More of a line that is too long to come at once.
+    /// More of a line that is too long to come at once, or of lines that belong together. Nothing has come of those before, so another
+    /// process can begin with the first of them.
     RestOfLine,
 }
 
@@ -192,6 +197,14 @@ impl Caller {
         }
     }
 
+    /// Whether a path, as this process means it, leads to standard output of whoever typed the command.
+    pub(crate) fn is_output(&self, path: &Path) -> bool {
+        match self.far_side() {
+            Some(far) => far.surroundings.process.has_output_at(path),
+            None => Process::here().has_output_at(path),
+        }
+    }
+
     /// A path as it was typed.
     pub(crate) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
         self.far_side().and_then(|far| path.strip_prefix(&far.surroundings.folder).ok()).unwrap_or(path)
@@ -222,7 +235,8 @@ impl Caller {
         self.reader(Portion::Line)
     }
 
-    /// Does what reads several of the [`lines`](Self::lines) as one. No other process can go on with the command between these.
+    /// Does what reads several of the [`lines`](Self::lines) as one. Another process that goes on with the command between these begins
+    /// with the first of them.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(far) = self.far_side() else { return work() };
         far.is_within.store(true, Ordering::SeqCst);
@@ -265,6 +279,20 @@ impl Caller {
             returned.drain(..taken);
         }
         Ok(some)
+    }
+
+    /// Whether standard input of this process may have more to say than blank lines. One that is silent for a moment, and open, may;
+    /// it can't be read any more then.
+    pub(crate) fn may_have_lines(&self) -> bool {
+        let Side::Here(here) = &self.0 else { return false };
+        let returned = std::mem::take(&mut *here.returned());
+        let (told, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut input = Cursor::new(returned).chain(std::io::stdin().lock());
+            // Nobody hears it where this took too long.
+            let _ = told.send(says_more(&mut input));
+        });
+        heard.recv_timeout(SILENCE).unwrap_or(true)
     }
 
     /// Puts back what was read, in front of the rest.
@@ -357,6 +385,22 @@ impl Loan {
     }
 }
 
+/// Whether anything but white space is left.
+fn says_more(input: &mut impl BufRead) -> bool {
+    loop {
+        // What can't be read is not left out.
+        let Ok(some) = input.fill_buf() else { return false };
+        match some.iter().position(|byte| !byte.is_ascii_whitespace()) {
+            Some(_) => return true,
+            None if some.is_empty() => return false,
+            None => {
+                let blank = some.len();
+                input.consume(blank);
+            }
+        }
+    }
+}
+
 /// Standard input of this process. Until the first byte is asked for, another process can still do the command.
 struct Own<'a> {
     here: &'a Here,
@@ -370,6 +414,15 @@ impl Own<'_> {
             let returned = std::mem::take(&mut *self.here.returned());
             Cursor::new(returned).chain(std::io::stdin().lock())
         })
+    }
+}
+
+/// What was returned and not read again is for whoever reads next.
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        let Some((returned, _)) = self.begun.take().map(Chain::into_inner) else { return };
+        let read = usize::try_from(returned.position()).unwrap_or(usize::MAX);
+        self.here.returned().splice(..0, returned.into_inner().into_iter().skip(read));
     }
 }
 

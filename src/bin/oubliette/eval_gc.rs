@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::embedder;
 use crate::evidence::{names, note_unknown, tell_unknown};
 use crate::gc_arguments::GcEvalOptions;
+use crate::maintain;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
@@ -75,7 +76,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
     place.unknown_namespace(&database.namespaces()?, output)?;
     let folder = TemporaryFolder::new()?;
     let original = folder.path().join("original.oub");
-    database.backup(&original)?;
+    let report = database.backup(&original)?;
     let policy = policy(&database)?;
     let shares = if options.shares.is_empty() { &[0.25, 0.5, 0.75, 0.9][..] } else { &options.shares };
     let budgets =
@@ -120,7 +121,9 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output<'_>) -> D
         "by_source": before.by_source / count, "by_text": before.by_text / count,
         "tokens": before.tokens as f64 / count, "file_bytes": file_bytes, "questions": questions.len(),
     });
-    output.document(&json!({ "shares": rows, "before": before, "unknown_evidence": unknown.len() }))
+    output.document(&json!({ "shares": rows, "before": before, "unknown_evidence": unknown.len() }))?;
+    // A copy that misses memories is not what was to be measured.
+    maintain::tell_lost(&report, output)
 }
 
 /// One row: a copy in which a share of the memories has made room for summaries.

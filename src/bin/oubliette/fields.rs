@@ -7,7 +7,7 @@ use std::path::Path;
 
 use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
 use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
-use oubliette::memory::{Fields, Payload, Significance, Tier};
+use oubliette::memory::{Fields, Payload, Significance, SupersedeMode, Tier};
 use oubliette::{Error, Patch, Result};
 use serde::Serialize;
 use serde_json::json;
@@ -231,6 +231,17 @@ pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> 
         return Err(Error::invalid("--field", "must not be the namespace: use --namespace", namespace));
     }
     let mut line = line(&members)?;
+    if let Some(mode) = line.draft.supersede_mode {
+        let why = match mode {
+            // That of a family of messages, which no caller ends.
+            SupersedeMode::Aggregate => "must be replaced, correction or duplicate",
+            _ if !members.0.contains_key("supersedes") => "must stand beside --supersedes",
+            _ => "",
+        };
+        if !why.is_empty() {
+            return Err(Error::invalid("--supersede-mode", why, mode));
+        }
+    }
     if let Some(vector) = options.fields.vector_of_file()? {
         line.draft.vector = Some(vector);
     }

@@ -72,7 +72,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
         let partly =
             |error| Failure::Partly(error, Box::new(document.as_object().cloned().unwrap_or_default()));
-        let report = database.compact().map_err(partly)?;
+        let report = maintain::compacted(&database).map_err(partly)?;
         if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
             members.extend(more);
         }
@@ -165,7 +165,7 @@ fn names_of(path: &Path, caller: &Caller) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let run = runs::id("run", run, "runs")?;
     let database = place.open(Access::Write)?;
-    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
+    let undone = undo_everywhere(&database, run, place.typed_namespace()?)?;
     place.close(database)?;
     output.done(&json!(undone), |_| {
         if undone.already {
@@ -178,17 +178,19 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
             }
             [0, 0, 0] => "Nothing of the run came back".to_owned(),
             [restored, removed, detached] => {
-                let restored = told::of(restored, "memory of before is back", "memories of before are back");
-                let removed = told::of(removed, "record of the run is gone", "records of the run are gone");
-                let mut told = format!("Took the run back: {restored}, {removed}");
-                if detached > 0 {
-                    let kept = (
+                let counts = [
+                    (restored, "memory of before is back", "memories of before are back"),
+                    (removed, "record that it wrote is gone", "records that it wrote are gone"),
+                    (
+                        detached,
                         "memory stays for other writes of its text",
                         "memories stay for other writes of their texts",
-                    );
-                    told.push_str(&format!(", {}", told::of(detached, kept.0, kept.1)));
-                }
-                told
+                    ),
+                ];
+                let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+                let counts: Vec<String> =
+                    counts.map(|(count, one, many)| told::of(count, one, many)).collect();
+                format!("Took the run back: {}", counts.join(", "))
             }
         };
         told.push_str(&told::still_told(

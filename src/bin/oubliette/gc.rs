@@ -231,13 +231,17 @@ fn plans(namespace: &Namespace, now: &story::Present, output: Output<'_>) -> Don
         return output.document(&json!({ "plans": plans }));
     }
     let rows = plans.iter().map(|plan| {
+        let state = if plan.groups.is_empty() { "nothing to do".to_owned() } else { plan.state.to_string() };
         let groups = plan.groups.len().to_string();
-        vec![plan.plan_id.to_string(), plan.state.to_string(), groups, story::when(plan.created_at, now)]
+        vec![plan.plan_id.to_string(), state, groups, story::when(plan.created_at, now)]
     });
     output.list(&["plan", "state", "groups", "made"], rows.collect(), "No plan; `gc plan` makes one")
 }
 
 fn groups(namespace: &Namespace, plan: &GcPlan, now: &story::Present, output: Output<'_>) -> Done {
+    if plan.groups.is_empty() {
+        return output.line("The plan has no group: there was nothing to summarize when it was made");
+    }
     let ends = match plan.state {
         PlanState::Open => format!("; it ends {}", story::when(plan.expires_at, now)),
         _ => String::new(),
@@ -308,6 +312,15 @@ fn read(file: &PathBuf, caller: &Caller) -> Result<String> {
     Ok(text)
 }
 
+/// How long a command may take for a summary, as it was typed.
+pub(crate) fn timeout(typed: &str) -> Result<Duration> {
+    let timeout: Span = named("--timeout", typed.parse())?;
+    if timeout <= Span::ZERO {
+        return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
+    }
+    Ok(Duration::from_millis(timeout.as_millis().unsigned_abs()))
+}
+
 /// Who writes summaries, by the name that was typed.
 pub(crate) fn summarizer(
     namespace: &Namespace,
@@ -315,11 +328,7 @@ pub(crate) fn summarizer(
     timeout: &str,
     caller: &Caller,
 ) -> Result<Arc<dyn Summarizer>> {
-    let timeout: Span = named("--timeout", timeout.parse())?;
-    if timeout <= Span::ZERO {
-        return Err(Error::invalid("--timeout", "must be longer than 0", timeout));
-    }
-    let timeout = Duration::from_millis(timeout.as_millis().unsigned_abs());
+    let timeout = self::timeout(timeout)?;
     Ok(match name {
         "builtin" => Arc::new(namespace.gc_builtin()?),
         name => match name.strip_prefix("openai:") {

@@ -1,7 +1,7 @@
 //! Commands about the whole file.
 
 use std::collections::BTreeSet;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -10,17 +10,17 @@ use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
-use oubliette::{Error, Memory, NamespaceName, Result, Snapshot};
+use oubliette::{Database, Error, Memory, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Done, Failure, Output, printable};
+use crate::output::{self, Done, Failure, Output, failure_of_pass, printable};
 use crate::place::{Access, Place, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
-use crate::{read, told, upkeep, write};
+use crate::{read, temporary, told, upkeep, write};
 
 /// How often a long read begins before its file is taken to be replaced for ever.
 const READS_MAX: u32 = 16;
@@ -157,21 +157,19 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
     if output.json {
         output.document(&json!(report))?;
     } else {
-        let removed = [(report.expired_purged, "expired"), (report.short_term_evicted, "above the cap")];
         let verb = if options.dry_run { "Would remove" } else { "Removed" };
-        for (count, why) in removed {
-            output.line(&format!("{verb} {}: {why}", told::of(count, "memory", "memories")))?;
-        }
+        let expired = told::of(report.expired_purged, "expired memory", "expired memories");
+        let (evicted, namespaces) =
+            (report.short_term_evicted, told::of(report.namespaces, "namespace", "namespaces"));
+        output.line(&format!("{verb} {expired} and {evicted} above the cap, in {namespaces}"))?;
         if let Some(run) = run {
             output.remark(&format!("undo {run} takes this run back, but for ends that a caller had set"));
         }
-        output.line(&told::of(report.namespaces, "namespace", "namespaces"))?;
         for group in &equal {
             output.line(&printable(&format!("Say the same: {}", group.join(", "))))?;
         }
         for failed in &report.failed {
-            let pass = failed.pass.map_or("all", |pass| pass.as_str());
-            output.line(&format!("Failed: {pass}: {}", failed.why))?;
+            output.line(&failure_of_pass(failed))?;
         }
         tell_check(&report.check, false, output)?;
     }
@@ -252,12 +250,13 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
-    let (report, vectors, target) = again(|is_unseen| {
+    let (report, mut vectors, mut target) = again(|is_unseen| {
         let (snapshot, mut target) = (database.snapshot()?, Target::create(&options.file)?);
         *is_unseen = target.is_aside();
         let (report, vectors) = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
         Ok((report, vectors, target))
-    })?;
+    })
+    .map_err(|error| unread(error, &options.file, place.caller()))?;
     let takes_a_place = target.takes_a_place() || vectors.as_ref().is_some_and(Target::takes_a_place);
     if let Some(named) = unknown.filter(|_| takes_a_place) {
         return Err(empty(&named, place.caller().shown(&options.file)));
@@ -265,11 +264,23 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     if takes_a_place && !report.is_whole() {
         return Err(partial(&report, place.caller().shown(&options.file), output));
     }
+    vectors.as_mut().map(Target::sync).transpose()?;
+    target.sync().map_err(|error| unread(error, &options.file, place.caller()))?;
     vectors.map(Target::finish).transpose()?;
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     tell_export(&report, place.caller().shown(&options.file), (bytes, replaced), output)?;
     tell_partial(&report, output)
+}
+
+/// The failure of an export. Where its file is standard output by another name, nobody may read that any more, which is no error.
+fn unread(error: Error, file: &Path, caller: &Caller) -> Failure {
+    match error {
+        Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe && caller.is_output(file) => {
+            output::unwritable(source)
+        }
+        error => error.into(),
+    }
 }
 
 /// A long read, which begins anew where `compact` has replaced the file under it meanwhile, and nobody has seen of it yet. What
@@ -445,8 +456,9 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
-    let report = place.open(Access::Read)?.backup(file)?;
-    if let Some(named) = place.named_namespace()? {
+    // What is left of forgotten memories goes from the file where that can be written to, so that one copy is enough.
+    let report = place.open_to_count()?.backup(file)?;
+    if let Some(named) = place.typed_namespace()? {
         output.remark(&format!("the copy has every namespace, not {named} alone; `export` writes one"));
     }
     output.done(&json!(report), |report| {
@@ -458,11 +470,18 @@ pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
 /// `compact`.
 pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
-    let report = database.compact()?;
+    let report = compacted(&database)?;
     place.close(database)?;
     output.done(&json!(report), |report| told::bytes("Compacted", report))?;
     tell_ended(&report, output);
     tell_lost(&report, output)
+}
+
+/// Compacts the file, and takes away the copies of it that a command which was cut off has left among the temporary files: of
+/// what is forgotten there must be none.
+pub(crate) fn compacted(database: &Database) -> Result<CompactReport> {
+    temporary::clear_left();
+    database.compact()
 }
 
 /// What a copy left behind because its time was over, and what is left of the file before it.

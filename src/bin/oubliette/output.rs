@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use oubliette::maintain::FailedPass;
 use oubliette::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 use textwrap::core::display_width;
@@ -54,6 +55,8 @@ pub(crate) enum Failure {
     Error(Error),
     /// The same, with what a caller may need to go on.
     Partly(Error, Box<Map<String, Value>>),
+    /// Passes of maintenance failed, at least one; what the others did is told.
+    Passes(Vec<FailedPass>),
     /// Something was typed that makes no sense.
     Usage(String),
     /// Nobody reads standard output any more.
@@ -106,6 +109,12 @@ pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Calle
         Failure::Partly(error, more) => {
             (error.kind().to_string(), error.to_string(), hint_beside(error, more), &**more, 1)
         }
+        Failure::Passes(failed) => {
+            let first = failed.first();
+            let kind = first.map_or_else(String::new, |first| first.kind.to_string());
+            let why: Vec<String> = failed.iter().map(failure_of_pass).collect();
+            (kind, why.join("; "), first.map_or("", |first| first.hint), &none, 1)
+        }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
             ("Usage".to_owned(), text.to_owned(), "see --help", &none, 2)
@@ -132,6 +141,12 @@ pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Calle
     // Where not even standard error can be written to, the exit code has to do.
     let _ = caller.error().write_all(format!("{shown}\n").as_bytes());
     code
+}
+
+/// Why a pass failed, with its name.
+pub(crate) fn failure_of_pass(failed: &FailedPass) -> String {
+    let pass = failed.pass.map_or_else(|| "the sweep".to_owned(), |pass| pass.to_string());
+    format!("{pass} failed: {}", failed.why)
 }
 
 /// What to do after an error beside which something stands: it speaks of one batch, and the batches before it are written.

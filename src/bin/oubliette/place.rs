@@ -1,5 +1,6 @@
 //! Where the database is, and how it is opened.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,6 +33,11 @@ const BEHIND: Span = Span::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Longest policy document or config file that is read.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Whether a file that could not be opened for writing may be opened for reading.
+fn may_be_read(why: ErrorKind) -> bool {
+    matches!(why, ErrorKind::Locked | ErrorKind::Io | ErrorKind::Corrupted | ErrorKind::Unavailable)
+}
 
 /// What the config file may say.
 #[derive(Debug, Default, Deserialize)]
@@ -73,6 +79,8 @@ pub(crate) struct Place {
     standing: Standing,
     /// Whether the file was named in the command itself.
     is_typed: bool,
+    /// Whether the namespace was.
+    is_namespace_typed: bool,
     /// What the clock is behind the last write of the file that was opened for writing.
     behind: Mutex<Behind>,
     /// Why a file that was written was not closed in order.
@@ -126,7 +134,13 @@ impl Place {
             (wait, _) => wait.as_deref().map(|wait| named("--wait", wait.parse())).transpose()?,
         };
         let embedder = global.embedder.clone();
-        let embedder = embedder.or_else(|| caller.variable("OUBLIETTE_EMBEDDER")?.into_string().ok());
+        let from_env = || caller.variable("OUBLIETTE_EMBEDDER").map(OsString::into_string).transpose();
+        let embedder = match embedder {
+            None => from_env().map_err(|other| {
+                Error::invalid("OUBLIETTE_EMBEDDER", "must be UTF-8", other.to_string_lossy())
+            })?,
+            named => named,
+        };
         let standing = match standing {
             Standing::Sharing(_) if global.no_share || config.share == Some(false) => Standing::Alone,
             standing => standing,
@@ -148,6 +162,7 @@ impl Place {
             standing,
             caller,
             is_typed: global.db.is_some(),
+            is_namespace_typed: global.namespace.is_some(),
             behind: Mutex::default(),
             unclosed: Mutex::default(),
         })
@@ -161,6 +176,11 @@ impl Place {
     /// The namespace that is meant.
     pub(crate) fn namespace(&self) -> Result<NamespaceName> {
         self.namespace.as_deref().map_or_else(|| Ok(NamespaceName::default()), str::parse)
+    }
+
+    /// The namespace that the command itself names: one of the config file narrows no command that is for the whole file.
+    pub(crate) fn typed_namespace(&self) -> Result<Option<NamespaceName>> {
+        if self.is_namespace_typed { self.named_namespace() } else { Ok(None) }
     }
 
     /// The namespace that was named, if one was.
@@ -365,7 +385,7 @@ impl Place {
         if self.terms.now.is_some() { self.open(Access::Read) } else { self.open_best() }
     }
 
-    /// For writing if that is possible at once, else for reading.
+    /// For writing if that is possible at once, else for reading, as where the file is damaged in what only a writer needs.
     pub(crate) fn open_best(&self) -> Result<Database> {
         let (opened, is_answered) = match &self.standing {
             Standing::Sharing(sharing) => {
@@ -375,9 +395,7 @@ impl Place {
             _ => (self.open(Access::Write), false),
         };
         match opened {
-            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) && !is_answered => {
-                self.open(Access::Read)
-            }
+            Err(error) if may_be_read(error.kind()) && !is_answered => self.open(Access::Read),
             other => other,
         }
     }
@@ -469,7 +487,7 @@ pub(crate) fn policy_text(path: &Path) -> Result<(String, Syntax)> {
     Ok((read_text(path)?, if json { Syntax::Json } else { Syntax::Toml }))
 }
 
-/// A file of text, read whole.
+/// A file of text, read whole, without its byte order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     use std::io::Read;
     let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
@@ -483,12 +501,36 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
             "a longer file",
         ));
     }
-    String::from_utf8(bytes).map_err(|why| {
+    let marked = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec);
+    String::from_utf8(marked.unwrap_or(bytes)).map_err(|why| {
         Error::invalid(
             name(),
             "must be UTF-8",
             format!("other bytes from byte {} on", why.utf8_error().valid_up_to()),
         )
+    })
+}
+
+/// What a config file says.
+///
+/// # Errors
+/// `Invalid`, with the file, the member and its value.
+fn config_of(text: &str, path: &Path) -> Result<Config> {
+    let wrong =
+        |why: &toml::de::Error| why.span().and_then(|span| text.get(span)).unwrap_or_default().to_owned();
+    let parsed = toml::Deserializer::parse(text).map_err(|why| {
+        let bound = format!("must be a config file, in TOML: {}", why.message());
+        Error::invalid(path.display().to_string(), bound, wrong(&why))
+    })?;
+    serde_path_to_error::deserialize(parsed).map_err(|error| {
+        let member = error.path().to_string();
+        let why = error.into_inner();
+        let (file, said) = (path.display(), why.message());
+        // A bound of ours has the name and the value already.
+        let said = said.strip_prefix(&format!("{member}: ")).unwrap_or(said);
+        let said = said.split(" (got ").next().unwrap_or(said);
+        let field = if member == "." { file.to_string() } else { format!("{file}: {member}") };
+        Error::invalid(field, said, wrong(&why))
     })
 }
 
@@ -502,12 +544,7 @@ fn config(caller: &Caller) -> Result<(Config, PathBuf), Failure> {
             continue;
         }
         let text = read_text(&path)?;
-        let config = toml::from_str(&text).map_err(|why: toml::de::Error| {
-            let wrong = why.span().and_then(|span| text.get(span)).unwrap_or_default();
-            let bound = format!("must be a config file, in TOML: {}", why.message());
-            Error::invalid(path.display().to_string(), bound, wrong)
-        })?;
-        return Ok((config, folder));
+        return Ok((config_of(&text, &path)?, folder));
     }
     Ok((Config::default(), PathBuf::new()))
 }

@@ -67,6 +67,18 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output<'_>) -> Do
     raw(output, &options.name, &text, carries, (&place.present(), &|id| called(&team, id), &undoable))
 }
 
+/// What the error of a write becomes: of a memory that is gone it says when it went, and why.
+pub(crate) fn tell_gone<'t>(team: &'t Namespace, place: &'t Place) -> impl Fn(Error) -> Error + 't {
+    move |error| {
+        let Error::NotFound { what: what @ ("memory" | "key"), name } = &error else { return error };
+        let Ok(Got::Tombstone(stone)) = team.look_up(name.as_str(), false) else { return error };
+        let reason = story::reason(stone.reason.as_str());
+        let when = story::when(stone.deleted_at, &place.present());
+        let name = format!("{name} is gone since {when}, because {reason}; nothing brings it back");
+        Error::NotFound { what, name }
+    }
+}
+
 /// The namespace that is meant, to read.
 fn open(place: &Place, output: Output<'_>) -> Result<Namespace> {
     let database = place.open(Access::Read)?;
@@ -151,7 +163,7 @@ fn raw(
                     members.insert("key".to_owned(), json!(asked));
                 }
             }
-            output.text(&story::memory(&document, now, called, undoable))?;
+            output.text(&story::memory(asked, &document, now, called, undoable))?;
             if output.verbose { output.document(&story::dated(document, now)) } else { Ok(()) }
         }
         Err(_) => output.line(text),
@@ -469,6 +481,9 @@ pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
                     members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
                 }
             }
+            (Ok(Got::Tombstone(_)), Value::Object(members)) if !output.json => {
+                members.insert("state".to_owned(), json!("gone"));
+            }
             (Err(why), _) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
                 damaged.push(version.id);
             }
@@ -563,9 +578,9 @@ fn whole(explained: &Explanation) -> Done {
     if explained.damaged.is_empty() { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// `stats`: of the namespace that was named, or of the whole file.
+/// `stats`: of the namespace that was typed, or of the whole file.
 pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -> Done {
-    let namespace = place.named_namespace()?;
+    let namespace = place.typed_namespace()?;
     let database = place.open_to_count()?;
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     // It loads every index, and so the warnings of all of them are among those of the other statistics.
@@ -580,7 +595,9 @@ pub(crate) fn stats(options: &StatsOptions, place: &Place, output: Output<'_>) -
         return distribution::tell(used, database.policy().0.prune.enabled, output);
     }
     let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
-    place.unknown_namespace(&database.namespaces()?, output)?;
+    if named.is_some() {
+        place.unknown_namespace(&database.namespaces()?, output)?;
+    }
     if !output.json {
         figures::stats(&stats, &place.present(), output)?;
     }
@@ -664,7 +681,7 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
     tell_damaged(&briefed.damaged, output);
     let rows = briefed.items.iter().map(|Briefed { memory, score }| {
         let mark = if memory.pinned { "pinned" } else { "" };
-        vec![mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
+        vec![told::memory(memory), mark.to_owned(), format!("{score:.3}"), memory.row_text.clone()]
     });
     let none = match known.contains(&namespace) {
         false if is_told => String::new(),
@@ -674,5 +691,5 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output<
         }
         false => told::no_namespace(&namespace, &known),
     };
-    output.list(&["", "worth", "text"], rows.collect(), &none)
+    output.list(&["memory", "", "worth", "text"], rows.collect(), &none)
 }

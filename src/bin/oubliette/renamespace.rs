@@ -22,6 +22,9 @@ pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output<'_>)
 pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output<'_>) -> Done {
     let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
     let keys: Vec<&str> = options.by.iter().map(String::as_str).collect();
+    if keys.contains(&"") {
+        return Err(Error::invalid("--by", "must name keys of the metadata", options.by.join(",")).into());
+    }
     let database = place.open(Access::Write)?;
     let done = database.split_namespace(options.from.as_str(), &keys, &how);
     place.close(database)?;

@@ -2,7 +2,9 @@
 
 use oubliette::Error;
 
-use crate::arguments::{Command, GoalCommand, IndexCommand, NamespaceCommand, PolicyCommand};
+use crate::arguments::{
+    Command, GoalCommand, IndexCommand, MoveOptions, NamespaceCommand, PolicyCommand, SplitOptions,
+};
 use crate::gc_arguments::GcCommand;
 
 /// Where a command is done.
@@ -49,6 +51,17 @@ impl Route {
             | Command::Index { command: IndexCommand::List }
             | Command::Policy { command: PolicyCommand::Show | PolicyCommand::Instructions } => Route::Reads,
             Command::Search(options) if !options.track => Route::Reads,
+            // What is only rehearsed changes nothing.
+            Command::Forget(options) if options.dry_run => Route::Reads,
+            Command::Maintain(options) if options.dry_run => Route::Reads,
+            Command::Fsck(options) if options.dry_run => Route::Reads,
+            Command::Gc { command: GcCommand::Run(options) } if options.dry_run => Route::Reads,
+            Command::Namespace { command: NamespaceCommand::Move(MoveOptions { how, .. }) } if how.dry_run => {
+                Route::Reads
+            }
+            Command::Namespace { command: NamespaceCommand::Split(SplitOptions { how, .. }) } if how.dry_run => {
+                Route::Reads
+            }
             Command::Search(_)
             | Command::Init(_)
             | Command::Add(_)

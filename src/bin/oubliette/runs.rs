@@ -16,10 +16,13 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
         let run = id("run", run, "runs")?;
         let database = place.open_best()?;
         // As `undo` does: where no namespace is named, the run may be of any.
-        let others = if place.named_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
+        let others = if place.typed_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
         for namespace in std::iter::once(namespace).chain(others) {
             if let Some(report) = database.namespace(&namespace)?.run(run)? {
-                return output.document(&json!(report));
+                return match output.json {
+                    true => output.document(&json!(report)),
+                    false => output.text(&story_of(&report, &place.present())),
+                };
             }
         }
         return Err(Error::NotFound { what: "run", name: run.to_string() }.into());
@@ -70,6 +73,28 @@ fn with_runs(database: &Database) -> Result<Vec<NamespaceName>> {
         }
     }
     Ok(all)
+}
+
+/// What a run was, and whether it can be taken back.
+fn story_of(run: &RunReport, now: &story::Present) -> Vec<String> {
+    let RunReport { id, sort, status, by, started_at, latest_at, .. } = run;
+    let counts = plain(&json!(run.counts));
+    let counts = if counts.is_empty() { "nothing is counted".to_owned() } else { counts };
+    let back = match (run.can_be_undone, run.undoable_until) {
+        (false, _) => "It can't be taken back.".to_owned(),
+        (true, None) => format!("`undo {id}` takes it back."),
+        (true, Some(until)) => format!("`undo {id}` takes it back until {}.", story::when(until, now)),
+    };
+    vec![
+        format!("Run {id}: {sort} by {by}, {status}."),
+        format!(
+            "It began {}; its last step was {}.",
+            story::when(*started_at, now),
+            story::when(*latest_at, now)
+        ),
+        format!("What it did: {counts}."),
+        back,
+    ]
 }
 
 /// A run in a list; of one that is not done, its state.

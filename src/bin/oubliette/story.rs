@@ -129,8 +129,9 @@ impl<'d> Subject<'d> {
     }
 }
 
-/// `get`: a memory, or the tombstone of one, as lines.
+/// `get`: a memory, or the tombstone of one, as lines. It was asked for by a name.
 pub(crate) fn memory(
+    asked: &str,
     document: &Value,
     now: &Present,
     called: Called<'_>,
@@ -138,7 +139,7 @@ pub(crate) fn memory(
 ) -> Vec<String> {
     let of = Subject { members: document, now, called, undoable };
     if let Some(stone) = of.within("tombstone") {
-        return tombstone(of, stone);
+        return tombstone(asked, of, stone);
     }
     let mut lines = Vec::new();
     lines.extend(of.text("text").map(str::to_owned));
@@ -301,11 +302,11 @@ fn shown(payload: &Value) -> String {
     payload.as_str().map_or_else(|| payload.to_string(), str::to_owned)
 }
 
-fn tombstone(of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
-    let (id, namespace) = (stone.text("id").unwrap_or("it"), of.text("namespace").unwrap_or("default"));
+fn tombstone(asked: &str, of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
+    let namespace = of.text("namespace").unwrap_or("default");
     let reason = reason(stone.text("reason").unwrap_or("forget"));
     let when = stone.when("deleted_at").unwrap_or_default();
-    let mut lines = vec![format!("{id} is gone from {namespace}."), format!("Removed {when}: {reason}.")];
+    let mut lines = vec![format!("{asked} is gone from {namespace}."), format!("Removed {when}: {reason}.")];
     lines.extend(stone.text("replaced_by").map(|by| format!("{} took its place.", begun(&(of.called)(by)))));
     lines.extend(
         of.text("resolves_to")
@@ -467,6 +468,7 @@ pub(crate) fn happened(op: &str) -> String {
         "ignore" => "not stored",
         "event" => "written as a message",
         "withdraw" => "taken back with an import",
+        "rename" => "given another key",
         other => return words(other),
     }
     .to_owned()

@@ -12,7 +12,8 @@ const IN_USE: &str = "in-use";
 /// Its name until it is locked.
 const UNNAMED: &str = "to-be-in-use";
 
-/// A folder that is gone when it is dropped. What a killed process has left goes when the next one is made.
+/// A folder that is gone when it is dropped. What a killed process has left goes when the next one is made, and when a file is
+/// compacted.
 pub(crate) struct TemporaryFolder {
     folder: tempfile::TempDir,
     /// Locked until the folder is gone.
@@ -24,7 +25,7 @@ impl TemporaryFolder {
     /// `Io`.
     pub(crate) fn new() -> Result<Self> {
         let all = std::env::temp_dir();
-        clear_left(&all);
+        clear_left_in(&all);
         let failed = |source| Error::Io { action: "create a folder in", path: all.clone(), source };
         let mut builder = tempfile::Builder::new();
         // Copies of memories lie there, which are nobody else's business.
@@ -45,8 +46,13 @@ impl TemporaryFolder {
     }
 }
 
+/// Removes what killed processes have left.
+pub(crate) fn clear_left() {
+    clear_left_in(&std::env::temp_dir());
+}
+
 /// Removes the folders in which nobody works any more. What can't be opened, locked or removed is another's.
-fn clear_left(all: &Path) {
+fn clear_left_in(all: &Path) {
     let folders = std::fs::read_dir(all).into_iter().flatten().flatten();
     let ours = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     let ours: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
@@ -85,7 +91,7 @@ mod tests {
         let at_work = File::create(used.join(IN_USE)).unwrap();
         at_work.lock().unwrap();
         drop(File::create(other.join(IN_USE)).unwrap());
-        clear_left(all.path());
+        clear_left_in(all.path());
         assert_eq!([left, used, foreign, other].map(|folder| folder.exists()), [false, true, true, true]);
     }
 }

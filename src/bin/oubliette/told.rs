@@ -97,7 +97,7 @@ pub(crate) fn moved(changes: u64) -> Option<String> {
 }
 
 /// An import.
-pub(crate) fn import(report: &Value) -> String {
+pub(crate) fn import(report: &Value, (one, many): (&str, &str)) -> String {
     const WORDS: [&str; 10] = [
         "stored",
         "unchanged",
@@ -113,7 +113,7 @@ pub(crate) fn import(report: &Value) -> String {
     let count = |name: &str| report.get(name).and_then(Value::as_u64).unwrap_or_default();
     let counts = WORDS.iter().filter(|name| count(name) > 0).map(|name| format!("{} {name}", count(name)));
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let mut told = format!("Read {}", of(count("read"), "line", "lines"));
+    let mut told = format!("Read {}", of(count("read"), one, many));
     let others = count("told") + count("tombstones");
     let others = (others > 0).then(|| format!("{others} of messages, goals, runs or tombstones"));
     let counts: Vec<String> =

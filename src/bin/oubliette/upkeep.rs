@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::arguments::{IndexCommand, MaintainOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Done, Output, unwritable};
+use crate::output::{Done, Failure, Output, failure_of_pass, unwritable};
 use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
 use crate::{gc, prune, read, story, told};
@@ -33,9 +33,9 @@ const SHOWN_DUPLICATES: usize = 3;
 /// Groups of near vectors that a table shows.
 const SHOWN_GROUPS: usize = 20;
 
-/// `maintain`: of the namespace that was named, or of the whole file.
+/// `maintain`: of the namespace that was typed, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<'_>) -> Done {
-    let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
+    let (asked, namespace) = (library_options(options)?, place.typed_namespace()?);
     if !options.prune.compare.is_empty() {
         return prune::compare(options, place, output);
     }
@@ -53,7 +53,9 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     let file = options.report.as_deref().map(Target::create).transpose()?;
     // What only looks changes nothing, not even the time of the file.
     let database = place.open(if options.dry_run { Access::Read } else { Access::Write })?;
-    place.check_namespace(&database.namespaces()?)?;
+    if namespace.is_some() {
+        place.check_namespace(&database.namespaces()?)?;
+    }
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;
     if options.passes.is_empty() {
@@ -84,7 +86,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     if output.json {
         output.document(&document)?;
     } else {
-        tell(&report.passes, &options.passes, (&near, run), output)?;
+        tell(&all_done(report.passes, &report.failed), &options.passes, (&near, run), output)?;
         tell_off(options, &policy, output);
         let can_undo = policy.undo.horizon > Span::ZERO;
         united
@@ -93,19 +95,12 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
             .try_for_each(|(namespace, united)| tell_united(namespace, united, can_undo, output))?;
     }
     came_to_nothing(united.unwrap_or_default().values())?;
-    without_failure(&report.failed)
+    without_failure(report.failed)
 }
 
 /// Whoever runs maintenance by a clock must hear that a pass failed, though the others are done and told.
-fn without_failure(failed: &[FailedPass]) -> Done {
-    let named = |failed: &FailedPass| {
-        format!("{}: {}", failed.pass.map_or_else(String::new, |pass| pass.to_string()), failed.why)
-    };
-    let why = failed.iter().map(named).collect::<Vec<_>>().join("; ");
-    match failed {
-        [] => Ok(()),
-        _ => Err(Error::Conflict { what: "maintain".to_owned(), why }.into()),
-    }
+fn without_failure(failed: Vec<FailedPass>) -> Done {
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Passes(failed)) }
 }
 
 /// Whoever runs a summarizer by a clock must hear that it united no cluster because it failed.
@@ -185,7 +180,7 @@ fn sweep(
     if every <= Span::ZERO {
         return Err(Error::invalid("--every", "must be longer than 0", every).into());
     }
-    if let Some(namespace) = place.named_namespace()? {
+    if let Some(namespace) = place.typed_namespace()? {
         return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
     }
     // A file that can't be written to is refused before the first sweep.
@@ -226,7 +221,7 @@ fn sweep(
         let at = story::local(report.at, &place.present());
         output.line(&format!("Swept at {at} in {} ms", report.ms))?;
         let (near, run) = (near(&report.passes, &database, output)?, undoable(&database, None, report.run)?);
-        tell(&report.passes, &options.passes, (&near, run), output)?;
+        tell(&all_done(report.passes, &report.failed), &options.passes, (&near, run), output)?;
         for swept in &report.summaries {
             let namespace = database.namespace(swept.namespace.clone())?;
             let done = swept.report.as_ref().map(|report| {
@@ -236,12 +231,17 @@ fn sweep(
             output.line(&format!("{}: {told}", swept.namespace))?;
         }
         for failed in &report.failed {
-            let pass = failed.pass.map_or_else(|| "the sweep".to_owned(), |pass| pass.to_string());
-            output.remark(&format!("{pass} failed: {}", failed.why));
+            output.remark(&failure_of_pass(failed));
         }
     }
     sweeper.stop();
     Ok(())
+}
+
+/// What the passes did, also those that failed: it stands.
+fn all_done(mut passes: Vec<PassReport>, failed: &[FailedPass]) -> Vec<PassReport> {
+    passes.extend(failed.iter().filter_map(|failed| failed.done.clone()));
+    passes
 }
 
 /// What a run came to, for a person; the run, if it can be taken back.
@@ -571,11 +571,13 @@ impl Near {
     }
 }
 
-/// `reindex`: of the namespace that was named, or of the whole file.
+/// `reindex`: of the namespace that was typed, or of the whole file.
 pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
-    let namespace = place.named_namespace()?;
+    let namespace = place.typed_namespace()?;
     let database = place.open(Access::Write)?;
-    place.check_namespace(&database.namespaces()?)?;
+    if namespace.is_some() {
+        place.check_namespace(&database.namespaces()?)?;
+    }
     let bytes_before = database.stats()?.bytes.file;
     let progress = Progress::new(output, None);
     let named = namespace.map(|name| database.namespace(name)).transpose()?;

@@ -28,7 +28,7 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
-use crate::read::called;
+use crate::read::{called, tell_gone};
 use crate::{story, told};
 
 /// After how many lines an import looks whether somebody still waits for it.
@@ -104,14 +104,14 @@ fn written(team: &Namespace, outcome: &Outcome) -> Value {
         match carries(*old).and_then(|had| Ok(had && !carries(outcome.id)?)) {
             Ok(true) => drop(members.insert("payload_left_behind".to_owned(), json!(true))),
             Ok(false) => {}
-            Err(why) => unread(members, &why),
+            Err(why) => unreadable(members, &why),
         }
     }
     answer
 }
 
 /// The write is done, whatever becomes of what is read of it.
-fn unread(members: &mut Map<String, Value>, why: &Error) {
+fn unreadable(members: &mut Map<String, Value>, why: &Error) {
     members.insert("unread".to_owned(), json!(why.to_string()));
 }
 
@@ -144,7 +144,7 @@ fn told_over(team: &Namespace, mut answer: Value, has_end: bool, now: &story::Pr
                 members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
             }
         }
-        Err(why) => unread(members, &why),
+        Err(why) => unreadable(members, &why),
     }
     answer
 }
@@ -159,7 +159,7 @@ fn add_lines(
 ) -> Done {
     let mut lines = LineReader::new(output.caller.lines(), "standard input");
     let mut written = 0_u64;
-    while let Some((number, text)) = lines.next_text()? {
+    while let Some((number, text)) = lines.next_text().map_err(|error| unheard(error, written))? {
         let answers = match std::str::from_utf8(text) {
             Ok(words) if words.trim_ascii().is_empty() => continue,
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
@@ -175,9 +175,11 @@ fn add_lines(
                 Err(error) => Err(error),
             },
         };
-        let answers = answers.map_err(|error| match error {
-            error @ Error::Line { .. } => stopped(error, written),
-            error => stopped(error.at_line(number), written),
+        let answers = answers.map_err(|error| match Failure::from(error) {
+            Failure::Error(error @ Error::Line { .. }) => stopped(error, written),
+            Failure::Error(error) => stopped(error.at_line(number), written),
+            // Where lines that belong together are cut off, none of them is written.
+            other => other,
         })?;
         written += answers.len() as u64;
         let shown = answers.iter().zip(number..).try_for_each(|(answer, number)| {
@@ -186,16 +188,29 @@ fn add_lines(
             output.done(answer, told::line)
         });
         match shown {
-            // Whoever reads only the first answers has not asked for the other lines to be left.
-            Err(Failure::Pipe) if lines.next_text()?.is_some() => {
-                let source = std::io::ErrorKind::BrokenPipe.into();
-                let error = Error::Io { action: "write", path: "standard output".into(), source };
-                return Err(stopped(error, written));
+            Err(Failure::Pipe) => {
+                drop(lines);
+                return Err(if output.caller.may_have_lines() { unread(written) } else { Failure::Pipe });
             }
             shown => shown?,
         }
     }
     Ok(())
+}
+
+/// The error of lines that were left because nobody reads their answers: whoever reads only the first has not asked for that.
+fn unread(written: u64) -> Failure {
+    let source = std::io::ErrorKind::BrokenPipe.into();
+    stopped(Error::Io { action: "write", path: "standard output".into(), source }, written)
+}
+
+/// The failure of the next line: it can't be read, or the process that has it shows no answers any more.
+fn unheard(error: Error, written: u64) -> Failure {
+    match Failure::from(error) {
+        Failure::Error(error) => stopped(error, written),
+        Failure::Pipe => unread(written),
+        other => other,
+    }
 }
 
 /// The error of a line, with the number of lines before it, which are written.
@@ -391,7 +406,9 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
             ));
         }
     }
-    output.done(&report_json(&report, &runs, seconds), told::import)
+    // A file of another server has its memories in its own lines.
+    let items = if format == Format::Oubliette { ("line", "lines") } else { ("memory", "memories") };
+    output.done(&report_json(&report, &runs, seconds), |report| told::import(report, items))
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back. Where whoever typed it reads no more, nothing
@@ -477,7 +494,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let has_end = patch.expiry.is_some();
-    let answer = written(&team, &team.update(&options.name, patch)?);
+    let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
     let answer = told_over(&team, answer, has_end, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
@@ -489,7 +506,7 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
     let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let outcome = team.contradict(options.name.as_str(), at)?;
+    let outcome = team.contradict(options.name.as_str(), at).map_err(tell_gone(&team, place))?;
     // What the key announces is what it means from now on.
     let means = team.look_up(options.name.as_str(), false).ok().and_then(Got::into_memory);
     let again = match means.is_none_or(|memory| memory.id == outcome.id) {
@@ -506,7 +523,8 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
 pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
+    let team = database.namespace(&namespace)?;
+    let outcome = team.pin(name, pinned).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let verb = if pinned { "Pinned" } else { "Unpinned" };
     output.done(&answers::outcome(&namespace, &outcome), |answer| told::change(verb, answer))
@@ -517,7 +535,8 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     let RenameOptions { old, new } = options;
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let report = database.namespace(&namespace)?.rename_key(old, new)?;
+    let team = database.namespace(&namespace)?;
+    let report = team.rename_key(old, new).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
     let rows = told::of(report.rows, "row", "rows");
@@ -547,6 +566,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
                 json!({ "name": name, "id": outcome.id, "expires_at": end })
             }
             Err(why) => {
+                let why = tell_gone(&team, place)(why);
                 let counter = if why.kind() == ErrorKind::NotFound { &mut missing } else { &mut refused };
                 *counter += 1;
                 let told = json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } });
@@ -601,13 +621,16 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let before: BTreeMap<MemoryId, Memory> = before.collect();
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
-            team.supersede_all(&options.old, new, mode, at)?;
+            team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
             let mut draft = Draft::new(text.as_deref().unwrap_or_default());
             draft.key.clone_from(&options.key);
-            let outcome = team.replace(&options.old, draft, mode, at).map_err(option)?;
+            let outcome = team
+                .replace(&options.old, draft, mode, at)
+                .map_err(option)
+                .map_err(tell_gone(&team, place))?;
             written(&team, &outcome)
         }
     };
@@ -654,7 +677,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         Got::Memory(memory) => memory.superseded_by(),
         Got::Tombstone(_) => None,
     });
-    let report = team.restore(name)?;
+    let report = team.restore(name).map_err(tell_gone(&team, place))?;
     // What took its place stays, if it has a writer of its own: then both are true. The restoration is done, so what can't be
     // read is no failure of it.
     let beside =
@@ -674,14 +697,22 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
+        members.insert("replaced".to_owned(), json!(report.replaced));
     }
     place.close(database)?;
     let now = place.present();
     output.done(&document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
+        let replaced: Vec<String> = report.replaced.iter().map(ToString::to_string).collect();
+        let replaced = match replaced.join(", ") {
+            ids if ids.is_empty() => ids,
+            ids => format!("; it replaces what its key said since (`restore {ids}` brings that back)"),
+        };
         match answer.get("state").map(|_| story::condition_of(answer, &now)) {
-            Some(live) if live == "live" => format!("{} is live again{taken}{beside}", told::name(answer)),
+            Some(live) if live == "live" => {
+                format!("{} is live again{taken}{replaced}{beside}", told::name(answer))
+            }
             Some(ended) => format!("{} is back, and {ended}{taken}{beside}", told::name(answer)),
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }

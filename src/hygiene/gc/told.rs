@@ -49,6 +49,10 @@ pub struct GcPlan {
     pub reason: Option<String>,
     /// Its groups, the oldest first.
     pub groups: Vec<GcGroup>,
+    /// Of a plan without groups: the open plans, which have memories that it could have summarized. Only the call that makes a plan
+    /// knows them. Not in JSON while there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<RunId>,
     /// Memories that could not be read when the plan was made, and were left alone. Only the call that makes a plan knows
     /// them. Not in JSON while there are none.
     #[serde(skip_serializing_if = "is_zero")]
@@ -166,6 +170,7 @@ pub(crate) fn plan_told(
         expires_at: Time::from_millis(row.expires_ms),
         reason: row.reason.clone(),
         groups: groups.collect::<Result<_>>()?,
+        held_by: Vec::new(),
         damaged: 0,
     })
 }

@@ -94,7 +94,7 @@ impl Http {
     /// operating system refuses.
     pub fn bind(address: SocketAddr, token: Token) -> Result<Self> {
         if !address.ip().is_loopback() {
-            let why = "must be an address of this machine, as 127.0.0.1:8080: the token and the memories would cross a network in the clear";
+            let why = "must be an address of this machine, such as 127.0.0.1:8080: the token and the memories would cross a network in the clear";
             return Err(Error::invalid("address", why, address));
         }
         let io = |source| Error::io("listen on", address.to_string(), source);

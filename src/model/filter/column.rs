@@ -206,7 +206,7 @@ const fn named(name: &'static str, of: Type, values: Values) -> Named {
 }
 
 /// The fields that the engine keeps of a memory, and the fields that holders bring.
-static KEPT: &[Named] = &[
+pub(super) static KEPT: &[Named] = &[
     ID,
     KEYS,
     TAGS,
@@ -269,6 +269,13 @@ const ALIASES: [(&str, &str); 5] = [
 pub(super) fn find(name: &str) -> Option<&'static Named> {
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     KEPT.iter().chain(FIELDS.iter().flatten()).find(|field| field.name == name)
+}
+
+/// The fields whose name goes on where this one ends, or the other way round: `author` is none, `author_id` is.
+pub(super) fn near(name: &str) -> Vec<&'static str> {
+    let is_near = |field: &&str| !name.is_empty() && (field.starts_with(name) || name.starts_with(field));
+    let own = KEPT.iter().chain(FIELDS.iter().flatten()).map(|field| field.name);
+    own.filter(is_near).take(4).collect()
 }
 
 impl Column {

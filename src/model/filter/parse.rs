@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::limits::{
     FIELD_BYTES_MAX, FILTER_CLAUSES_MAX, FILTER_DEPTH_MAX, FILTER_IDS_MAX, METADATA_DEPTH_MAX,
 };
-use crate::model::filter::column::{CUSTOM_KIND, Column, Type, find};
+use crate::model::filter::column::{CUSTOM_KIND, Column, Type, find, near};
 use crate::model::filter::datum::{Number, Operand};
 use crate::model::filter::expr::{Expr, Op, Relation, Set, Test};
 use crate::model::id::MemoryId;
@@ -215,7 +215,13 @@ fn column(path: &str, name: &str) -> Result<(Column, Type)> {
         }
         "namespace" => "has no namespace: it is chosen by the call",
         "metadata" => "must name a path below metadata, such as metadata.user_id",
-        _ => "must name a field of a memory, such as tags, kind or created_at, or metadata and a path",
+        _ => match near(name).as_slice() {
+            [] => "must name a field of a memory, such as tags, kind or created_at, or metadata and a path",
+            near => {
+                let why = format!("must name a field of a memory, such as {}", near.join(" or "));
+                return Err(Error::invalid(path, why, name));
+            }
+        },
     };
     Err(Error::invalid(path, why, name))
 }

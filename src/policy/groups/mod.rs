@@ -117,17 +117,16 @@ pub(super) fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T> 
 
 /// A refusal in the words of the document instead of those of the program.
 fn in_words(why: &str) -> String {
-    const WORDS: [(&str, &str); 10] = [
+    const WORDS: [(&str, &str); 9] = [
         ("unknown variant", "unknown word"),
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("floating point", "number"),
         ("integer `", "number `"),
         ("an array of length", "a list of length"),
-        ("expected a sequence", "expected a list"),
         ("invalid type: sequence", "invalid type: a list"),
         ("invalid type: map", "invalid type: a table"),
-        ("expected a map", "expected a table"),
+        ("expected an object", "expected a table"),
     ];
     WORDS.iter().fold(why.to_owned(), |why, (from, to)| why.replace(from, to))
 }

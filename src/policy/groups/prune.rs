@@ -39,9 +39,9 @@ group! {
         enabled: bool = false, any;
         /// What decides: `age`, `mus`, `hybrid` or `both`.
         mode: PruneMode = PruneMode::Both, any;
-        /// Visible memories of a kind from which on scores decide; 0: any number.
+        /// Scores decide only when a kind has at least this many visible memories; 0: always.
         max_rows: u64 = 0, count(0, COUNT_MAX);
-        /// Bytes of the texts of a kind from which on scores decide; 0: any number.
+        /// Scores decide only when the texts of a kind have at least this many bytes; 0: always.
         max_bytes: u64 = 0, count(0, COUNT_MAX);
         /// Visible memories of a kind that scores leave, however low they are.
         target_count: u64 = 0, count(0, COUNT_MAX);

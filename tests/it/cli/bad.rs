@@ -738,7 +738,12 @@ fn maintenance_tells_what_was_done_beside_a_pass_that_failed() {
     assert_eq!(report["failed"][0]["pass"], "embed", "{report}");
     assert!(report["passes"].as_array().unwrap().iter().any(|pass| pass["pass"] == "limbo"), "{report}");
     let told: Value = serde_json::from_slice(&done.stderr).unwrap();
-    assert!(told["error"]["message"].as_str().unwrap().contains("embed: "), "{told}");
+    assert!(told["error"]["message"].as_str().unwrap().contains("embed failed: "), "{told}");
+    assert_eq!(
+        (&told["error"]["kind"], &report["failed"][0]["kind"]),
+        (&json!("Embedding"), &json!("Embedding"))
+    );
+    assert_eq!(told["error"]["hint"], report["failed"][0]["hint"]);
     let alone = ask(&["maintain", "embed"]);
     let told: Value = serde_json::from_slice(&alone.stderr).unwrap();
     assert_eq!((alone.status.code(), &told["error"]["kind"]), (Some(1), &json!("Embedding")));

@@ -9,7 +9,7 @@ fn init_makes_an_empty_database() {
     let sandbox = Sandbox::new();
     let document = sandbox.document(&["init", "--dim", "8"]);
     has(&document, &["path", "format", "dim", "embedder"]);
-    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(13), json!(8)));
+    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(14), json!(8)));
     assert_eq!(sandbox.document(&["init"])["dim"], 8, "once more is no harm");
     assert_eq!(sandbox.run(&["init", "--dim", "9"]).error().0, "Invalid");
 }
@@ -413,8 +413,19 @@ fn the_database_is_found_by_flag_environment_config_and_folder() {
     assert!(sandbox.path("flag.oub").exists() && !sandbox.path("other.oub").exists());
     let stats = sandbox.plain(&["--json", "--db", "config.oub", "stats"], b"").document();
     assert_eq!(stats["by_namespace"]["team"], 1);
-    sandbox.write("oubliette.toml", "database = \"config.oub\"\n");
-    assert_eq!(sandbox.plain(&["--json", "stats"], b"").error().0, "Invalid");
+    for (document, told) in [
+        ("database = \"config.oub\"\n", "unknown field `database`"),
+        ("wait = 5\n", "oubliette.toml: wait: invalid type: integer `5`, expected a string (got 5)"),
+        (
+            "durability = \"quick\"\n",
+            "oubliette.toml: durability: must be safe, fast or batch (got \"quick\")",
+        ),
+        ("wait = \n", "must be a config file, in TOML"),
+    ] {
+        sandbox.write("oubliette.toml", document);
+        let (kind, message) = sandbox.plain(&["--json", "stats"], b"").error();
+        assert!(kind == "Invalid" && message.contains(told), "{document}: {message}");
+    }
 }
 
 #[test]
@@ -613,6 +624,14 @@ fn the_demo_tells_its_story_the_same_each_time() {
         "{collapse}"
     );
     assert_eq!(collapse["removed"], step("undo")["restored"]);
+    let (superseded, expired) = (step("supersede"), step("expire"));
+    let answer = |at: usize| superseded["answers"][at]["text"].as_str().unwrap();
+    assert!(answer(0).contains("tracer bullet on gt-oiv0") && answer(1).contains("SUCCESS"), "{superseded}");
+    assert_eq!(superseded["now"], superseded["answers"][1]["text"]);
+    assert_eq!(
+        (&expired["found_before"], &expired["found_after"], &expired["removed"]),
+        (&json!(true), &json!(false), &json!(1))
+    );
     let summaries = step("summarize");
     assert!(summaries["memories"].as_u64() > Some(200) && summaries["refused"] == 0, "{summaries}");
     assert_eq!(

@@ -63,3 +63,33 @@ fn a_search_tells_the_neighbours_beside_a_damaged_one() {
         }
     }
 }
+
+/// Whoever opens a pipe waits for its other end; a command says what it has found.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_database() {
+    let sandbox = Sandbox::new();
+    assert!(std::process::Command::new("mkfifo").arg(sandbox.path("m.oub")).status().unwrap().success());
+    for arguments in
+        [&["list"][..], &["check"], &["export", "x.jsonl"], &["add", "Ann prefers tea"], &["stats"]]
+    {
+        let (kind, message) = sandbox.run(arguments).error();
+        assert!(kind == "NotADatabase" && message.contains("a pipe"), "{arguments:?}: {message}");
+    }
+}
+
+/// Of a file without its end nothing can be read, whatever a command wants of it: only a backup helps.
+#[test]
+fn a_file_that_was_cut_is_told_alike_to_readers_and_writers() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let whole = std::fs::read(sandbox.path("m.oub")).unwrap();
+    sandbox.write("m.oub", &whole[..4096]);
+    for arguments in
+        [&["list"][..], &["stats"], &["add", "Ann prefers tea"], &["compact"], &["backup", "b.oub"]]
+    {
+        let answer = sandbox.run(arguments);
+        assert_eq!(answer.error().0, "Corrupted", "{arguments:?}");
+        assert!(answer.err.contains("the end of the file is missing"), "{arguments:?}: {}", answer.err);
+    }
+}

@@ -109,3 +109,39 @@ fn a_name_that_looks_like_a_redaction_leaves_the_journal_too() {
         assert!(!file.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
     }
 }
+
+/// `eval --gc` works on copies of the file. One that was cut off has left them, and whoever erases has never heard of them.
+#[test]
+fn an_erasure_takes_away_the_copies_of_a_command_that_was_cut_off() {
+    for arguments in [&["compact"][..], &["forget", "a", "--erase", "--yes"]] {
+        let sandbox = Sandbox::new();
+        sandbox.fill();
+        let left = sandbox.path("oubliette-Ab12Cd");
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join("in-use"), "").unwrap();
+        std::fs::copy(sandbox.path("m.oub"), left.join("copy.oub")).unwrap();
+        let mut command = sandbox.command(&[&["--db", "m.oub"], arguments].concat());
+        let done = command.env("TMPDIR", sandbox.path(".")).output().unwrap();
+        assert!(done.status.success() && !left.exists(), "{arguments:?}: {done:?}");
+    }
+}
+
+/// A copy has no name of an agent of whom nothing is left, whether the file can be written to or not.
+#[test]
+fn a_backup_has_no_name_of_an_agent_that_is_gone() {
+    const AGENT: &[u8] = b"zqagentname";
+    let sandbox = Sandbox::new();
+    let has_name = |file: &str| {
+        std::fs::read(sandbox.path(file)).unwrap().windows(AGENT.len()).any(|bytes| bytes == AGENT)
+    };
+    sandbox.document(&["add", "a stay", "--key", "stays"]);
+    sandbox.document(&["add", "hello", "--key", "gone", "--agent", "zqagentname"]);
+    sandbox.document(&["forget", "gone", "--yes"]);
+    assert!(has_name("m.oub"));
+    // An instant that is given only looks.
+    sandbox.document(&["backup", "looked.oub"]);
+    assert!(has_name("m.oub") && !has_name("looked.oub"));
+    assert_eq!(sandbox.plain(&["--db", "m.oub", "backup", "written.oub"], b"").code, 0);
+    assert!(!has_name("written.oub"));
+    assert_eq!(sandbox.plain(&["--db", "looked.oub", "check", "--deep"], b"").code, 0);
+}

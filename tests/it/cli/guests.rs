@@ -1,11 +1,13 @@
 //! What becomes of guests (MODEL-66) when something happens to the file, to its owner, or to them.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::sandbox::{NOW, Sandbox};
 use super::sharing::{Session, filled, frame, has_whole};
@@ -192,7 +194,7 @@ fn a_gigabyte_is_refused_before_it_is_kept() {
     let sandbox = filled();
     let mut owner = Session::owner(&sandbox);
     let before = owner.peak();
-    let greeting = format!("{{\"protocol\":3,\"program\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    let greeting = format!("{{\"protocol\":4,\"program\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
     let whole = vec![b'x'; 4 << 20];
     // Greetings, orders and input, each as long as a frame may be; and bytes of a frame that never ends.
     for sort in [1, 2, 3, 255] {
@@ -250,4 +252,77 @@ fn a_file_with_two_names_is_told_of() {
     assert_eq!(sandbox.document(&["add", "It rains"])["decision"], "stored");
     owner.end();
     has_whole(&sandbox, 4);
+}
+
+/// How a command ends whose answers nobody reads any more, and what it says last.
+fn unread(mut child: Child) -> (Option<i32>, Value) {
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    let last = told.lines().last().map_or(Value::Null, |line| serde_json::from_str(line).unwrap());
+    (child.wait().unwrap().code(), last)
+}
+
+/// The lines whose answers nobody reads any more are not written, and the exit code says so, whoever works on them.
+#[test]
+fn lines_that_were_left_because_nobody_reads_are_an_error() {
+    for has_owner in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.document(&["init"]);
+        let owner = has_owner.then(|| Session::owner(&sandbox));
+        let live = || sandbox.document(&["stats"])["memories"]["live"].as_u64();
+        let begin = |first: &str| {
+            let mut adding = Session::begin(&sandbox, &["add", "-"]);
+            adding.ask(first);
+            adding.turn_away()
+        };
+        let (child, mut input) = begin("the first");
+        // It may have ended before the last line is sent.
+        let _ = (0..300).try_for_each(|at| writeln!(input, "note {at}"));
+        drop(input);
+        let (code, told) = unread(child);
+        let written = told["error"]["written"].as_u64();
+        assert_eq!((code, live()), (Some(1), written), "{has_owner}: {told}");
+        // Blank lines say nothing, so none is left.
+        let (child, mut input) = begin("one more");
+        input.write_all(b"the last\n \n\n").unwrap();
+        drop(input);
+        assert_eq!(unread(child), (Some(0), Value::Null), "{has_owner}");
+        assert_eq!(live(), written.map(|written| written + 2), "{has_owner}");
+        // Nobody waits for a line that may never come.
+        let (child, mut input) = begin("again the first");
+        writeln!(input, "one whose answer is not read").unwrap();
+        let (code, told) = unread(child);
+        assert_eq!((code, &told["error"]["written"]), (Some(1), &json!(2)), "{has_owner}: {told}");
+        drop(input);
+        if let Some(owner) = owner {
+            owner.end();
+        }
+    }
+}
+
+/// A reader of standard output that has enough is no error, whatever name the export has for it.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_export_to_standard_output_by_another_name_may_be_read_in_part() {
+    let sandbox = filled();
+    let lines: String = (0..3_000).map(|at| format!("{{\"text\":\"number {at} of many\"}}\n")).collect();
+    sandbox.write("many.jsonl", lines);
+    sandbox.document(&["import", "many.jsonl", "--no-dedup"]);
+    for has_owner in [false, true] {
+        let owner = has_owner.then(|| Session::owner(&sandbox));
+        for file in ["-", "/dev/stdout", "/dev/fd/1"] {
+            let script = format!(
+                "{} --db m.oub --now {NOW} export {file} | head -c 10 > part; exit ${{PIPESTATUS[0]}}",
+                env!("CARGO_BIN_EXE_oubliette")
+            );
+            let mut shell = Command::new("bash");
+            let done = shell.args(["-c", &script]).current_dir(sandbox.path(".")).stdin(Stdio::null());
+            let done = done.output().unwrap();
+            assert_eq!((done.status.code(), done.stderr.len()), (Some(0), 0), "{file}: {done:?}");
+            assert_eq!(std::fs::read(sandbox.path("part")).unwrap().len(), 10);
+        }
+        if let Some(owner) = owner {
+            owner.end();
+        }
+    }
 }

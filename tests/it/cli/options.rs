@@ -66,3 +66,66 @@ fn a_name_that_is_given_twice_is_superseded_once() {
     assert_eq!(sandbox.document(&["get", "c"])["text"], "Cy walks the cat");
     assert_eq!(sandbox.run(&["supersede", "a", "--with", "b"]).error().0, "Conflict");
 }
+
+#[test]
+fn options_that_go_nowhere_together_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let prune = ["maintain", "prune", "--dry-run", "--compare", "preset:redundancy"];
+    for arguments in [
+        &["search", "tea", "--why", "a", "--explain"][..],
+        &["search", "tea", "--why", "a", "--around", "1"],
+        &["search", "tea", "--why", "a", "--max-tokens", "9"],
+        &[&prune[..], &["--budget", "5s"]].concat(),
+        &[&prune[..], &["--max-rows", "5"]].concat(),
+        &[&prune[..], &["--destroy-max", "5"]].concat(),
+        &[&prune[..], &["--threads", "1"]].concat(),
+    ] {
+        assert_eq!(sandbox.run(arguments).code, 2, "{arguments:?}");
+    }
+    for (arguments, option) in [
+        (&["add", "It rains", "--supersedes", "a", "--supersede-mode", "aggregate"][..], "--supersede-mode"),
+        (&["add", "It rains", "--supersede-mode", "duplicate"], "--supersede-mode"),
+        (&["tool", "--timeout", "0s"], "--timeout"),
+        (&["tool", "--timeout", "soon"], "--timeout"),
+        (&["namespace", "split", "default", "--by", "x,,y"], "--by"),
+    ] {
+        let (kind, message) = sandbox.run(arguments).error();
+        assert!(kind == "Invalid" && message.starts_with(option), "{arguments:?}: {message}");
+    }
+    let marked = ["\u{feff}", "{\"undo\":{\"horizon\":\"3d\"}}"].concat();
+    sandbox.write("policy.json", marked);
+    assert_eq!(sandbox.run(&["policy", "set", "policy.json"]).code, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_variable_that_is_not_utf8_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["--db", "m.oub", "add", "Ann prefers tea"]);
+    let done = command.env("OUBLIETTE_EMBEDDER", std::ffi::OsStr::from_bytes(b"ha\xffsh")).output().unwrap();
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(!done.status.success() && told.contains("OUBLIETTE_EMBEDDER: must be UTF-8"), "{told}");
+    assert!(!sandbox.path("m.oub").exists());
+}
+
+/// A config file says in which namespace a person works. What is done to the whole file is done to the whole file.
+#[test]
+fn a_namespace_of_the_config_file_narrows_no_command_for_the_whole_file() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    sandbox.document(&["--namespace", "team", "add", "Bob prefers coffee"]);
+    sandbox.write("oubliette.toml", "namespace = \"team\"\n");
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 2);
+    assert_eq!(sandbox.document(&["--namespace", "team", "stats"])["memories"]["live"], 1);
+    let sweep = ["--db", "m.oub", "--json", "--no-share", "maintain", "--every", "1h", "--report", "r.json"];
+    let mut child = sandbox.spawn(&sweep);
+    until("the report is there", || sandbox.path("r.json").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let typed = sandbox.run(&["--namespace", "team", "maintain", "--every", "1h"]).error();
+    assert!(typed.1.contains("must not stand beside --every"), "{typed:?}");
+}

@@ -119,6 +119,8 @@ fn an_instant_is_a_local_date_with_its_distance() {
     // The open plan has what another plan would take.
     let none = read(&sandbox, &["gc", "plan"]);
     assert!(none.contains("but what the open plan") && none.contains(&plan), "{none}");
+    let made = read(&sandbox, &["gc", "show"]);
+    assert!(made.contains("nothing to do") && !made.contains("committed"), "{made}");
     assert!(read(&sandbox, &["gc", "abort", &plan, "--reason", "later"]).contains("Gave up the plan"));
 }
 

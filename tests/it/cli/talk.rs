@@ -600,7 +600,12 @@ fn what_stays_and_what_is_over_is_said() {
     let old = sandbox.document(&["add", "Ann weighs 80 kg", "--key", "weight"]);
     read(&sandbox, &["add", "Ann weighs 79 kg", "--key", "weight"]);
     let told = read(&sandbox, &["restore", old["id"].as_str().unwrap()]);
-    assert!(told.contains("“Ann weighs 79 kg” stays beside it"), "{told}");
+    assert!(told.contains("it replaces what its key said since (`restore "), "{told}");
+    let other = sandbox.document(&["add", "Ann is 180 cm tall", "--key", "height"]);
+    read(&sandbox, &["add", "Ann is tall", "--key", "tall"]);
+    read(&sandbox, &["supersede", "height", "--with", "tall"]);
+    let told = read(&sandbox, &["restore", other["id"].as_str().unwrap()]);
+    assert!(told.contains("“Ann is tall” (tall) stays beside it"), "{told}");
     let told = read(&sandbox, &["touch", "weight", "--expires-at", "2020-01-01"]);
     assert!(told.starts_with("Touched 1 memory in default; 1 memory ended at once"), "{told}");
 }

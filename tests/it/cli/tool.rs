@@ -54,8 +54,15 @@ fn the_tools_reach_the_namespace_of_the_command() {
 #[test]
 fn schemas_are_printed_for_whoever_registers_them() {
     let sandbox = Sandbox::new();
-    sandbox.document(&["add", "Ann prefers tea"]);
     let told = sandbox.document(&["tool", "--schemas"]);
+    assert!(!sandbox.path("m.oub").exists(), "whoever only asks makes no file");
+    let combined = sandbox.write("combined.toml", "tools.allow_combined = true");
+    let more = sandbox.document(&["--policy", &combined, "tool", "--schemas"]);
+    assert_eq!(more["tools"].as_array().unwrap().len(), 11);
+    // The first call makes the file, as any first write does.
+    let called = lines(&sandbox.run_with(&["tool"], call("memory.gc_report", json!({})).as_bytes()));
+    assert_eq!(called[0]["type"], "tool_result");
+    assert_eq!(sandbox.document(&["--read-only", "tool", "--schemas"]), told);
     has(&told["envelope"], &["type", "properties", "required", "additionalProperties"]);
     assert_eq!(told["tools"].as_array().unwrap().len(), 10);
     has(&told["tools"][0], &["name", "description", "inputSchema", "outputSchema", "annotations"]);
@@ -72,12 +79,6 @@ fn a_summarizer_writes_for_whoever_calls() {
     has(&told(&["tool"])["result"], &["format", "instructions", "sources", "aggregates", "limits"]);
     has(&told(&["tool", "--summarizer", "builtin"])["result"], &["topic", "summary", "source_ids"]);
     assert_eq!(told(&["tool", "--summarizer", "false"])["type"], "tool_error");
-}
-
-#[test]
-fn a_database_that_is_not_there_is_no_answer() {
-    let answer = Sandbox::new().run_with(&["tool"], b"{}\n");
-    assert_eq!((answer.code, answer.out.as_str(), answer.error().0.as_str()), (1, "", "NotFound"));
 }
 
 #[cfg(feature = "mcp")]

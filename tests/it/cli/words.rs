@@ -128,7 +128,7 @@ fn an_undo_names_the_summaries_that_stay() {
         "{since}"
     );
     let told = read(&sandbox, &["undo", &import]);
-    assert!(told.contains("memories of before are back, 3 records of the run are gone"), "{told}");
+    assert!(told.contains("Took the run back: 3 records that it wrote are gone;"), "{told}");
     assert!(told.contains(&format!("1 summary may still tell of it: {summary}")), "{told}");
     // Of a run that wrote summaries one that was said anew stays.
     let (sandbox, _) = old();
@@ -303,4 +303,46 @@ fn an_import_of_an_export_promises_no_undo() {
     copy.write("new.jsonl", r#"{"text":"Bob is there"}"#);
     let told = read(&copy, &["import", "new.jsonl"]);
     assert!(told.contains("takes it back"), "{told}");
+}
+
+/// A name that led to a memory is no typing mistake.
+#[test]
+fn a_write_to_what_is_gone_says_when_it_went_and_why() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea", "--key", "tea"]);
+    read(&sandbox, &["forget", "tea", "--yes"]);
+    for command in [
+        &["restore", "tea"][..],
+        &["update", "tea", "--text", "Ann prefers milk"],
+        &["pin", "tea"],
+        &["contradict", "tea"],
+        &["rename", "tea", "drink"],
+        &["touch", "tea", "--never"],
+        &["supersede", "tea", "--with-text", "Ann prefers milk"],
+    ] {
+        let told = refused(&sandbox, command);
+        assert!(told.contains("tea is gone since 2026-03-01") && told.contains("it was forgotten"), "{told}");
+    }
+    assert!(read(&sandbox, &["get", "tea"]).contains("tea is gone from default."));
+}
+
+#[test]
+fn a_run_is_told_in_sentences() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in.jsonl", "{\"text\":\"Ann prefers tea\"}\n");
+    let run = sandbox.document(&["import", "in.jsonl"])["run"].as_str().unwrap().to_owned();
+    let told = read(&sandbox, &["runs", &run]);
+    assert!(told.contains(&format!("Run {run}: import by caller, done.")), "{told}");
+    assert!(told.contains(&format!("`undo {run}` takes it back")) && !told.contains("_at"), "{told}");
+}
+
+/// What is gone leaves its number in the index, and no words.
+#[test]
+fn no_words_wait_of_texts_that_are_gone() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann prefers tea", "--key", "tea"]);
+    assert!(read(&sandbox, &["maintain", "index", "--dry-run"]).contains("the words of 1 text are"));
+    read(&sandbox, &["forget", "tea", "--yes"]);
+    let told = read(&sandbox, &["maintain", "index", "--dry-run"]);
+    assert!(told.contains("Nothing to do for index"), "{told}");
 }

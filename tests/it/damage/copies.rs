@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
+use std::path::Path;
 
 use crate::world::World;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
@@ -249,27 +250,31 @@ fn rows_that_stand_in_another_table_take_nothing_along() {
     assert!(failures.is_empty(), "{}: {}", failures.len(), failures.join("\n"));
 }
 
+/// Makes the pages with these bytes unreadable in a copy of a file.
+fn lose_pages(file: &Path, row: &[u8], copy: &Path) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let places: Vec<usize> =
+        (0..bytes.len() - row.len()).filter(|at| bytes[*at..].starts_with(row)).collect();
+    assert!(!places.is_empty(), "{row:?}");
+    for at in places {
+        // A page keeps its sort, which a debug build of the key-value store looks at, and has more rows than it can hold.
+        let page = &mut bytes[at / 4096 * 4096..][2..4096];
+        page.fill(0);
+        page[..2].fill(0xff);
+    }
+    std::fs::write(copy, bytes).unwrap();
+}
+
 /// A page of a small table that can't be read ends no check, and so no copy.
 #[test]
 fn a_lost_page_of_any_table_ends_no_check() {
     let store = store();
     let all = tables(&store.file);
-    for table in ["text_head", "slot_head", "graph_head", "term", "aggregate", "limbo", "counter"] {
+    for table in ["text_head", "slot_head", "graph_head", "term", "event", "aggregate", "limbo", "counter"] {
         let folder = tempfile::tempdir().unwrap();
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
-        let mut bytes = std::fs::read(&store.file).unwrap();
         let (key, value) = &all[table][0];
-        let row = if value.is_empty() { key } else { value };
-        let places: Vec<usize> =
-            (0..bytes.len() - row.len()).filter(|at| bytes[*at..].starts_with(row)).collect();
-        assert!(!places.is_empty(), "{table}");
-        for at in places {
-            // A page keeps its sort, which a debug build of the key-value store looks at, and has more rows than it can hold.
-            let page = &mut bytes[at / 4096 * 4096..][2..4096];
-            page.fill(0);
-            page[..2].fill(0xff);
-        }
-        std::fs::write(&path, bytes).unwrap();
+        lose_pages(&store.file, if value.is_empty() { key } else { value }, &path);
         let (db, _) = open(&path, store.now);
         assert!(!db.check(&CheckOptions::default()).unwrap().ok, "{table}");
         assert!(db.backup(&copy).unwrap().whole, "{table}");
@@ -313,4 +318,57 @@ fn damage_to_what_tells_of_a_dropped_namespace_is_mended() {
         assert_eq!(wrong_with(&copy, &store, &BTreeSet::new()), Vec::<String>::new(), "{table}");
         copy.close().unwrap();
     }
+}
+
+/// A page of the file that can't be read stops no export: every memory that can be read is in it, and the report says that
+/// something is missing.
+#[test]
+fn a_lost_page_of_what_stands_beside_the_memories_stops_no_export() {
+    let store = store();
+    let all = tables(&store.file);
+    let write = |path: &Path| {
+        let (db, _) = open(path, store.now);
+        let (mut out, snapshot) = (Vec::new(), db.snapshot().unwrap());
+        let export = Export { namespaces: vec![NamespaceName::default()], all_states: true };
+        let told = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines);
+        drop(snapshot);
+        db.close().unwrap();
+        told
+    };
+    let whole = write(&store.file).unwrap();
+    assert!(whole.is_whole());
+    let mut failures = Vec::new();
+    for table in [
+        "aggregate",
+        "by_time",
+        "context",
+        "context_time",
+        "event",
+        "event_of",
+        "event_time",
+        "family",
+        "goal",
+        "holder_run",
+        "journal",
+        "journal_run",
+        "run",
+        "superseded",
+        "tombstone",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.oub");
+        let rows = &all[table];
+        for (key, value) in [&rows[0], &rows[rows.len() / 2], &rows[rows.len() - 1]] {
+            lose_pages(&store.file, if value.is_empty() { key } else { value }, &path);
+            match write(&path) {
+                // A memory in limbo is nothing without its tombstone.
+                Ok(told)
+                    if table == "tombstone"
+                        && told.memories + told.damaged.len() as u64 >= whole.memories => {}
+                Ok(told) if told.memories == whole.memories && !told.is_whole() => {}
+                other => failures.push(format!("{table}: {other:?}")),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

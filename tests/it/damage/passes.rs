@@ -5,7 +5,7 @@ use crate::world::{World, near, text};
 use oubliette::gc::{Extractive, GcOptions, GcRunOptions};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field};
-use oubliette::{Database, MemoryId, PageRequest, Patch, Span, WriteOptions};
+use oubliette::{Database, Error, ErrorKind, MemoryId, PageRequest, Patch, Span, WriteOptions};
 
 /// Turns a bit in the rows of a table whose key begins so. Gives them as they were.
 fn damage(world: &mut World, table: &str, prefix: &[u8]) -> Rows {
@@ -71,9 +71,20 @@ fn a_pass_goes_on_to_the_next_namespace() {
     let report = world.db.maintain_with(&options).unwrap();
     let failed: Vec<_> = report.failed.iter().map(|failed| failed.pass).collect();
     assert_eq!(failed, [Some(Pass::NearDuplicates)], "{report:?}");
+    let told = &report.failed[0];
+    assert_eq!((told.kind, told.done.as_ref().map(|done| done.tombstoned)), (ErrorKind::Corrupted, Some(1)));
+    assert!(told.hint.contains("check"), "{told:?}");
     let left = |name: &str| world.db.namespace(name).unwrap().list(&PageRequest::default()).unwrap().items;
     assert_eq!((left("aaa").len(), left("bbb").len()), (3, 2));
     assert!([left("aaa"), left("bbb")].iter().flatten().all(|memory| memory.confidence.is_some()));
+    // Where no other pass was asked for, the error tells what was done before.
+    world.db.namespace("bbb").unwrap().add_all(vec![text("equal text")], &apart).unwrap();
+    let why = world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Corrupted, "{why}");
+    let Error::PartlyDone { run, .. } = why else { panic!("{why}") };
+    assert_eq!(world.db.namespace("bbb").unwrap().undo(run.parse().unwrap()).unwrap().restored, 1);
+    let told = world.db.maintain_with(&MaintainOptions::default().passes([Pass::NearDuplicates]));
+    assert!(matches!(told, Err(Error::Corrupted { .. })), "a dry run has done nothing");
     world.db.clone().close().unwrap();
     change(&world.path(), "by_fingerprint", |rows| drop(rows.remove(bad.as_slice()).unwrap()));
     world.reopen();

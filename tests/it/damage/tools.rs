@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use crate::growth::{cost, linear};
 use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
@@ -162,6 +163,41 @@ fn a_damaged_element_of_a_graph_is_deleted_by_what_it_is() {
     }
 }
 
+/// Damages the vector along the first axis.
+fn lose_vector(world: &World) {
+    for (key, mut value) in tables(&world.path()).remove("vector").unwrap() {
+        let unit: Vec<u8> = axis(0).iter().flat_map(|number| number.to_le_bytes()).collect();
+        let at = value.windows(unit.len()).position(|bytes| bytes == unit).expect("the vector");
+        value[at] ^= 1;
+        overwrite(&world.path(), "vector", &key, &value);
+    }
+}
+
+/// A memory that is left out makes no export follow the versions of a key once for each of them.
+#[test]
+fn an_export_past_a_damaged_memory_reads_each_version_once() {
+    let of = |n: usize| {
+        let mut world = World::with(keeping);
+        let versions = (0..n).map(|at| Draft::new(format!("version {at} of {}", at * at)).key("k"));
+        world.ns.add_all(versions.collect(), &WriteOptions::default()).unwrap();
+        let bare = world.add(Draft::new("").vector(axis(0))).id;
+        world.db.clone().close().unwrap();
+        lose_vector(&world);
+        world.open_again(keeping);
+        let snapshot = world.db.snapshot().unwrap();
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
+        let to = VectorsTo::<Cursor<Vec<u8>>>::Lines;
+        let cost = cost(|| {
+            let report = export.write(&snapshot, &mut Vec::new(), "lines", to).unwrap();
+            assert_eq!((report.memories, report.damaged.len()), (n as u64, 1));
+        });
+        drop(snapshot);
+        world.forget(&[&bare.to_string()]);
+        cost
+    };
+    linear(of(50), of(200), 4);
+}
+
 /// A memory that is nothing but its vector is left out where that is damaged. The lines beside it, and those that name it, come
 /// back.
 #[test]
@@ -172,14 +208,7 @@ fn an_export_leaves_out_what_has_neither_text_nor_a_readable_vector() {
     world.supersede(old, bare, SupersedeMode::Replaced, None).unwrap();
     world.add(Draft::new("another").vector(axis(2)));
     world.db.clone().close().unwrap();
-    let all = tables(&world.path());
-    for (key, value) in &all["vector"] {
-        let mut value = value.clone();
-        let unit: Vec<u8> = axis(0).iter().flat_map(|number| number.to_le_bytes()).collect();
-        let at = value.windows(unit.len()).position(|bytes| bytes == unit).expect("the vector");
-        value[at] ^= 1;
-        overwrite(&world.path(), "vector", key, &value);
-    }
+    lose_vector(&world);
     world.open_again(keeping);
     // Once the index is written anew, nothing is damaged, and the memory waits for a vector again.
     for (all_states, reindexed) in [(false, false), (true, false), (true, true)] {

@@ -31,6 +31,9 @@ pub(crate) struct Hold {
     pub(crate) ahead: bool,
 }
 
+/// Rows that say what keys said in the place of a row, with the numbers of their holders.
+type Since = BTreeMap<MemoryId, BTreeSet<u32>>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) agent: Option<String>,
@@ -508,7 +511,8 @@ impl Model {
             let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
             row.part(at);
         }
-        lost.append(&mut self.reclaim(id, &chain, to, now));
+        let (mut taken, since) = self.reclaim(id, &chain, to, now);
+        lost.append(&mut taken);
         let gone = to == To::Write && self.successor(by, now).is_none();
         let row = self.rows.get_mut(&id).unwrap();
         row.superseded = None;
@@ -517,12 +521,26 @@ impl Model {
             // The end stays, although nothing comes then any more.
             row.valid_to = if gone { row.valid_to } else { before };
         }
+        for (other, numbers) in since {
+            let is_of_others =
+                self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
+            if !is_of_others {
+                self.replace((other, id), SupersedeMode::Correction, Some(None), [now, now]);
+                continue;
+            }
+            let row = self.rows.get_mut(&other).unwrap();
+            for number in numbers {
+                let at = row.holders.iter().position(|hold| hold.number == number).unwrap();
+                row.part(at);
+            }
+        }
         Ok(lost)
     }
 
-    /// A row that is back has its keys again, but for those that others than its superseders have; these it loses.
-    fn reclaim(&mut self, id: MemoryId, chain: &[MemoryId], to: To, now: Time) -> BTreeSet<String> {
-        let mut lost = BTreeSet::new();
+    /// A row that is back has its keys again, but for those that others than its superseders have; these it loses. What the keys
+    /// said in its place is named, if a caller asked for the row.
+    fn reclaim(&mut self, id: MemoryId, chain: &[MemoryId], to: To, now: Time) -> (BTreeSet<String>, Since) {
+        let (mut lost, mut since) = (BTreeSet::new(), Since::new());
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
@@ -537,15 +555,19 @@ impl Model {
                 place.filter(|_| is_true).map(|place| (*other, place))
             });
             for (other, place) in others.chain(ahead).collect::<Vec<_>>() {
-                if chain.contains(&other) {
-                    self.rows.get_mut(&other).unwrap().holders[place].key = None;
-                } else {
+                let row = self.rows.get_mut(&other).unwrap();
+                let hold = &mut row.holders[place];
+                if !chain.contains(&other) {
                     self.rows.get_mut(&id).unwrap().holders[at].key = None;
                     lost.insert(key.clone());
+                } else if to == To::Live && row.superseded.is_none() && !hold.follows {
+                    since.entry(other).or_default().insert(hold.number);
+                } else {
+                    hold.key = None;
                 }
             }
         }
-        lost
+        (lost, since)
     }
 
     /// What came from a row goes back, and its copies off the rows to which they went on: those that a merge has handed

@@ -23,7 +23,7 @@ pub(crate) struct ScopeOptions {
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 pub(crate) struct EffortOptions {
-    /// Walk the graph with a list of this length, 1 to 4096
+    /// Walk the graph with a list of this length, 1 to 4096 [default: as long as --recall needs]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 1 to 4096"))]
     pub(crate) ef: Option<usize>,
     /// Search until this share of the nearest is found, above 0 and below 1 [default: 0.999]
@@ -63,17 +63,17 @@ pub(crate) struct SearchOptions {
     /// Show how the search was answered
     #[arg(long, conflicts_with = "queries")]
     pub(crate) explain: bool,
-    /// Largest number of tokens of text; 4 bytes count as a token
+    /// Largest number of tokens of text; 4 bytes count as a token [default: no bound]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 0 or more"))]
     pub(crate) max_tokens: Option<usize>,
-    /// Show this many neighbours of each hit in its thread, before and after the hit
+    /// Show this many neighbours of each hit in its thread, before and after the hit, 0 to 1000 [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "queries", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 0 or more"))]
     pub(crate) around: Option<usize>,
-    /// How long a query may take, such as 50ms; the hits found by then are ranked
+    /// How long a query may take, such as 50ms; the hits found by then are ranked [default: no bound]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// Say why this memory is a hit or not
-    #[arg(long, value_name = "ID|KEY", conflicts_with = "queries")]
+    #[arg(long, value_name = "ID|KEY", conflicts_with_all = ["queries", "explain", "around", "max_tokens"])]
     pub(crate) why: Option<String>,
     /// How much the hits should differ from each other, 0 to 1
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", allow_negative_numbers = true, value_parser = number::<f32>("a number, 0 to 1"))]

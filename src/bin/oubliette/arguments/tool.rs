@@ -59,13 +59,18 @@ pub(crate) enum Compat {
 #[cfg(feature = "mcp-http")]
 #[derive(Debug, Args)]
 pub(crate) struct HttpOptions {
-    /// Speak it over HTTP, at an address of this machine as 127.0.0.1:8080; port 0 takes one that is free. Clients show the token in
-    /// OUBLIETTE_TOKEN; without one, a token is made and shown once
-    #[arg(long, value_name = "ADDRESS")]
+    /// Speak it over HTTP, at an address of this machine such as 127.0.0.1:8080; port 0 takes one that is free. Clients show the token
+    /// in OUBLIETTE_TOKEN; without one, a token is made and shown once
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<std::net::SocketAddr>,
     /// The token that clients show, in a file
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<std::path::PathBuf>,
+}
+
+#[cfg(feature = "mcp-http")]
+fn address(text: &str) -> Result<std::net::SocketAddr, &'static str> {
+    text.parse().map_err(|_| "must be an address of this machine and a port, such as 127.0.0.1:8080")
 }
 
 #[cfg(feature = "mcp")]

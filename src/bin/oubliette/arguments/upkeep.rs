@@ -21,10 +21,10 @@ pub(crate) struct MaintainOptions {
     /// Keep running: maintain the whole file now, and then at this interval, such as 30m
     #[arg(long, value_name = "DURATION", conflicts_with = "dry_run", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
-    /// Stop after this time, such as 5s; the next run goes on from there
+    /// Stop after this time, such as 5s; the next run goes on from there [default: no bound]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
-    /// Stop after this number of rows; the next run goes on from there
+    /// Stop after this number of rows; the next run goes on from there [default: no bound]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) max_rows: Option<u64>,
     /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What expire, superseded, limbo
@@ -88,7 +88,7 @@ pub(crate) struct PruneOptions {
     pub(crate) preset: Option<Preset>,
     /// Say what each of these policies would prune, each laid over the stored one, on the same state; nothing is written. preset:PRESET
     /// stands for a preset
-    #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with_all = ["kind", "report"])]
+    #[arg(long, value_name = "FILE", requires = "dry_run", num_args = 1.., conflicts_with_all = ["kind", "report", "budget", "max_rows", "destroy_max", "threads"])]
     pub(crate) compare: Vec<PathBuf>,
     /// With --compare, queries, each as a line of JSON: which share of their hits each policy would leave
     #[arg(long, value_name = "Q.jsonl", requires = "compare")]

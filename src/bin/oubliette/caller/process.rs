@@ -31,7 +31,17 @@ impl Process {
             let why = "must be a file that the process finds that has the database open; `-` stands for the standard streams";
             return Err(Error::invalid("path", why, path.display()));
         }
-        Ok(Path::new("/proc").join(self.number.to_string()).join(rest))
+        Ok(self.folder().join(rest))
+    }
+
+    /// Whether a path, as this process means it, leads to standard output of that process.
+    pub(super) fn has_output_at(&self, path: &Path) -> bool {
+        let of_this = within_this(path).map(|rest| Process::here().folder().join(rest));
+        of_this.as_deref().unwrap_or(path) == self.folder().join("fd/1")
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new("/proc").join(self.number.to_string())
     }
 }
 

@@ -1,11 +1,12 @@
 //! `demo`: the main job on real text that ships with the program.
 //!
 //! Memories come in, repeats are seen at the door, operational reports collapse, questions are asked; some memories are forgotten, the file is
-//! compacted, and the same questions are asked again. Then half of the memories make room for summaries, and the same questions are asked
-//! once more. Clock, ids and secret are fixed, so that every run gives the
+//! compacted, and the same questions are asked again. A report takes the place of an earlier one, and another one ends by itself. Then half of
+//! the memories make room for summaries, and the same questions are asked once more. Clock, ids and secret are fixed, so that every run gives the
 //! same figures; only the times differ.
 
 mod data;
+mod facts;
 mod page;
 mod reports;
 mod story;

@@ -22,8 +22,10 @@ pub(super) fn show(document: &Value, output: Output<'_>) -> Done {
     output.line("What happened")?;
     output.table(&["step", "what became of it"], steps.map(|step| vec![text(step, "step"), told(step)]))?;
     for step in document.get("steps").and_then(Value::as_array).into_iter().flatten() {
-        if text(step, "step") == "collapse" {
-            show_reports(step, output)?;
+        match text(step, "step").as_str() {
+            "collapse" => show_reports(step, output)?,
+            "supersede" => show_answers(step, output)?,
+            _ => {}
         }
     }
     output.line("\n150 questions in words, asked four times")?;
@@ -67,6 +69,14 @@ fn show_reports(step: &Value, output: Output<'_>) -> Done {
     output.table(&["report"], of("alone").map(|report| vec![one_line(report)]))
 }
 
+/// What a question is answered with at two instants, between which a report has taken the place of another.
+fn show_answers(step: &Value, output: Output<'_>) -> Done {
+    let answers = step.get("answers").and_then(Value::as_array).into_iter().flatten();
+    output.line(&format!("\n{}: what was true then", text(step, "asked")))?;
+    let row = |answer: &Value| vec![text(answer, "at"), text(answer, "text").replace('\n', " ")];
+    output.table(&["at", "answer"], answers.map(row))
+}
+
 /// One step in words.
 fn told(step: &Value) -> String {
     let get = |name: &str| text(step, name);
@@ -96,6 +106,16 @@ fn told(step: &Value) -> String {
             get("forgotten"),
             get("detached")
         ),
+        "supersede" => {
+            "a report took the place of an earlier one, which still answers for its own time".to_owned()
+        }
+        "expire" => format!(
+            "a report with a life of {} was {} before its end and {} after it; maintenance took {} away",
+            get("life"),
+            found(step, "found_before"),
+            found(step, "found_after"),
+            get("removed")
+        ),
         "summarize" => format!(
             "{} summaries stand for {} memories, {} tokens in place of {}",
             get("summaries"),
@@ -117,6 +137,10 @@ fn told(step: &Value) -> String {
         }
         _ => String::new(),
     }
+}
+
+fn found(step: &Value, name: &str) -> &'static str {
+    if step.get(name) == Some(&Value::Bool(true)) { "found" } else { "not found" }
 }
 
 fn text(document: &Value, name: &str) -> String {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::demo::data::{self, Question};
-use crate::demo::{reports, summaries};
+use crate::demo::{facts, reports, summaries};
 use crate::evaluate::Exact;
 use crate::latency::{micros, percentile};
 
@@ -79,6 +79,7 @@ pub(super) fn tell(path: &Path) -> Result<Value> {
     steps.push(story.compact()?);
     let (after, after_us) = story.ask()?;
     steps.push(story.check()?);
+    steps.extend(facts::tell(&story.database, &story.clock)?);
     steps.push(story.summarize()?);
     steps.push(story.compact()?);
     let (summarized, _) = story.ask()?;

@@ -11,9 +11,12 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use serde::{Deserialize, Serialize};
 
 /// Version of what follows.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 4;
 /// Most bytes of a frame: an order has the words and the variables of a process.
 pub(super) const FRAME_BYTES_MAX: usize = 4 << 20;
+/// Bytes of lines that belong together, or of one line, up to which another process can begin with the first of them: the guest keeps
+/// these until something comes of them.
+pub(super) const GROUP_BYTES_MAX: usize = 16 << 20;
 /// Bytes of sort and length.
 const HEAD: usize = 5;
 
@@ -59,6 +62,8 @@ pub(super) enum Sort {
     Order = 2,
     /// Of the guest: bytes of its standard input; none at the end.
     Input = 3,
+    /// Of the guest, where a line is asked for: there may be one, and nobody reads an answer to it.
+    Unread = 4,
     /// Of the owner: why it takes no order, in words; nothing where it has too many guests.
     Refused = 16,
     /// Of the owner: bytes for standard output.
@@ -67,7 +72,8 @@ pub(super) enum Sort {
     Error = 18,
     /// Of the owner: it wants some input.
     More = 19,
-    /// Of the owner: it wants at most the rest of a line, or of lines that belong together.
+    /// Of the owner: it wants at most a line more of lines that belong together, or more of a long one. Up to `GROUP_BYTES_MAX` the
+    /// command can go on elsewhere without that, from the last `Line` on.
     MoreOfLine = 20,
     /// Of the owner: the command has ended, with an exit code.
     Exit = 21,
@@ -77,10 +83,11 @@ pub(super) enum Sort {
     Line = 23,
 }
 
-const SORTS: [Sort; 11] = [
+const SORTS: [Sort; 12] = [
     Sort::Greeting,
     Sort::Order,
     Sort::Input,
+    Sort::Unread,
     Sort::Refused,
     Sort::Output,
     Sort::Error,

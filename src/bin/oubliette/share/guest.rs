@@ -13,7 +13,7 @@ use oubliette::Error;
 use crate::caller::{Caller, Portion, Surroundings};
 use crate::output::{Failure, unwritable};
 use crate::share::address::socket_of;
-use crate::share::frames::{Arriving, FRAME_BYTES_MAX, Frame, Greeting, Sort, send};
+use crate::share::frames::{Arriving, FRAME_BYTES_MAX, Frame, GROUP_BYTES_MAX, Greeting, Sort, send};
 use crate::share::order::{Asked, Order};
 
 /// How long an owner may take to say who it is.
@@ -141,6 +141,8 @@ impl Connection {
         }
         // What was sent and not yet used, whether it could not be sent, and whether anything has come of the command.
         let (mut fed, mut is_unsent, mut is_begun) = (Vec::new(), false, false);
+        // Whether the command asks for its input line by line, and whether nobody reads its answers any more.
+        let (mut has_lines, mut is_unread) = (false, false);
         loop {
             let Ok(Frame { sort, bytes }) = self.next() else {
                 if is_unsent {
@@ -152,28 +154,48 @@ impl Connection {
             is_begun |= !matches!(sort, Sort::Exit | Sort::HandOver);
             match sort {
                 Sort::Output => {
-                    let mut out = caller.output();
-                    out.write_all(&bytes).and_then(|()| out.flush()).map_err(unwritable)?;
                     fed.clear();
+                    let mut out = caller.output();
+                    let shown = out.write_all(&bytes).and_then(|()| out.flush());
+                    // The lines that are left make an error of it, and only the owner knows how many are written.
+                    is_unread |= has_lines && shown.is_err();
+                    if !is_unread {
+                        shown.map_err(unwritable)?;
+                    }
                 }
                 // Where not even standard error can be written to, the exit code has to do.
                 Sort::Error => drop(caller.error().write_all(&bytes)),
                 Sort::More | Sort::Line | Sort::MoreOfLine => {
+                    has_lines |= sort == Sort::Line;
+                    if is_unread && sort == Sort::Line && caller.may_have_lines() {
+                        // An owner that has gone may have said before how the command ended.
+                        let _ = send(&mut self.stream, Sort::Unread, &[]);
+                        continue;
+                    }
                     let portion = if sort == Sort::More { Portion::Any } else { Portion::Line };
-                    fed = caller.portion(portion).map_err(|source| Error::Io {
+                    let some = caller.portion(portion).map_err(|source| Error::Io {
                         action: "read",
                         path: "standard input".into(),
                         source,
                     })?;
                     // An owner that has gone may have said before how the command ended; the next frame tells.
-                    is_unsent = self.feed(&fed).is_err() && sort == Sort::Line;
+                    let is_sent = self.feed(&some).is_ok();
+                    match sort {
+                        Sort::MoreOfLine if fed.len() <= GROUP_BYTES_MAX => fed.extend(some),
+                        // Its owner ends it.
+                        Sort::MoreOfLine => {}
+                        _ => fed = some,
+                    }
+                    is_unsent = !is_sent && sort != Sort::More && fed.len() <= GROUP_BYTES_MAX;
                 }
                 Sort::Exit => return Ok(Asked::Exit(bytes.first().copied().unwrap_or(1))),
                 Sort::HandOver => {
                     caller.put_back(&fed);
                     return Ok(Asked::HandOver);
                 }
-                Sort::Greeting | Sort::Order | Sort::Input | Sort::Refused => return Ok(Asked::Lost),
+                Sort::Greeting | Sort::Order | Sort::Input | Sort::Unread | Sort::Refused => {
+                    return Ok(Asked::Lost);
+                }
             }
         }
     }

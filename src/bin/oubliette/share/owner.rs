@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use oubliette::{Database, Durability};
 
 use crate::caller::{Caller, Portion, Streams, hand_over};
 use crate::share::address::socket_of;
-use crate::share::frames::{Arriving, Frame, Greeting, Sort, encoded, is_late};
+use crate::share::frames::{Arriving, Frame, GROUP_BYTES_MAX, Greeting, Sort, encoded, is_late};
 use crate::share::host::{Host, Terms};
 use crate::share::order::{Ended, Order, Work};
 
@@ -246,6 +246,7 @@ impl Guest {
             stream,
             arriving: Mutex::default(),
             is_gone: AtomicBool::new(false),
+            group: AtomicUsize::new(0),
             number: self.number,
             answering: Arc::clone(&self.answering),
         });
@@ -282,6 +283,8 @@ struct Far {
     stream: UnixStream,
     arriving: Mutex<Arriving>,
     is_gone: AtomicBool,
+    /// Bytes of the lines that are read as one, from the first on.
+    group: AtomicUsize,
     number: u64,
     answering: Arc<Answering>,
 }
@@ -316,6 +319,10 @@ impl Far {
         loop {
             match arriving.next(&mut &self.stream) {
                 Ok(Frame { sort, bytes }) if sort == wanted => return Ok(bytes),
+                // The guest is there still, to be told how the command ends.
+                Ok(Frame { sort: Sort::Unread, .. }) if wanted == Sort::Input => {
+                    return Err(ErrorKind::BrokenPipe.into());
+                }
                 Ok(_) => return Err(self.lost()),
                 Err(why) if is_late(&why) => look(begun.elapsed(), arriving.is_empty())?,
                 Err(_) => return Err(self.lost()),
@@ -371,22 +378,30 @@ impl Streams for Arc<Far> {
     fn read(&self, portion: Portion) -> std::io::Result<Vec<u8>> {
         match portion {
             // A command that waits for the middle of its input can't go on elsewhere, however long that takes to come.
-            Portion::Any | Portion::RestOfLine => {
-                let wanted = if portion == Portion::Any { Sort::More } else { Sort::MoreOfLine };
-                self.send(wanted, &[])?;
+            Portion::Any => {
+                self.send(Sort::More, &[])?;
                 self.wait(Sort::Input, |_, _| Ok(()))
             }
-            Portion::Line => {
-                if self.answering.looks_to_end() {
+            Portion::Line | Portion::RestOfLine => {
+                let is_line = portion == Portion::Line;
+                if is_line && self.answering.looks_to_end() {
                     return Err(hand_over());
                 }
-                self.send(Sort::Line, &[])?;
-                self.set_at_work(false);
-                let line = self.wait(Sort::Input, |_, nothing| match nothing && self.is_to_make_room() {
+                if is_line {
+                    self.group.store(0, Ordering::SeqCst);
+                }
+                let before = self.group.load(Ordering::SeqCst);
+                self.send(if is_line { Sort::Line } else { Sort::MoreOfLine }, &[])?;
+                // What was begun and does not pause is ended here, and what has become too long to begin anew.
+                let is_bound = before > GROUP_BYTES_MAX;
+                self.set_at_work(is_bound);
+                let is_due = || if is_line { self.is_to_make_room() } else { self.answering.looks_to_end() };
+                let line = self.wait(Sort::Input, |_, nothing| match nothing && !is_bound && is_due() {
                     true => Err(hand_over()),
                     false => Ok(()),
                 });
                 self.set_at_work(true);
+                self.group.fetch_add(line.as_ref().map_or(0, Vec::len), Ordering::SeqCst);
                 line
             }
         }
