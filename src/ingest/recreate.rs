@@ -29,6 +29,8 @@ pub(crate) struct PutBack {
     pub(crate) differing: Vec<(usize, Vec<&'static str>)>,
     /// The number of memories whose vector is of another space than those of the file: their text waits for a vector.
     pub(crate) vectors_left_out: u64,
+    /// The number of memories without a text whose vector is of another space than those of the file: no search finds them.
+    pub(crate) vectors_apart: u64,
 }
 
 /// The fields that uses and further writers change without a new version.
@@ -45,6 +47,7 @@ struct Part {
     ahead: Vec<(usize, Joint)>,
     differing: Vec<(usize, Vec<&'static str>)>,
     vectors_left_out: u64,
+    vectors_apart: u64,
     /// Rows whose superseder did not exist when they were written.
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
@@ -121,8 +124,8 @@ impl NamespaceWriter<'_, '_, '_> {
         for (run, brought) in &part.runs {
             brought.check_whole(*run).map_err(blame(brought.place))?;
         }
-        let Part { ahead, differing, vectors_left_out, .. } = part;
-        Ok(PutBack { outcomes, ahead, differing, vectors_left_out })
+        let Part { ahead, differing, vectors_left_out, vectors_apart, .. } = part;
+        Ok(PutBack { outcomes, ahead, differing, vectors_left_out, vectors_apart })
     }
 
     /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
@@ -250,7 +253,12 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
             match self.space_of_export(&memory, vector.len())? {
-                Some(space) => parts.vitals.place.space = space.0,
+                Some(space) => {
+                    parts.vitals.place.space = space.0;
+                    // One of a former space was found by no search before.
+                    let is_apart = space.0 != self.ledger.clock.space && !memory.is_of_former_space;
+                    part.vectors_apart += u64::from(is_apart);
+                }
                 None => {
                     memory.vector = None;
                     part.vectors_left_out += 1;

@@ -13,7 +13,8 @@ use crate::ledger::given::{forget_said, said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, TombstoneReason, Vitals,
+    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, Time, TombstoneReason,
+    Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
@@ -398,11 +399,30 @@ impl Ledger<'_, '_> {
         why: &Why,
     ) -> Result<()> {
         let (before, old, from) = (changing.before, changing.old, teller.from);
-        let (vitals, content) = self.retell(context.ns, id, changing, teller)?;
+        let stands_since = self.stands_since(context, id, before, &teller)?;
+        let (mut vitals, content) = self.retell(context.ns, id, changing, teller)?;
+        vitals.times.recorded_at = stands_since;
         self.place_row(context, id, before, old, vitals, &content)?;
         let mut why = why.clone();
         why.evidence.members.extend(from);
         self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)
+    }
+
+    /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and from now on if nothing
+    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice
+    /// (MODEL-15). A row that has ended begins no later than it ended.
+    fn stands_since(&self, context: &Context, id: MemoryId, row: &Vitals, teller: &Holder) -> Result<Time> {
+        let mut since = None;
+        if let Some(from) = teller.from {
+            let ended = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.times.tx_end());
+            // Its tombstone is from its removal.
+            let stone = sound(self.tx.tombstone(context.ns, from))?.flatten();
+            let removed = stone.filter(|stone| stone.replaced_by == Some(id)).map(|stone| stone.deleted_at);
+            since = ended.unwrap_or(removed);
+        }
+        let since = since.unwrap_or(context.now);
+        let superseded = row.times.superseded.map(|superseded| superseded.at);
+        Ok([row.times.removed_at, superseded].into_iter().flatten().fold(since, Time::min))
     }
 
     /// Makes the remaining holders that wrote this text its writers.
