@@ -70,12 +70,12 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Steps 1 to 7, in the partition of the draft.
     pub(super) fn ladder(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
-        let message = self.message_of(prepared.checked.draft());
+        let mut message = self.message_of(prepared.checked.draft());
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.keyless_steps(prepared, part, message.as_ref())?,
         };
-        if let Some(message) = &message {
+        if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
         self.supersede_named(prepared.checked.draft(), outcome.id)?;

@@ -199,7 +199,7 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         prepared: &Prepared,
         part: PartId,
-        message: &Message,
+        message: &mut Message,
         outcome: &mut Outcome,
     ) -> Result<()> {
         let decision = match outcome.decision {
@@ -210,6 +210,13 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let id = *self.next_id()?.as_bytes();
         let memory = outcome.id;
+        // Through its key a message keeps what the memory before it was, and its repeats are like that.
+        if matches!(outcome.decision, Decision::Revised { .. })
+            && let Some((vitals, content)) = sound(self.ledger.load_there(self.ns(), memory))?.flatten()
+        {
+            message.standing = Standing::of(&vitals, &content, message.standing.author_id.take());
+            message.print = message.standing.print();
+        }
         let row =
             EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
         // A message with a key adds no member to an existing family. It may begin one (DEDUP-39).
