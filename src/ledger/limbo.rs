@@ -16,8 +16,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Delta, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
-    Vitals,
+    Delta, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Times, Tombstone,
+    TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -63,7 +63,8 @@ impl Ledger<'_, '_> {
         Ok(sound(vector)?.flatten().is_some())
     }
 
-    /// Takes a row out of every index and leaves its tombstone. Erases the row at once if the policy keeps no limbo.
+    /// Takes a row out of every index and leaves its tombstone. If the policy keeps no limbo, erases the row at once, and
+    /// raises the purge horizons as the end of limbo would.
     pub(super) fn set_aside(
         &mut self,
         context: &Context,
@@ -78,6 +79,7 @@ impl Ledger<'_, '_> {
             // The links are led on before the removal, which would cut them.
             self.lead_links_on(ns, id, aside.replaced_by)?;
             let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
+            self.raise_horizons(ns, &Times { removed_at: Some(context.now), ..before.times })?;
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
         }
         let erased = self.kin(ns, id)?;
@@ -117,6 +119,21 @@ impl Ledger<'_, '_> {
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
         truth(self.tx).put_limbo(ns, id, context.now, &row)?;
         Ok(Vec::new())
+    }
+
+    /// Raises the purge horizons of a namespace for a row that is erased without limbo (MODEL-18). Only the rows of all namespaces
+    /// say how one with this number is called, so the transaction looks once.
+    fn raise_horizons(&mut self, ns: NsId, erased: &Times) -> Result<()> {
+        if self.purging.as_ref().is_none_or(|(known, _)| *known != ns) {
+            let named = self.tx.namespaces()?.into_iter().find(|(_, row)| row.number == ns.0);
+            self.purging = named.map(|(name, _)| (ns, name));
+        }
+        let Some((_, name)) = &self.purging else { return Ok(()) };
+        // A namespace whose row is damaged has no horizon to raise.
+        let Some(before) = sound(self.tx.namespace(name))?.flatten() else { return Ok(()) };
+        let mut row = before.clone();
+        row.raise_horizons(erased);
+        if row == before { Ok(()) } else { self.tx.put_namespace(name, &row) }
     }
 
     /// Leads the links of other memories to a removed row on to the row that takes its place, or ends them.

@@ -95,7 +95,13 @@ impl Ledger<'_, '_> {
             merged.version = vitals.version;
             // The row's own links, and links to it, may have changed while the losers went.
             self.place_row(context, id, &before, &old, vitals, &content)?;
+            let seq = self.clock.next_seq;
             self.journal(context, Op::Merge, Some((id, None)), deltas, why)?;
+            if !erased.is_empty() {
+                // The step names memories that are erased by now, so it says of them what their purge would have left of it
+                // (MODEL-32).
+                self.redact_row(ns, seq, |_| true)?;
+            }
         }
         Ok(Applied { erased, merged: Some(merged), ..Applied::default() })
     }
