@@ -16,8 +16,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Times, Tombstone, TombstoneReason,
-    Vitals,
+    Delta, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Times, Tombstone,
+    TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -192,7 +192,7 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
         if let Some(by) = superseder {
-            self.take_transfer(context, id, by, limbo.transferred)?;
+            self.take_transfer(context, (id, by), limbo.transferred, &why)?;
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
             applied.erased = self.give_back(context, by, id, Beyond::Merges, &why)?;
@@ -251,14 +251,14 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// Takes back the reinforcement that the row `id` had brought to another row, also from the rows into which that
-    /// row has gone since. Writes that have left meanwhile took their shares along.
+    /// Takes back the reinforcement that the row `id` had brought to the row `from`, also from the rows into which that row has gone
+    /// since, and journals it of each. Writes that have left meanwhile took their shares along.
     fn take_transfer(
         &mut self,
         context: &Context,
-        id: MemoryId,
-        from: MemoryId,
+        (id, from): (MemoryId, MemoryId),
         transferred: u32,
+        why: &Why,
     ) -> Result<()> {
         let ns = context.ns;
         let shares = |holders: &[Holder]| holders.iter().map(|h| h.share).fold(0_u32, u32::saturating_add);
@@ -281,7 +281,16 @@ impl Ledger<'_, '_> {
             // Only a row that was merged again has handed the count on.
             at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
             (came, brought) = (id, copies);
+            let delta = Delta {
+                field: "reinforcement_count".to_owned(),
+                before: before.reinforcement_count.into(),
+                after: vitals.reinforcement_count.into(),
+            };
             self.place_row(context, id, &before, &content, vitals, &content)?;
+            // Who follows this row would not hear of it from the row that comes back.
+            if delta.before != delta.after {
+                self.journal(context, Op::Adjust, Some((id, None)), vec![delta], why.clone())?;
+            }
         }
         Ok(())
     }
