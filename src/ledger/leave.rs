@@ -412,8 +412,8 @@ impl Ledger<'_, '_> {
     }
 
     /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and from now on if nothing
-    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice
-    /// (MODEL-15). A row that has ended begins no later than it ended.
+    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice.
+    /// A row that has ended begins no later than it ended.
     fn stands_since(&self, context: &Context, id: MemoryId, row: &Vitals, teller: &Holder) -> Result<Time> {
         let mut since = None;
         if let Some(from) = teller.from {

@@ -121,7 +121,7 @@ impl Ledger<'_, '_> {
         Ok(Vec::new())
     }
 
-    /// Raises the purge horizons of a namespace for a row that is erased without limbo (MODEL-18). Only the rows of all namespaces
+    /// Raises the purge horizons of a namespace for a row that is erased without limbo. Only the rows of all namespaces
     /// say how one with this number is called, so the transaction looks once.
     fn raise_horizons(&mut self, ns: NsId, erased: &Times) -> Result<()> {
         if self.purging.as_ref().is_none_or(|(known, _)| *known != ns) {
