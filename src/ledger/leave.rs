@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::index::{Former, Lineage, slots};
+use crate::index::{Former, Lineage};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::Going;
 use crate::ledger::given::{forget_said, said_by, tell};
@@ -17,7 +17,7 @@ use crate::model::{
     Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -463,10 +463,7 @@ impl Ledger<'_, '_> {
             }
             let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
                 _ if !says_it => None,
-                (Some(slot), _) => {
-                    let (index, dim) = (IndexId::of(ns, &vitals), self.dim_of(&vitals)?);
-                    slots::vector_at(self.tx, index, dim, slot)?
-                }
+                (Some(_), _) => self.vector_of(ns, &vitals)?,
                 (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
                 (None, None) => None,
             };
