@@ -43,8 +43,7 @@ impl Ledger<'_, '_> {
         let mut apart = why.clone();
         apart.evidence.members = vec![id];
         let mut why = why;
-        let mut deltas = Vec::new();
-        let mut erased = Vec::new();
+        let (mut deltas, mut erased) = (Vec::new(), Vec::new());
         for (loser, version) in merge.losers {
             let row = sound(self.whole(ns, loser))?.flatten().filter(|whole| {
                 let Whole { vitals: row, content, .. } = whole;
