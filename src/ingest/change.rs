@@ -1,6 +1,6 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
@@ -376,13 +376,9 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the new tags of one of several holders fit the row beside those of the others.
     fn tags_stay_within(&self, id: MemoryId, number: u32, edit: &Edit) -> Result<bool> {
         let Some(tags) = &edit.patch.tags else { return Ok(true) };
-        let mut others = BTreeSet::new();
-        for holder in self.ledger.tx.holders(self.ns(), id)? {
-            others.extend(
-                Some(holder).filter(|holder| holder.number != number).into_iter().flat_map(|h| h.tags),
-            );
-        }
-        Ok(tags_fit(&Vec::from_iter(others), tags))
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        let holder = self.holder(id, number)?;
+        Ok(tags_fit(&self.ledger.tags_beside(self.ns(), id, &content.tags, &[holder])?, tags))
     }
 
     /// Writes new content: a new row takes the place of the old one, and keeps whatever the edit does not

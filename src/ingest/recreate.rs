@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
+use crate::ingest::message::Standing;
 use crate::ledger::{Change, Recreated};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
@@ -437,6 +438,7 @@ impl NamespaceWriter<'_, '_, '_> {
             last_event: *shown.last_event_id.as_bytes(),
             first_ts: shown.ts_first.as_millis(),
             last_ts: shown.ts_last.as_millis(),
+            began: *shown.first_event_id.as_bytes(),
             dup_count: shown.dup_count,
             ended: shown.events_ended,
             authors: shown.authors_seen.clone(),
@@ -479,7 +481,12 @@ impl NamespaceWriter<'_, '_, '_> {
             run: shown.run.map(|run| *run.as_bytes()),
             decision: shown.decision,
         };
-        let family = family.map(|family| family_row(&row, family)).transpose()?;
+        let mut family = family.map(|family| family_row(&row, family)).transpose()?;
+        if let Some(family) = &mut family
+            && let Some((vitals, content)) = self.stands_for(family)?
+        {
+            family.standing = Standing::of(&vitals, &content, row.author_id.clone()).print();
+        }
         part.events.push((part.place, shown.id));
         if let Some(aggregate) = shown.aggregate_id {
             part.aggregates.entry(aggregate).or_insert(part.place);
@@ -623,7 +630,8 @@ fn is_inverted(memory: &Memory) -> bool {
     times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)
 }
 
-/// The slice of the family that a message began. What the members have in common is stored with the message.
+/// The slice of the family that a message began. What the texts of its members have in common is stored with the message; the rest
+/// is that of its memory.
 fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
     if family.ts_first > family.ts_last {
         return Err(Error::invalid("family.ts_last", "must not lie before ts_first", family.ts_last));
@@ -639,6 +647,7 @@ fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
         first_ts: family.ts_first.as_millis(),
         latest_ts: family.ts_last.as_millis(),
         dup_key,
+        standing: Default::default(),
         simhash: event.simhash,
         tokens: family.tokens.clone(),
         normalizer: event.normalizer.clone(),

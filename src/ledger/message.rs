@@ -268,17 +268,10 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// The slice of a family that an aggregate counts. It is found by the hashes that they have in common, because
-    /// there may be many members.
+    /// The slice of a family that an aggregate counts; none if the message that began it is gone.
     fn family_counted(&self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<Option<(Id, FamilyRow)>> {
-        let Some(key) = &row.exact_hash else { return Ok(None) };
-        let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
-        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, last, Some(past))?;
-        all.retain(|(_, family)| family.aggregate == Some(*id));
-        match all.pop() {
-            Some(found) => Ok(Some(found)),
-            None => self.family_of(ns, &self.members(ns, id)?),
-        }
+        let family = self.tx.family(ns, &row.began)?.filter(|family| family.aggregate == Some(*id));
+        Ok(family.map(|family| (row.began, family)))
     }
 
     /// An aggregate with this number of members. Nothing stays that a removed or erased member said. Examples and
