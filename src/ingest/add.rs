@@ -9,7 +9,7 @@ use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{NamespaceWriter, Prepared, Replaces};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, note_vector, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, State,
@@ -316,6 +316,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         if content.text != draft.text {
             holder.text = Some(draft.text.clone());
+            note_vector(&mut holder, prepared.vector.as_ref(), self.ledger.secret);
         }
         let mut raise = self.raise(draft, id, &vitals)?;
         // A row that waits for a vector takes the vector that comes with the same content. That of a near text is none of its

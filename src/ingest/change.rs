@@ -8,7 +8,7 @@ use crate::ingest::ahead::Ahead;
 use crate::ingest::edit::{Edit, keeping_pin, patch_holder};
 use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
-use crate::ledger::{Change, Entry, Moves, NewRow, given, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
     Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
@@ -90,7 +90,12 @@ impl NamespaceWriter<'_, '_, '_> {
                 // A damaged row tells nothing of its vector.
                 let origin = sound(self.ledger.origin(self.ns(), holder, text))?.flatten();
                 let known = origin.and_then(|origin| origin.vector);
-                Some(vector).filter(|vector| known.is_none_or(|known| known != *vector))
+                let is_known = |vector: &UnitVector| match &known {
+                    Some(known) => known == vector,
+                    // Its row is gone, or it never had one.
+                    None => notes_vector(holder, vector, self.ledger.secret),
+                };
+                Some(vector).filter(|vector| !is_known(vector))
             }
             _ => None,
         };

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::index::{Former, Lineage, slots};
+use crate::index::{Former, Lineage};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::Going;
 use crate::ledger::given::{forget_said, said_by, tell};
@@ -17,7 +17,7 @@ use crate::model::{
     Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -409,8 +409,8 @@ impl Ledger<'_, '_> {
     }
 
     /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and from now on if nothing
-    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice
-    /// (MODEL-15). A row that has ended begins no later than it ended.
+    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice.
+    /// A row that has ended begins no later than it ended.
     fn stands_since(&self, context: &Context, id: MemoryId, row: &Vitals, teller: &Holder) -> Result<Time> {
         let mut since = None;
         if let Some(from) = teller.from {
@@ -460,10 +460,7 @@ impl Ledger<'_, '_> {
             }
             let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
                 _ if !says_it => None,
-                (Some(slot), _) => {
-                    let (index, dim) = (IndexId::of(ns, &vitals), self.dim_of(&vitals)?);
-                    slots::vector_at(self.tx, index, dim, slot)?
-                }
+                (Some(_), _) => self.vector_of(ns, &vitals)?,
                 (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
                 (None, None) => None,
             };

@@ -57,10 +57,16 @@ impl Ledger<'_, '_> {
 
     /// Whether the vector of a row can be read, if the row has one. Limbo keeps vectors.
     pub(crate) fn has_its_vector(&self, ns: NsId, vitals: &Vitals) -> Result<bool> {
-        let Some(slot) = vitals.place.slot else { return Ok(true) };
-        let dim = self.dim_of(vitals);
-        let vector = dim.and_then(|dim| slots::vector_at(self.tx, IndexId::of(ns, vitals), dim, slot));
-        Ok(sound(vector)?.flatten().is_some())
+        Ok(vitals.place.slot.is_none() || sound(self.vector_of(ns, vitals))?.flatten().is_some())
+    }
+
+    /// The vector of a row in its slot, if the row has one.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(super) fn vector_of(&self, ns: NsId, vitals: &Vitals) -> Result<Option<UnitVector>> {
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        slots::vector_at(&*self.tx, IndexId::of(ns, vitals), self.dim_of(vitals)?, slot)
     }
 
     /// Takes a row out of every index and leaves its tombstone. If the policy keeps no limbo, erases the row at once, and
@@ -121,7 +127,7 @@ impl Ledger<'_, '_> {
         Ok(Vec::new())
     }
 
-    /// Raises the purge horizons of a namespace for a row that is erased without limbo (MODEL-18). Only the rows of all namespaces
+    /// Raises the purge horizons of a namespace for a row that is erased without limbo. Only the rows of all namespaces
     /// say how one with this number is called, so the transaction looks once.
     fn raise_horizons(&mut self, ns: NsId, erased: &Times) -> Result<()> {
         if self.purging.as_ref().is_none_or(|(known, _)| *known != ns) {

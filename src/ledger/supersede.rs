@@ -168,6 +168,8 @@ impl Ledger<'_, '_> {
         let merges = mode == SupersedeMode::Duplicate && context.actor == Actor::Sweeper;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
+        let was = (&replaced.0, &replaced.1);
+        let brought = if merges { self.brought_vector(ns, was, &content.text)? } else { None };
         let begins = mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none();
         if begins {
             vitals.times.valid_from = Some(at);
@@ -197,7 +199,9 @@ impl Ledger<'_, '_> {
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.give_number()?;
                 let mut moved = match moves {
-                    _ if merges => holder.merged(&replaced.1.text, &content.text),
+                    _ if merges => {
+                        self.merged_copy(holder, (&replaced.1.text, &content.text), brought.as_ref())
+                    }
                     // An update by id is a write of every holder (MODEL-8).
                     Moves::AllBut(_) => Holder { text: None, ..holder },
                     _ => led_on(holder, &replaced.1.text, &content.text),
