@@ -1,9 +1,10 @@
-//! Maintenance that finds nothing to do.
+//! Maintenance that finds nothing to do, and what a plan costs.
 
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::{Draft, Durability, NamespaceName};
+use oubliette::policy::Syntax;
+use oubliette::{Draft, Durability, Kind, NamespaceName};
 
-use crate::ground::{Ground, median_ms};
+use crate::ground::{Ground, median_ms, ms};
 use crate::{Bound, Row};
 
 pub const ROWS: &[Row] = &[
@@ -20,6 +21,13 @@ pub const ROWS: &[Row] = &[
         sizes: (50, 200),
         bound: Bound::Most(4.0),
         measure: idle_bytes,
+    },
+    Row {
+        name: "the plan of a fuzzy collapse of n reports with a name each, a report",
+        unit: "ms",
+        sizes: (2_000, 16_000),
+        bound: Bound::Growth(2.0),
+        measure: fuzzy_plan,
     },
 ];
 
@@ -53,4 +61,20 @@ fn idle_bytes(n: usize) -> f64 {
     (0..5).for_each(|_| maintain(&ground));
     let after = ground.db.compact().unwrap().bytes_after;
     after.saturating_sub(before) as f64 / 1024.0
+}
+
+/// Seven words that all have, and one that only one has: no two are near.
+fn fuzzy_plan(n: usize) -> f64 {
+    let ground = Ground::new();
+    ground.db.set_policy("collapse.fuzzy = true", Syntax::Toml).unwrap();
+    let letters = |at: usize| {
+        [at / 2_197, at / 169 % 13, at / 13 % 13, at % 13].map(|at| b"bcdfghjklmnpr"[at % 13] as char)
+    };
+    ground.fill(n, true, |at| {
+        let name: String = letters(at).into_iter().collect();
+        Draft::new(format!("Gateway status: 5 apps pending alert provider latency x{name}"))
+            .kind(Kind::Profile)
+    });
+    let plan = MaintainOptions::default().passes([Pass::Collapse]);
+    ms(|| drop(ground.db.maintain_with(&plan).unwrap())) / n as f64
 }

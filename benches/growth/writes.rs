@@ -1,8 +1,10 @@
 //! The path of a write.
 
+use oubliette::memory::{AuthorKind, Field};
 use oubliette::policy::Syntax;
-use oubliette::{Draft, Forget};
-use serde_json::json;
+use oubliette::tools::KnowledgeGraph;
+use oubliette::{Draft, Forget, Kind};
+use serde_json::{Value, json};
 
 use crate::ground::{Ground, median_ms, ms};
 use crate::{Bound, Row};
@@ -21,6 +23,20 @@ pub const ROWS: &[Row] = &[
         sizes: (1_000, 8_000),
         bound: Bound::Growth(2.0),
         measure: equal_texts,
+    },
+    Row {
+        name: "n equal messages of other owners, an add",
+        unit: "ms",
+        sizes: (1_000, 8_000),
+        bound: Bound::Growth(2.0),
+        measure: equal_messages,
+    },
+    Row {
+        name: "a knowledge graph of n, a new relation",
+        unit: "ms",
+        sizes: (1_000, 8_000),
+        bound: Bound::Growth(2.0),
+        measure: new_relation,
     },
     Row {
         name: "forgetting a member of a category of n",
@@ -57,6 +73,26 @@ fn equal_texts(n: usize) -> f64 {
     let say = |at: usize| Draft::new("user opened the settings page").metadata(json!({ "user_id": at }));
     ground.fill(n, false, say);
     median_ms(101, |at| drop(ground.add(say(n + at))))
+}
+
+fn equal_messages(n: usize) -> f64 {
+    let ground = Ground::new();
+    let say = |at: usize| {
+        let mut draft = Draft::new("the nightly job is done").kind(Kind::Message);
+        draft.fields.author_kind = Field::Value(AuthorKind::Bot);
+        draft.metadata(json!({ "user_id": at }))
+    };
+    ground.fill(n, false, say);
+    median_ms(101, |at| drop(ground.add(say(n + at))))
+}
+
+fn new_relation(n: usize) -> f64 {
+    let ground = Ground::new();
+    let graph = KnowledgeGraph::new(ground.ns.clone());
+    let relation = |from: usize, to: usize| json!({ "from": format!("p{from}"), "to": format!("p{to}"), "relationType": "knows" });
+    let tell = |all: Vec<Value>| drop(graph.call("create_relations", json!({ "relations": all })).unwrap());
+    tell((0..n).map(|at| relation(at, at + 1)).collect());
+    median_ms(101, |at| tell(vec![relation(at, at + 2)]))
 }
 
 fn member_of_a_category(n: usize) -> f64 {

@@ -239,6 +239,16 @@ impl Batch<'_, '_, '_, '_> {
         self.session.reader(namespace)?.keyed(beginnings)
     }
 
+    /// As [`Namespace::about`](crate::Namespace::about).
+    pub(crate) fn about(
+        &self,
+        namespace: &NamespaceName,
+        lists: &[Vec<&str>],
+        roles: &[&str],
+    ) -> Result<Keyed> {
+        self.session.reader(namespace)?.about(lists, roles)
+    }
+
     /// As [`Namespace::search`](crate::Namespace::search), as long as the batch has written nothing to the namespace. The
     /// images that a search ranks by are those of the last commit, so afterwards a search would miss what the batch has
     /// written, and find what it has forgotten. The text of a query is not embedded here, so that no model works while

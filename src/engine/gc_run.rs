@@ -212,6 +212,7 @@ impl Namespace {
                     report.refused += 1;
                     let reason =
                         format!("{}: {goes} memories would go, and {may_destroy} may", Refusal::Budget);
+                    self.gc_refused(plan.plan_id, number(&group.group_id)?, Refusal::Budget)?;
                     given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
                     report.failures.push(reason);
                     continue;

@@ -17,8 +17,12 @@ pub struct PutBack {
     /// 1, and the names of these fields. Somebody has edited the row, and the memory is left as it is.
     pub differing: Vec<(u64, Vec<&'static str>)>,
     /// The number of memories with a text that were put back without their vector, because it is of another embedding space
-    /// than those of the database. The pass `embed` makes new ones.
+    /// than those of the database. The embedder of the handle, or the pass `embed`, makes new ones; where the vectors of the file
+    /// are the caller's, the caller gives them.
     pub vectors_left_out: u64,
+    /// The number of memories without a text that were put back with a vector of another embedding space than those of the
+    /// database. They are kept, and no search finds them.
+    pub vectors_apart: u64,
 }
 
 impl Namespace {
@@ -101,6 +105,7 @@ impl Namespace {
                 ahead,
                 differing: differing.collect(),
                 vectors_left_out: part.vectors_left_out,
+                vectors_apart: part.vectors_apart,
             })
         })
     }

@@ -387,6 +387,11 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.keyed(beginnings))
     }
 
+    /// All memories that are about the entities of one of these lists ([`Reader::about`]).
+    pub(crate) fn about(&self, lists: &[Vec<&str>], roles: &[&str]) -> Result<Keyed> {
+        self.ask(|reader| reader.about(lists, roles))
+    }
+
     /// The values of a metadata key, each with the number of visible memories that have it, the most frequent first. It
     /// reads every memory of the scope that the filter does not rule out by an index.
     ///

@@ -646,7 +646,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         self.report.damaged_goals.extend(damaged.into_iter().map(|id| (namespace.name().clone(), id)));
         for mut goal in goals {
             if matches!(self.vectors, VectorsTo::Nowhere) {
-                goal.vector = None;
+                (goal.vector, goal.embedding_space) = (None, None);
             }
             self.report.goals += 1;
             write_goal(namespace.name(), &goal, &mut self.line);

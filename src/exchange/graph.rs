@@ -37,6 +37,8 @@ pub(crate) enum Element<'e> {
 const KEYS_MAX: usize = 8;
 
 impl<'e> Element<'e> {
+    /// The roles in which memories that are elements are joined to their entities.
+    pub(crate) const ROLES: [&'static str; 2] = [SUBJECT, OBJECT];
     /// What the keys of elements begin with.
     pub(crate) const KEYS: [&'static str; 3] = ["entity:", "observation:", "relation:"];
 

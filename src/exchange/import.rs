@@ -150,8 +150,12 @@ pub struct ImportReport {
     /// Links and provenance of an export that lead to memories which are nowhere: they are left out.
     pub dangling: u64,
     /// Memories of an export that have no vector now, because theirs is of another embedding space than the vectors of the
-    /// database: the pass `embed` makes new ones.
+    /// database. The embedder of the handle, or the pass `embed`, makes new ones. Where the vectors of the file are the caller's, the
+    /// memories wait until the caller gives them vectors.
     pub vectors_left_out: u64,
+    /// Memories of an export without a text whose vector is of another embedding space than the vectors of the database. They are
+    /// kept as they are, and no search finds them.
+    pub vectors_apart: u64,
     /// Lines left out.
     pub bad: u64,
     /// Values that were read otherwise than they stand there, and lines of an export that somebody has edited, which are left
@@ -620,6 +624,7 @@ impl Running<'_> {
             self.wait(&lines, part.ahead);
             self.warn_of_edits(&lines, &part.differing);
             self.report.vectors_left_out += part.vectors_left_out;
+            self.report.vectors_apart += part.vectors_apart;
             return Ok(part.outcomes);
         }
         let how = WriteOptions {

@@ -9,7 +9,7 @@ use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{NamespaceWriter, Prepared, Replaces};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, note_vector, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, RunSort, State,
@@ -71,12 +71,12 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Steps 1 to 7, in the partition of the draft.
     pub(super) fn ladder(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
-        let message = self.message_of(prepared.checked.draft());
+        let mut message = self.message_of(prepared.checked.draft());
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.keyless_steps(prepared, part, message.as_ref())?,
         };
-        if let Some(message) = &message {
+        if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
         self.supersede_named(prepared.checked.draft(), outcome.id)?;
@@ -317,6 +317,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         if content.text != draft.text {
             holder.text = Some(draft.text.clone());
+            note_vector(&mut holder, prepared.vector.as_ref(), self.ledger.secret);
         }
         let mut raise = self.raise(draft, id, &vitals)?;
         // A row that waits for a vector takes the vector that comes with the same content. That of a near text is none of its

@@ -1,6 +1,6 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
@@ -8,7 +8,7 @@ use crate::ingest::ahead::Ahead;
 use crate::ingest::edit::{Edit, keeping_pin, patch_holder};
 use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
-use crate::ledger::{Change, Entry, Moves, NewRow, given, tags_fit, tier_ttl};
+use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
     Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
@@ -90,7 +90,12 @@ impl NamespaceWriter<'_, '_, '_> {
                 // A damaged row tells nothing of its vector.
                 let origin = sound(self.ledger.origin(self.ns(), holder, text))?.flatten();
                 let known = origin.and_then(|origin| origin.vector);
-                Some(vector).filter(|vector| known.is_none_or(|known| known != *vector))
+                let is_known = |vector: &UnitVector| match &known {
+                    Some(known) => known == vector,
+                    // Its row is gone, or it never had one.
+                    None => notes_vector(holder, vector, self.ledger.secret),
+                };
+                Some(vector).filter(|vector| !is_known(vector))
             }
             _ => None,
         };
@@ -371,13 +376,9 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the new tags of one of several holders fit the row beside those of the others.
     fn tags_stay_within(&self, id: MemoryId, number: u32, edit: &Edit) -> Result<bool> {
         let Some(tags) = &edit.patch.tags else { return Ok(true) };
-        let mut others = BTreeSet::new();
-        for holder in self.ledger.tx.holders(self.ns(), id)? {
-            others.extend(
-                Some(holder).filter(|holder| holder.number != number).into_iter().flat_map(|h| h.tags),
-            );
-        }
-        Ok(tags_fit(&Vec::from_iter(others), tags))
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        let holder = self.holder(id, number)?;
+        Ok(tags_fit(&self.ledger.tags_beside(self.ns(), id, &content.tags, &[holder])?, tags))
     }
 
     /// Writes new content: a new row takes the place of the old one, and keeps whatever the edit does not

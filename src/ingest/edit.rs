@@ -1,6 +1,6 @@
 //! A change of a memory in place: what it gives, and where it is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -201,10 +201,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.patch_parts(&mut parts, edit)?;
                 parts.vitals.reinforcement_count = before.vitals.reinforcement_count;
             }
-            let own: BTreeSet<u32> = writers.iter().map(|writer| writer.number).collect();
-            let all = self.ledger.tx.holders(self.ns(), id)?;
-            let others = all.into_iter().filter(|other| !own.contains(&other.number));
-            let beside = Vec::from_iter(others.flat_map(|other| other.tags).collect::<BTreeSet<_>>());
+            let beside = self.ledger.tags_beside(self.ns(), id, &before.content.tags, &writers)?;
             for writer in &mut writers {
                 let tags = writer.tags.clone();
                 patch_holder(writer, edit);

@@ -17,9 +17,9 @@ use crate::model::{
     Access, AggregateId, AuthorKind, Content, Decision, Draft, EventDecision, EventId, Evidence, Hint,
     Holder, Kind, Life, MemoryId, Outcome, RuleId, Span, SupersedeMode, Tier, Time, Vitals,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, SimKey};
+use crate::store::{AggregateRow, EventRow, ExactKey, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
-    Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
+    Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form, standing,
 };
 
 /// A message as its family compares it.
@@ -34,10 +34,18 @@ pub(super) struct Message {
     tokens: Vec<String>,
     simhash: Option<u64>,
     standing: Standing,
+    /// What stands for the standing where families are found.
+    print: [u8; 8],
+}
+
+impl Message {
+    fn exact_key(&self) -> ExactKey<'_> {
+        ExactKey { dup_key: &self.dup_key, standing: &self.print }
+    }
 }
 
 /// What a message and the memory of a slice have in common besides their text, before the memory stands for the message.
-struct Standing {
+pub(super) struct Standing {
     owner: String,
     tier: Tier,
     /// From when and until when it is true.
@@ -47,7 +55,7 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(vitals: &Vitals, content: &Content, author_id: Option<String>) -> Self {
+    pub(super) fn of(vitals: &Vitals, content: &Content, author_id: Option<String>) -> Self {
         Standing {
             owner: owner_of(&content.metadata),
             tier: vitals.tier,
@@ -55,6 +63,13 @@ impl Standing {
             life: vitals.life(),
             author_id,
         }
+    }
+
+    /// What stands for it where families are found. A slice keeps that of the message which began it, so a memory that was changed
+    /// since takes in no message that is like it only now.
+    pub(super) fn print(&self) -> [u8; 8] {
+        let end_of = self.life.is_promised_end().then_some(self.author_id.as_deref());
+        standing(self.tier, self.valid, end_of, &self.owner)
     }
 
     /// Whether the memory may stand for the message. One author alone moves an end, by naming it again.
@@ -123,8 +138,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         let author_id = draft.fields.author_id.value().cloned();
+        let standing = Standing::of(&parts.vitals, &parts.content, author_id);
         Some(Message {
-            standing: Standing::of(&parts.vitals, &parts.content, author_id),
+            print: standing.print(),
+            standing,
             author,
             at: draft.fields.created_at.unwrap_or(self.now()),
             dup_key: dup_key(author, scope, &normalized, &attachment_sig, &embed_sig),
@@ -182,7 +199,7 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         prepared: &Prepared,
         part: PartId,
-        message: &Message,
+        message: &mut Message,
         outcome: &mut Outcome,
     ) -> Result<()> {
         let decision = match outcome.decision {
@@ -193,6 +210,13 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let id = *self.next_id()?.as_bytes();
         let memory = outcome.id;
+        // Through its key a message keeps what the memory before it was, and its repeats are like that.
+        if matches!(outcome.decision, Decision::Revised { .. })
+            && let Some((vitals, content)) = sound(self.ledger.load_there(self.ns(), memory))?.flatten()
+        {
+            message.standing = Standing::of(&vitals, &content, message.standing.author_id.take());
+            message.print = message.standing.print();
+        }
         let row =
             EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
         // A message with a key adds no member to an existing family. It may begin one (DEDUP-39).
@@ -215,7 +239,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The first slice of a family, or the next slice of a family with the same exact key.
     fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
-        let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
+        let before = self.ledger.tx.last_family_of_key(self.ns(), part, message.exact_key())?;
         let before = before.filter(|row| (row.author, &*row.normalizer) == (message.author.code(), MSG_ID));
         let goes_on = before.as_ref().map_or(Ok(false), |row| self.goes_on(row, message, part))?;
         let before = before.filter(|_| goes_on);
@@ -227,6 +251,7 @@ impl NamespaceWriter<'_, '_, '_> {
             first_ts: message.at.as_millis(),
             latest_ts: message.at.as_millis(),
             dup_key: message.dup_key,
+            standing: message.print,
             simhash: message.simhash,
             tokens: message.tokens.clone(),
             normalizer: MSG_ID.to_owned(),
@@ -243,7 +268,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         if message.author == AuthorKind::Bot {
             let slice = self.slice_of(message.at);
-            let beside = tx.families_of_key(ns, part, &message.dup_key, slice.from, Some(slice.to))?;
+            let beside = tx.families_of_key(ns, part, message.exact_key(), slice.from, Some(slice.to))?;
             if beside.iter().any(|(_, other)| other.family == family.family) {
                 return Ok(false);
             }
@@ -301,7 +326,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let is_bot = message.author == AuthorKind::Bot;
         let (from, until) =
             if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
-        let all = tx.families_of_key(self.ns(), part, &message.dup_key, from, until)?;
+        let all = tx.families_of_key(self.ns(), part, message.exact_key(), from, until)?;
         let mut best: Option<FamilyMatch> = None;
         for (id, row) in all.into_iter().filter(|(_, row)| row.normalizer == MSG_ID) {
             let first = Time::from_millis(row.first_ts);
@@ -329,7 +354,8 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let channel = message.channel.as_deref().unwrap_or_default();
         let distance = self.policy.sim.max_hamming;
-        let like = SimKey { author: message.author.code(), channel, simhash: hash, distance };
+        let (author, standing) = (message.author.code(), &message.print);
+        let like = SimKey { author, channel, standing, simhash: hash, distance };
         let until = Some(slice.to).filter(|_| is_bot);
         let mut all = Vec::new();
         for (id, row) in self.ledger.tx.families_near(self.ns(), part, like, from, until)? {
@@ -369,20 +395,24 @@ impl NamespaceWriter<'_, '_, '_> {
         if begins && self.has_aggregate_key(row, &self.slice_of(message.at))? {
             return Ok(false);
         }
-        let mut memory = row.first_memory;
-        if let Some(aggregate) = row.aggregate {
-            let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
-            memory = numbers.and_then(|numbers| numbers.memory).unwrap_or(memory);
-        }
         // A damaged memory absorbs nothing either.
-        let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
-        let Some((vitals, content)) = row else { return Ok(false) };
+        let Some((vitals, content)) = self.stands_for(row)? else { return Ok(false) };
         if !vitals.times.is_current(self.now()) || content.verbatim {
             return Ok(false);
         }
         let first = sound(self.ledger.tx.event(self.ns(), &slice))?.flatten();
         let standing = Standing::of(&vitals, &content, first.and_then(|first| first.author_id));
         Ok(standing.takes(&message.standing))
+    }
+
+    /// The memory that stands for a slice; none if it is gone or damaged.
+    pub(super) fn stands_for(&self, row: &FamilyRow) -> Result<Option<(Vitals, Content)>> {
+        let mut memory = row.first_memory;
+        if let Some(aggregate) = row.aggregate {
+            let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
+            memory = numbers.and_then(|numbers| numbers.memory).unwrap_or(memory);
+        }
+        Ok(sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten())
     }
 
     fn slice_of(&self, at: Time) -> Slice {
@@ -411,6 +441,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 let first = tx.event(ns, &found.slice)?.ok_or_else(|| lost("event", &found.slice))?;
                 let mut numbers = AggregateRow {
                     part: found.row.part,
+                    began: found.slice,
                     family: found.row.family,
                     scope: message.channel.clone(),
                     exact_hash: Some(found.row.dup_key),

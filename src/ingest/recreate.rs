@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
+use crate::ingest::message::Standing;
 use crate::ledger::{Change, Recreated};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
@@ -28,6 +29,8 @@ pub(crate) struct PutBack {
     pub(crate) differing: Vec<(usize, Vec<&'static str>)>,
     /// The number of memories whose vector is of another space than those of the file: their text waits for a vector.
     pub(crate) vectors_left_out: u64,
+    /// The number of memories without a text whose vector is of another space than those of the file: no search finds them.
+    pub(crate) vectors_apart: u64,
 }
 
 /// The fields that uses and further writers change without a new version.
@@ -44,6 +47,7 @@ struct Part {
     ahead: Vec<(usize, Joint)>,
     differing: Vec<(usize, Vec<&'static str>)>,
     vectors_left_out: u64,
+    vectors_apart: u64,
     /// Rows whose superseder did not exist when they were written.
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
@@ -120,8 +124,8 @@ impl NamespaceWriter<'_, '_, '_> {
         for (run, brought) in &part.runs {
             brought.check_whole(*run).map_err(blame(brought.place))?;
         }
-        let Part { ahead, differing, vectors_left_out, .. } = part;
-        Ok(PutBack { outcomes, ahead, differing, vectors_left_out })
+        let Part { ahead, differing, vectors_left_out, vectors_apart, .. } = part;
+        Ok(PutBack { outcomes, ahead, differing, vectors_left_out, vectors_apart })
     }
 
     /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
@@ -249,7 +253,12 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
             match self.space_of_export(&memory, vector.len())? {
-                Some(space) => parts.vitals.place.space = space.0,
+                Some(space) => {
+                    parts.vitals.place.space = space.0;
+                    // One of a former space was found by no search before.
+                    let is_apart = space.0 != self.ledger.clock.space && !memory.is_of_former_space;
+                    part.vectors_apart += u64::from(is_apart);
+                }
                 None => {
                     memory.vector = None;
                     part.vectors_left_out += 1;
@@ -429,6 +438,7 @@ impl NamespaceWriter<'_, '_, '_> {
             last_event: *shown.last_event_id.as_bytes(),
             first_ts: shown.ts_first.as_millis(),
             last_ts: shown.ts_last.as_millis(),
+            began: *shown.first_event_id.as_bytes(),
             dup_count: shown.dup_count,
             ended: shown.events_ended,
             authors: shown.authors_seen.clone(),
@@ -471,7 +481,12 @@ impl NamespaceWriter<'_, '_, '_> {
             run: shown.run.map(|run| *run.as_bytes()),
             decision: shown.decision,
         };
-        let family = family.map(|family| family_row(&row, family)).transpose()?;
+        let mut family = family.map(|family| family_row(&row, family)).transpose()?;
+        if let Some(family) = &mut family
+            && let Some((vitals, content)) = self.stands_for(family)?
+        {
+            family.standing = Standing::of(&vitals, &content, row.author_id.clone()).print();
+        }
         part.events.push((part.place, shown.id));
         if let Some(aggregate) = shown.aggregate_id {
             part.aggregates.entry(aggregate).or_insert(part.place);
@@ -615,7 +630,8 @@ fn is_inverted(memory: &Memory) -> bool {
     times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)
 }
 
-/// The slice of the family that a message began. What the members have in common is stored with the message.
+/// The slice of the family that a message began. What the texts of its members have in common is stored with the message; the rest
+/// is that of its memory.
 fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
     if family.ts_first > family.ts_last {
         return Err(Error::invalid("family.ts_last", "must not lie before ts_first", family.ts_last));
@@ -631,6 +647,7 @@ fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
         first_ts: family.ts_first.as_millis(),
         latest_ts: family.ts_last.as_millis(),
         dup_key,
+        standing: Default::default(),
         simhash: event.simhash,
         tokens: family.tokens.clone(),
         normalizer: event.normalizer.clone(),

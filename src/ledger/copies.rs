@@ -3,11 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
+use crate::ledger::given::note_vector;
 use crate::ledger::writer::{Copies, Ledger};
-use crate::model::{Holder, MemoryId};
+use crate::model::{Content, Holder, MemoryId, Vitals};
 use crate::store::{NsId, Rows, Traces};
+use crate::vector::UnitVector;
 
 impl Ledger<'_, '_> {
+    /// The vector of a row that is merged into a row with the text `kept`, where the copies of its holders keep a text of their own.
+    /// A damaged vector is as good as none.
+    pub(super) fn brought_vector(
+        &self,
+        ns: NsId,
+        (vitals, content): (&Vitals, &Content),
+        kept: &str,
+    ) -> Result<Option<UnitVector>> {
+        if content.text == kept { Ok(None) } else { Ok(sound(self.vector_of(ns, vitals))?.flatten()) }
+    }
+
+    /// A holder of a row with the text `old` as it is in a row with the text `kept` into which its own is merged. If it takes the
+    /// text of its row along, it notes the vector of that, so that the same write is known again where the row is gone.
+    pub(super) fn merged_copy(
+        &self,
+        holder: Holder,
+        (old, kept): (&str, &str),
+        brought: Option<&UnitVector>,
+    ) -> Holder {
+        let wrote = holder.wrote_row_text();
+        let mut copy = holder.merged(old, kept);
+        if wrote && copy.text.is_some() {
+            note_vector(&mut copy, brought, self.secret);
+        }
+        copy
+    }
+
     /// The holders of the row `at` that came from the row `from`, by their numbers. Those that can't be read are left out, and
     /// a row whose hot part is damaged gets no others.
     pub(crate) fn copies_from(&mut self, ns: NsId, at: MemoryId, from: MemoryId) -> Result<Vec<Holder>> {

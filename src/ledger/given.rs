@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::{EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, Parts, SOURCES_CODE, Vitals};
+use crate::model::{EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, Parts, SOURCES_CODE, VECTOR_CODE, Vitals};
 use crate::text::{Secret, canonical};
+use crate::vector::UnitVector;
 
 /// The domain of the HMACs of fields.
 const DOMAIN: &str = "field";
@@ -78,6 +79,24 @@ pub(crate) fn tell(row: &mut Parts, written: Option<&Parts>, is_told: impl Fn(u8
     let there = &written.vitals;
     (*kind_code, *happened_at, *created_at) = (there.kind_code, there.happened_at, there.created_at);
     (*significance, *importance, *confidence) = (there.significance, there.importance, there.confidence);
+}
+
+/// Notes on a holder which vector came with its own text: another text is that of its row, and so is another vector.
+pub(crate) fn note_vector(holder: &mut Holder, vector: Option<&UnitVector>, secret: &Secret) {
+    holder.fields.retain(|(code, _)| *code != VECTOR_CODE);
+    holder.fields.extend(vector.map(|vector| (VECTOR_CODE, short_of(vector, secret))));
+    holder.fields.sort_unstable();
+}
+
+/// Whether a holder has the note that this vector came with its own text.
+pub(crate) fn notes_vector(holder: &Holder, vector: &UnitVector, secret: &Secret) -> bool {
+    let noted = holder.fields.iter().find(|(code, _)| *code == VECTOR_CODE);
+    noted.is_some_and(|(_, noted)| *noted == short_of(vector, secret))
+}
+
+fn short_of(vector: &UnitVector, secret: &Secret) -> [u8; 8] {
+    let values = vector.as_slice().iter().flat_map(|value| value.to_le_bytes());
+    secret.short(DOMAIN, &std::iter::once(VECTOR_CODE).chain(values).collect::<Vec<u8>>())
 }
 
 /// The short HMAC of a value of the field with this code.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
 use crate::ledger::writer::{Brought, Ledger, truth};
-use crate::model::{Holder, MemoryId};
-use crate::store::{Junction, JunctionRow, NsId, Rows};
+use crate::model::{Content, Holder, MemoryId};
+use crate::store::{Junction, JunctionRow, NsId, Rows, Table, keys};
 
 impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
@@ -160,6 +160,52 @@ impl Ledger<'_, '_> {
             unite(&mut tags, &holder.tags);
         }
         Ok(tags)
+    }
+
+    /// Takes the tags out of a row that these of its holders brought, as they were before they left or changed, and that no holder brings
+    /// any more.
+    pub(super) fn leave_tags(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        content: &mut Content,
+        left: &[Holder],
+    ) -> Result<()> {
+        let tags: BTreeSet<&String> = left.iter().flat_map(|holder| &holder.tags).collect();
+        let none = BTreeSet::new();
+        for tag in tags {
+            if !self.brings_tag(ns, id, tag, &none)? {
+                content.tags.retain(|kept| kept != tag);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a holder of a row brings a tag, other than those with these numbers.
+    fn brings_tag(&self, ns: NsId, id: MemoryId, tag: &str, but: &BTreeSet<u32>) -> Result<bool> {
+        let row = keys::holder_key_row(ns, tag, id);
+        let all = self.tx.id_and_number(Table::HolderTag, &row, but.len().saturating_add(1))?;
+        Ok(all.iter().any(|(_, number)| !but.contains(number)))
+    }
+
+    /// Those of the tags of a row that holders other than these bring. It looks at the tags of these alone, however many others there
+    /// are.
+    pub(crate) fn tags_beside(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        tags: &[String],
+        holders: &[Holder],
+    ) -> Result<Vec<String>> {
+        let numbers: BTreeSet<u32> = holders.iter().map(|holder| holder.number).collect();
+        let own: BTreeSet<&String> = holders.iter().flat_map(|holder| &holder.tags).collect();
+        let mut beside = Vec::with_capacity(tags.len());
+        for tag in tags {
+            if !own.contains(tag) || self.brings_tag(ns, id, tag, &numbers)? {
+                beside.push(tag.clone());
+            }
+        }
+        Ok(beside)
     }
 
     /// The readable holders of a row with a link to a memory. The links of a row are read once for all memories that leave one

@@ -147,12 +147,14 @@ impl Ledger<'_, '_> {
             truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
+        let mut had = Vec::with_capacity(holders.len());
+        content.tags.clone_from(&old.tags);
         for holder in holders {
+            had.extend(self.tx.holder(ns, id, holder.number)?);
             self.rewrite_holder(ns, id, &holder, before.times.removed_at.is_some())?;
+            unite(&mut content.tags, &holder.tags);
         }
-        // The tags of a row are the union of those of its holders, so they are read after the last holder is
-        // written.
-        content.tags = self.tags_of(ns, id)?;
+        self.leave_tags(ns, id, &mut content, &had)?;
         self.place_row(context, id, &before, &old, vitals, &content)?;
         truth(self.tx).put_access(ns, id, &access)?;
         // The journal names a holder only if the update changed no other holder.

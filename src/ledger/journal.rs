@@ -169,7 +169,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Replaces those values and that evidence of a journal row that `is_gone` names. An unreadable row is removed, because there is no other way to make what it tells unreadable.
-    fn redact_row(&mut self, ns: NsId, seq: u64, is_gone: impl Fn(&Value) -> bool) -> Result<()> {
+    pub(super) fn redact_row(&mut self, ns: NsId, seq: u64, is_gone: impl Fn(&Value) -> bool) -> Result<()> {
         let Some(row) = sound(self.tx.journal_row(ns, seq))? else {
             return self.drop_journal_row(ns, seq);
         };

@@ -117,7 +117,15 @@ impl Ledger<'_, '_> {
             self.counters.add(ns, PartId(row.part), Sort::Events, "", 1, 0);
         }
         truth(self.tx).put_event(ns, id, row)?;
-        family.map_or(Ok(()), |family| truth(self.tx).put_family(ns, id, family))
+        let Some(family) = family else { return Ok(()) };
+        truth(self.tx).put_family(ns, id, family)?;
+        // The line of an aggregate comes before those of its messages, and does not say which of them began the slice.
+        if let Some(aggregate) = &family.aggregate
+            && let Some(numbers) = self.tx.aggregate(ns, aggregate)?.filter(|numbers| numbers.began != *id)
+        {
+            truth(self.tx).put_aggregate(ns, aggregate, &AggregateRow { began: *id, ..numbers })?;
+        }
+        Ok(())
     }
 }
 

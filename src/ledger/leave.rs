@@ -6,17 +6,18 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::index::{Former, Lineage, slots};
+use crate::index::{Former, Lineage};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::Going;
 use crate::ledger::given::{forget_said, said_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, TombstoneReason, Vitals,
+    Access, Content, ExpiresBy, Holder, Life, MemoryId, Op, Parts, SupersedeMode, Time, TombstoneReason,
+    Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -153,13 +154,7 @@ impl Ledger<'_, '_> {
                 vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
             }
         }
-        // The holders have left by now, so a tag that is still brought comes from a holder that stays.
-        let tags: BTreeSet<&String> = leaving.iter().flat_map(|holder| &holder.tags).collect();
-        for tag in tags {
-            if !self.tx.brings_tag(ns, tag, id)? {
-                content.tags.retain(|kept| kept != tag);
-            }
-        }
+        self.leave_tags(ns, id, &mut content, leaving)?;
         match departure {
             Departure::Back(from) => content.consolidated_from.retain(|merged| *merged != from),
             Departure::Forgotten(..) | Departure::Apart => {
@@ -255,29 +250,32 @@ impl Ledger<'_, '_> {
             return Ok(None);
         }
         let leaving_numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
-        let stays = |holder: &Holder| !leaving_numbers.contains(&holder.number);
+        let stays = |number: u32| !leaving_numbers.contains(&number);
         let wrote_here = |holder: &Holder| holder.wrote_row_text() && holder.from.is_none();
         if !leaving.iter().any(Holder::wrote_row_text) {
             return Ok(Some(Fate::Stays(None)));
         }
-        // Mostly one of the first holders wrote the text, and stays.
-        if self.any_holder(ns, id, &mut |holder| stays(holder) && wrote_here(holder))? {
-            return Ok(Some(Fate::Stays(None)));
-        }
         let writers = match self.known_writers(ns, id)? {
             Some(known) => known,
-            None => self.read_writers(ns, id)?,
+            None => {
+                // Mostly one of the first holders wrote the text, and stays.
+                let keeps = &mut |holder: &Holder| stays(holder.number) && wrote_here(holder);
+                if self.tx.any_holder(ns, id, keeps)? {
+                    return Ok(Some(Fate::Stays(None)));
+                }
+                self.read_writers(ns, id)?
+            }
         };
-        let fate = if writers.holders().any(|holder| stays(holder) && holder.wrote_row_text()) {
+        let heir = writers.first_that_wrote(row, stays);
+        let fate = if writers.wrote_here(stays).is_some() {
+            Some(Fate::Stays(None))
+        } else if heir.is_some() {
             // Whoever wrote the text into the row itself says what is known of it, and after them the first of the others.
-            let here = writers.holders().find(|holder| wrote_here(holder));
-            let said = here.or_else(|| writers.first(row, Holder::wrote_row_text));
-            let heir = said
-                .filter(|said| !stays(said))
-                .and_then(|_| writers.first(row, |holder| stays(holder) && holder.wrote_row_text()).cloned());
-            Some(Fate::Stays(heir.map(Box::new)))
+            let said = writers.wrote_here(|_| true).or_else(|| writers.first_that_wrote(row, |_| true));
+            let heir = heir.filter(|_| said.is_some_and(|said| !stays(said.number)));
+            Some(Fate::Stays(heir.cloned().map(Box::new)))
         } else {
-            let teller = writers.first(row, |holder| stays(holder) && holder.text.is_some());
+            let teller = writers.first_with_text(row, stays);
             teller.map(|teller| Fate::Retold(Box::new(teller.clone())))
         };
         self.keep_writers(ns, writers);
@@ -383,7 +381,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Option<Erased>> {
         let (before, old) = self.load(context.ns, id)?;
         let left = self.ranked(context.ns, id, left)?;
-        let teller = left.first(&before, |holder| holder.text.is_some()).cloned();
+        let teller = left.first_with_text(&before, |_| true).cloned();
         let Some(teller) = teller else { return Ok(None) };
         let changing = Changing { before: &before, old: &old, vitals: before.clone(), content: old.clone() };
         self.put_retold(context, id, changing, teller, why)?;
@@ -401,11 +399,30 @@ impl Ledger<'_, '_> {
         why: &Why,
     ) -> Result<()> {
         let (before, old, from) = (changing.before, changing.old, teller.from);
-        let (vitals, content) = self.retell(context.ns, id, changing, teller)?;
+        let stands_since = self.stands_since(context, id, before, &teller)?;
+        let (mut vitals, content) = self.retell(context.ns, id, changing, teller)?;
+        vitals.times.recorded_at = stands_since;
         self.place_row(context, id, before, old, vitals, &content)?;
         let mut why = why.clone();
         why.evidence.members.extend(from);
         self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)
+    }
+
+    /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and from now on if nothing
+    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice.
+    /// A row that has ended begins no later than it ended.
+    fn stands_since(&self, context: &Context, id: MemoryId, row: &Vitals, teller: &Holder) -> Result<Time> {
+        let mut since = None;
+        if let Some(from) = teller.from {
+            let ended = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.times.tx_end());
+            // Its tombstone is from its removal.
+            let stone = sound(self.tx.tombstone(context.ns, from))?.flatten();
+            let removed = stone.filter(|stone| stone.replaced_by == Some(id)).map(|stone| stone.deleted_at);
+            since = ended.unwrap_or(removed);
+        }
+        let since = since.unwrap_or(context.now);
+        let superseded = row.times.superseded.map(|superseded| superseded.at);
+        Ok([row.times.removed_at, superseded].into_iter().flatten().fold(since, Time::min))
     }
 
     /// Makes the remaining holders that wrote this text its writers.
@@ -414,7 +431,7 @@ impl Ledger<'_, '_> {
         let beside =
             origin.map(|origin| self.readable_holders(ns, origin.id)).transpose()?.unwrap_or_default();
         let from = origin.map(|origin| origin.id);
-        self.change_holders(ns, id, |holder| {
+        self.change_holders(ns, id, text, |holder| {
             let wrote = |there: &Holder| {
                 there.wrote_row_text()
                     && (there.key.is_none(), there.run, &there.tags) == (true, holder.run, &holder.tags)
@@ -443,10 +460,7 @@ impl Ledger<'_, '_> {
             }
             let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
                 _ if !says_it => None,
-                (Some(slot), _) => {
-                    let (index, dim) = (IndexId::of(ns, &vitals), self.dim_of(&vitals)?);
-                    slots::vector_at(self.tx, index, dim, slot)?
-                }
+                (Some(_), _) => self.vector_of(ns, &vitals)?,
                 (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
                 (None, None) => None,
             };

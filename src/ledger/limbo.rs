@@ -16,7 +16,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
+    Delta, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Times, Tombstone,
+    TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -56,13 +57,20 @@ impl Ledger<'_, '_> {
 
     /// Whether the vector of a row can be read, if the row has one. Limbo keeps vectors.
     pub(crate) fn has_its_vector(&self, ns: NsId, vitals: &Vitals) -> Result<bool> {
-        let Some(slot) = vitals.place.slot else { return Ok(true) };
-        let dim = self.dim_of(vitals);
-        let vector = dim.and_then(|dim| slots::vector_at(self.tx, IndexId::of(ns, vitals), dim, slot));
-        Ok(sound(vector)?.flatten().is_some())
+        Ok(vitals.place.slot.is_none() || sound(self.vector_of(ns, vitals))?.flatten().is_some())
     }
 
-    /// Takes a row out of every index and leaves its tombstone. Erases the row at once if the policy keeps no limbo.
+    /// The vector of a row in its slot, if the row has one.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(super) fn vector_of(&self, ns: NsId, vitals: &Vitals) -> Result<Option<UnitVector>> {
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        slots::vector_at(&*self.tx, IndexId::of(ns, vitals), self.dim_of(vitals)?, slot)
+    }
+
+    /// Takes a row out of every index and leaves its tombstone. If the policy keeps no limbo, erases the row at once, and
+    /// raises the purge horizons as the end of limbo would.
     pub(super) fn set_aside(
         &mut self,
         context: &Context,
@@ -77,6 +85,7 @@ impl Ledger<'_, '_> {
             // The links are led on before the removal, which would cut them.
             self.lead_links_on(ns, id, aside.replaced_by)?;
             let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
+            self.raise_horizons(ns, &Times { removed_at: Some(context.now), ..before.times })?;
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
         }
         let erased = self.kin(ns, id)?;
@@ -116,6 +125,21 @@ impl Ledger<'_, '_> {
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
         truth(self.tx).put_limbo(ns, id, context.now, &row)?;
         Ok(Vec::new())
+    }
+
+    /// Raises the purge horizons of a namespace for a row that is erased without limbo. Only the rows of all namespaces
+    /// say how one with this number is called, so the transaction looks once.
+    fn raise_horizons(&mut self, ns: NsId, erased: &Times) -> Result<()> {
+        if self.purging.as_ref().is_none_or(|(known, _)| *known != ns) {
+            let named = self.tx.namespaces()?.into_iter().find(|(_, row)| row.number == ns.0);
+            self.purging = named.map(|(name, _)| (ns, name));
+        }
+        let Some((_, name)) = &self.purging else { return Ok(()) };
+        // A namespace whose row is damaged has no horizon to raise.
+        let Some(before) = sound(self.tx.namespace(name))?.flatten() else { return Ok(()) };
+        let mut row = before.clone();
+        row.raise_horizons(erased);
+        if row == before { Ok(()) } else { self.tx.put_namespace(name, &row) }
     }
 
     /// Leads the links of other memories to a removed row on to the row that takes its place, or ends them.
@@ -174,7 +198,7 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
         if let Some(by) = superseder {
-            self.take_transfer(context, id, by, limbo.transferred)?;
+            self.take_transfer(context, (id, by), limbo.transferred, &why)?;
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
             applied.erased = self.give_back(context, by, id, Beyond::Merges, &why)?;
@@ -233,14 +257,14 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// Takes back the reinforcement that the row `id` had brought to another row, also from the rows into which that
-    /// row has gone since. Writes that have left meanwhile took their shares along.
+    /// Takes back the reinforcement that the row `id` had brought to the row `from`, also from the rows into which that row has gone
+    /// since, and journals it of each. Writes that have left meanwhile took their shares along.
     fn take_transfer(
         &mut self,
         context: &Context,
-        id: MemoryId,
-        from: MemoryId,
+        (id, from): (MemoryId, MemoryId),
         transferred: u32,
+        why: &Why,
     ) -> Result<()> {
         let ns = context.ns;
         let shares = |holders: &[Holder]| holders.iter().map(|h| h.share).fold(0_u32, u32::saturating_add);
@@ -263,7 +287,16 @@ impl Ledger<'_, '_> {
             // Only a row that was merged again has handed the count on.
             at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
             (came, brought) = (id, copies);
+            let delta = Delta {
+                field: "reinforcement_count".to_owned(),
+                before: before.reinforcement_count.into(),
+                after: vitals.reinforcement_count.into(),
+            };
             self.place_row(context, id, &before, &content, vitals, &content)?;
+            // Who follows this row would not hear of it from the row that comes back.
+            if delta.before != delta.after {
+                self.journal(context, Op::Adjust, Some((id, None)), vec![delta], why.clone())?;
+            }
         }
         Ok(())
     }

@@ -246,7 +246,7 @@ impl Ledger<'_, '_> {
     /// Mends an aggregate by its messages and its memory.
     fn mend_aggregate(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let members = self.members(ns, id.as_bytes())?;
-        let family = self.family_of(ns, &members)?.map(|(_, family)| family);
+        let (began, family) = self.family_of(ns, &members)?.unzip();
         let Some(first) = members.values().next() else {
             return self.drop_message_row(ns, Table::Aggregate, id);
         };
@@ -268,6 +268,7 @@ impl Ledger<'_, '_> {
             family: family.as_ref().map_or(*id.as_bytes(), |family| family.family),
             scope: first.channel.clone(),
             slice: told("slice"),
+            began: began.unwrap_or_default(),
             // Its memory has counted those that have ended as well.
             ended: counted.unwrap_or_default().saturating_sub(members.len() as u64),
             authors: members.values().filter_map(|event| event.author_id.clone()).collect(),

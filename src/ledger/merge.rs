@@ -43,8 +43,7 @@ impl Ledger<'_, '_> {
         let mut apart = why.clone();
         apart.evidence.members = vec![id];
         let mut why = why;
-        let mut deltas = Vec::new();
-        let mut erased = Vec::new();
+        let (mut deltas, mut erased) = (Vec::new(), Vec::new());
         for (loser, version) in merge.losers {
             let row = sound(self.whole(ns, loser))?.flatten().filter(|whole| {
                 let Whole { vitals: row, content, .. } = whole;
@@ -95,7 +94,13 @@ impl Ledger<'_, '_> {
             merged.version = vitals.version;
             // The row's own links, and links to it, may have changed while the losers went.
             self.place_row(context, id, &before, &old, vitals, &content)?;
+            let seq = self.clock.next_seq;
             self.journal(context, Op::Merge, Some((id, None)), deltas, why)?;
+            if !erased.is_empty() {
+                // The step names memories that are erased by now, so it says of them what their purge would have left of it
+                // (MODEL-32).
+                self.redact_row(ns, seq, |_| true)?;
+            }
         }
         Ok(Applied { erased, merged: Some(merged), ..Applied::default() })
     }
@@ -113,6 +118,7 @@ impl Ledger<'_, '_> {
     ) -> Result<()> {
         let (ns, id) = (context.ns, canonical.id);
         let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
+        let brought = self.brought_vector(ns, (&row.vitals, &row.content), &kept_content.text)?;
         for holder in holders {
             // A key that another current row holds stays there, so its holder does not move.
             if self.is_taken(context, holder, (loser, &row.vitals.times), id)? {
@@ -120,8 +126,9 @@ impl Ledger<'_, '_> {
             }
             unite(&mut kept_content.tags, &holder.tags);
             let number = kept.place.give_number()?;
-            let moved = holder.clone().merged(&row.content.text, &kept_content.text);
-            let mut moved = Holder { number, from: Some(loser), ..moved };
+            let copy =
+                self.merged_copy(holder.clone(), (&row.content.text, &kept_content.text), brought.as_ref());
+            let mut moved = Holder { number, from: Some(loser), ..copy };
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);
             self.put_holder(ns, id, &moved)?;

@@ -268,17 +268,10 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// The slice of a family that an aggregate counts. It is found by the hashes that they have in common, because
-    /// there may be many members.
+    /// The slice of a family that an aggregate counts; none if the message that began it is gone.
     fn family_counted(&self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<Option<(Id, FamilyRow)>> {
-        let Some(key) = &row.exact_hash else { return Ok(None) };
-        let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
-        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, last, Some(past))?;
-        all.retain(|(_, family)| family.aggregate == Some(*id));
-        match all.pop() {
-            Some(found) => Ok(Some(found)),
-            None => self.family_of(ns, &self.members(ns, id)?),
-        }
+        let family = self.tx.family(ns, &row.began)?.filter(|family| family.aggregate == Some(*id));
+        Ok(family.map(|family| (row.began, family)))
     }
 
     /// An aggregate with this number of members. Nothing stays that a removed or erased member said. Examples and
@@ -395,7 +388,7 @@ impl Ledger<'_, '_> {
 
     /// The same of the messages with which those who leave a memory came there, while the memory stays for others. A message knows
     /// the key of its writer. Of those without a key it is known only from which memory they came: a message goes with the last
-    /// of them, or if the memory says something else now (`retold`), those that it was told with.
+    /// that came from there, and if the memory says something else now (`retold`), with the text that it told.
     pub(super) fn erase_messages_of(
         &mut self,
         context: &Context,
@@ -429,19 +422,20 @@ impl Ledger<'_, '_> {
         }
         let have_left = self.tx.keyless_holders(ns, id)?.is_empty();
         let without_key = leaving.iter().filter(|holder| holder.key.is_none());
-        let mut origins: BTreeSet<MemoryId> = without_key.filter_map(|holder| holder.from).collect();
+        let mut origins: BTreeSet<Option<MemoryId>> = without_key.map(|holder| holder.from).collect();
         let mut take = |stays: &Holder| {
-            if let Some(from) = stays.from.filter(|_| stays.key.is_none()) {
-                origins.remove(&from);
+            if stays.key.is_none() {
+                origins.remove(&stays.from);
             }
-            false
+            origins.is_empty()
         };
         // A damaged writer keeps nothing from being erased.
         sound(self.tx.any_holder(ns, id, &mut take))?;
-        doomed.extend(told.filter(|(_, row)| match row.origin.map(MemoryId::from_bytes) {
+        doomed.extend(told.filter(|(_, row)| {
+            let origin = row.origin.map(MemoryId::from_bytes);
             // The repeat of a person has no writer here.
-            None => retold || have_left && row.decision == EventDecision::Stored,
-            Some(origin) => have_left || origins.contains(&origin),
+            let has_writer = origin.is_some() || row.decision == EventDecision::Stored;
+            (have_left || origins.contains(&origin)) && has_writer || retold && origin.is_none()
         }));
         Ok(())
     }

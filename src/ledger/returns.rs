@@ -7,16 +7,27 @@ use crate::ledger::applied::{Applied, Onward};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Times};
+use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times};
 use crate::store::{NsId, Rows};
+use std::ops::ControlFlow;
 
 /// What the writers of a row have said since, through their keys.
 #[derive(Default)]
 pub(super) struct SaidSince {
-    /// The writers that said something else, with the rows that say it.
-    rewritten: Vec<(Holder, MemoryId)>,
+    /// The writers that said something else.
+    rewritten: Vec<Rewritten>,
     /// Whether these are all writers of the row.
     all: bool,
+}
+
+/// A writer of a row that said something else since the row went.
+struct Rewritten {
+    /// The writer, as the row has it.
+    holder: Holder,
+    /// The row that has its key now.
+    later: MemoryId,
+    /// When it said something else for the first time.
+    since: Time,
 }
 
 impl Ledger<'_, '_> {
@@ -113,13 +124,33 @@ impl Ledger<'_, '_> {
             let found = found.map_or(Ok(None), |found| sound(found).map(Option::flatten))?;
             match found.filter(|found| found.id != id && is_later(&found.vitals.times)) {
                 Some(later) if sound(self.load(ns, later.id))?.is_some() => {
-                    rewritten.push((holder, later.id));
+                    let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
+                    rewritten.push(Rewritten { holder, later: later.id, since });
                 }
                 _ => all = false,
             }
         }
         all &= !rewritten.is_empty();
         Ok(SaidSince { rewritten, all })
+    }
+
+    /// When the key of a holder said something else than a row that went at `went`: the transaction time of the first row that
+    /// it got since, and `went` if it joined a row that was there before.
+    fn first_said(&self, ns: NsId, holder: &Holder, id: MemoryId, went: Time) -> Result<Time> {
+        let mut first: Option<Time> = None;
+        let Some(key) = &holder.key else { return Ok(went) };
+        // What was said before it went is of no interest, and there may be much of it.
+        self.tx.latest_holders_of_key(ns, key, &mut |other, _| {
+            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != id);
+            let Some(row) = row else { return Ok(ControlFlow::Continue(())) };
+            let recorded = row.times.recorded_at;
+            if recorded < went {
+                return Ok(ControlFlow::Break(()));
+            }
+            first = Some(first.map_or(recorded, |known| known.min(recorded)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(first.unwrap_or(went))
     }
 
     /// Lets writers that have said something else leave a row that is back. If all writers have, the row is superseded
@@ -141,16 +172,17 @@ impl Ledger<'_, '_> {
         }
         if !said.all {
             let current = times.is_current(context.now);
-            for (holder, _) in said.rewritten.into_iter().filter(|_| current) {
+            for Rewritten { holder, .. } in said.rewritten.into_iter().filter(|_| current) {
                 self.detach(context, id, &[holder.number], Departure::Apart, why.clone())?;
             }
             return Ok(None);
         }
-        let mut latest = None;
-        for (_, later) in said.rewritten {
+        let (mut latest, mut ended) = (None, None);
+        for Rewritten { later, since, .. } in said.rewritten {
             let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
             // The id decides between equal instants, so the choice does not depend on the order of the holders.
             latest = latest.max(Some((recorded, later)));
+            ended = ended.max(Some(since));
         }
         let Some((_, later)) = latest else { return Ok(None) };
         let rewritten = Superseding {
@@ -159,7 +191,8 @@ impl Ledger<'_, '_> {
             mode: SupersedeMode::Correction,
             at: context.now,
             moves: Moves::All,
-            since: None,
+            // The text was told until the last of its writers said something else, and not until it came back.
+            since: ended,
         };
         self.take_place(context, rewritten, row, why)?;
         Ok(Some(later))
@@ -174,6 +207,6 @@ impl SaidSince {
 
     /// The keys of the writers that said something else.
     pub(super) fn keys(&self) -> Vec<String> {
-        self.rewritten.iter().filter_map(|(holder, _)| holder.key.clone()).collect()
+        self.rewritten.iter().filter_map(|one| one.holder.key.clone()).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Taking the place of another memory, and giving the place back.
 
+use serde_json::json;
+
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
@@ -15,9 +17,12 @@ use crate::model::{
     TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
-use crate::store::{NsId, Rows, Traces};
+use crate::store::{NsId, Rows, Traces, Walk, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+
+/// The field that says from when on a memory is true.
+const VALID_FROM: &str = "valid_from";
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +168,10 @@ impl Ledger<'_, '_> {
         let merges = mode == SupersedeMode::Duplicate && context.actor == Actor::Sweeper;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
-        if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
+        let was = (&replaced.0, &replaced.1);
+        let brought = if merges { self.brought_vector(ns, was, &content.text)? } else { None };
+        let begins = mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none();
+        if begins {
             vitals.times.valid_from = Some(at);
         }
         // A key belongs to the partition that wrote it. In another partition its agent could no longer write
@@ -191,7 +199,9 @@ impl Ledger<'_, '_> {
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.give_number()?;
                 let mut moved = match moves {
-                    _ if merges => holder.merged(&replaced.1.text, &content.text),
+                    _ if merges => {
+                        self.merged_copy(holder, (&replaced.1.text, &content.text), brought.as_ref())
+                    }
                     // An update by id is a write of every holder (MODEL-8).
                     Moves::AllBut(_) => Holder { text: None, ..holder },
                     _ => led_on(holder, &replaced.1.text, &content.text),
@@ -204,6 +214,11 @@ impl Ledger<'_, '_> {
             }
         }
         let mut deltas = Vec::new();
+        if begins && vitals.times.recorded_at < context.now {
+            // A row that was there before has been true before, and is so again if the other is restored.
+            let (field, after) = (format!("{OF_THE_OTHER}{VALID_FROM}"), json!(at));
+            deltas.push(Delta { field, before: json!(null), after });
+        }
         if merges {
             vitals.set_life(vitals.life().longer(replaced.0.life()));
             vitals.tier = vitals.tier.max(replaced.0.tier);
@@ -312,9 +327,13 @@ impl Ledger<'_, '_> {
         let old = content.clone();
         self.retag(ns, id, &mut vitals, &mut content)?;
         self.place_row(context, id, &before, &old, vitals, &content)?;
+        let mut deltas = Vec::new();
+        if superseded.mode == SupersedeMode::Replaced && to != RestoreTo::Write {
+            deltas.extend(self.unbegin(context, superseded.by, id)?);
+        }
         let mut told = why.clone();
         told.evidence.members.push(superseded.by);
-        self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
+        self.journal(context, Op::Restore, Some((id, None)), deltas, told)?;
         let replaced = self.replace_versions(context, id, said_since, &why)?;
         let superseded_by = self.follow_writers(context, id, said, why)?;
         let restored = Some(Restored { keys_taken, replaced, superseded_by });
@@ -353,6 +372,44 @@ impl Ledger<'_, '_> {
             replaced.push(other);
         }
         Ok(replaced)
+    }
+
+    /// A memory that was there before it took the place of `old`, which is restored, is true from when it was before. Nothing
+    /// changes if it has replaced others too, if somebody has said since when it is true, or if the journal tells no more of it.
+    fn unbegin(&mut self, context: &Context, by: MemoryId, old: MemoryId) -> Result<Option<Delta>> {
+        let ns = context.ns;
+        let Some(begun) = self.begun_for(ns, by, old)? else { return Ok(None) };
+        // A damaged row stays as it is.
+        let Some((before, content)) = sound(self.load_there(ns, by))?.flatten() else { return Ok(None) };
+        if json!(before.times.valid_from) != begun.after {
+            return Ok(None);
+        }
+        for other in self.tx.superseded_by(ns, by)? {
+            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != old);
+            let superseded = row.and_then(|row| row.times.superseded);
+            if superseded.is_some_and(|superseded| superseded.mode == SupersedeMode::Replaced) {
+                return Ok(None);
+            }
+        }
+        let mut vitals = before.clone();
+        vitals.times.valid_from = None;
+        vitals.version += 1;
+        self.place_row(context, by, &before, &content, vitals, &content)?;
+        Ok(Some(Delta { before: begun.after, after: begun.before, ..begun }))
+    }
+
+    /// What the last supersession of `old`, if it was by this memory, says of when this memory begins.
+    fn begun_for(&self, ns: NsId, by: MemoryId, old: MemoryId) -> Result<Option<Delta>> {
+        let steps = self.tx.journal_numbers(&Walk::prefix(&keys::journal_holder(ns, old, None)))?;
+        for seq in steps.into_iter().rev() {
+            let Some(step) = sound(self.tx.journal_row(ns, seq))?.flatten() else { continue };
+            if step.op == Op::Supersede && step.subject == Some(old) {
+                let is_by = step.evidence.members.first() == Some(&by);
+                let begun = |delta: &Delta| delta.field.strip_prefix(OF_THE_OTHER) == Some(VALID_FROM);
+                return Ok(step.deltas.into_iter().find(begun).filter(|_| is_by));
+            }
+        }
+        Ok(None)
     }
 
     /// Why a row that nothing has replaced can't be restored, and what can.

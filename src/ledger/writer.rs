@@ -86,6 +86,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) named: Option<Named>,
     /// Rows of the journal whose values the transaction has all redacted.
     pub(super) redacted: BTreeSet<(NsId, u64)>,
+    /// The name of one namespace: the one from which the transaction erased a memory in place of setting it aside.
+    pub(super) purging: Option<(NsId, String)>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
     /// all memories have left.
     pub(super) recount: BTreeSet<NsId>,
@@ -235,6 +237,7 @@ impl<'a, 't> Ledger<'a, 't> {
             named: None,
             redacted: BTreeSet::new(),
             namespaces_are_sound: false,
+            purging: None,
             recount: BTreeSet::new(),
         })
     }

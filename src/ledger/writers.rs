@@ -3,10 +3,8 @@
 //! A pass may have made one row of thousands, and then they leave one after the other. So the holders of the row, and the
 //! ranks of the rows from which they came, are read once and not for each that leaves.
 
-use std::collections::BTreeSet;
-
 use crate::error::{Result, sound};
-use crate::ledger::ranked::{KeptWriters, Ranked, Writers};
+use crate::ledger::ranked::{KeptWriters, Writers};
 use crate::ledger::writer::{Ledger, truth};
 use crate::model::order::Rank;
 use crate::model::{Holder, MemoryId};
@@ -17,14 +15,13 @@ impl Ledger<'_, '_> {
     pub(super) fn ranked(&self, ns: NsId, id: MemoryId, holders: Vec<Holder>) -> Result<Writers> {
         let mut all = Vec::with_capacity(holders.len());
         for holder in holders {
-            let rank = self.rank_of(ns, &holder)?;
-            all.push(Ranked { holder, rank });
+            let rank = holder.from.map(|from| self.rank_of(ns, from)).transpose()?.flatten();
+            all.push((holder, rank));
         }
-        Ok(Writers { id, all })
+        Ok(Writers::new(id, all))
     }
 
-    fn rank_of(&self, ns: NsId, holder: &Holder) -> Result<Option<Rank>> {
-        let Some(from) = holder.from else { return Ok(None) };
+    fn rank_of(&self, ns: NsId, from: MemoryId) -> Result<Option<Rank>> {
         Ok(sound(self.tx.vitals(ns, from))?.flatten().map(|vitals| vitals.rank(from)))
     }
 
@@ -34,11 +31,8 @@ impl Ledger<'_, '_> {
         let changes = self.tx.watch.changes(ns, id);
         let known = self.writers.take_if(|kept| kept.are_of(ns, id, changes));
         let Some(KeptWriters { mut writers, .. }) = known else { return Ok(None) };
-        let stale = self.tx.watch.stale();
-        for one in &mut writers.all {
-            if one.holder.from.is_some_and(|from| stale.contains(&from)) {
-                one.rank = self.rank_of(ns, &one.holder)?;
-            }
+        for from in self.tx.watch.stale() {
+            writers.rank_anew(from, self.rank_of(ns, from)?);
         }
         Ok(Some(writers))
     }
@@ -81,18 +75,19 @@ impl Ledger<'_, '_> {
             self.take_holder(ns, id, holder)?;
         }
         if let Some(mut known) = known {
-            let numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
-            known.all.retain(|one| !numbers.contains(&one.holder.number));
+            leaving.iter().for_each(|holder| known.take(holder.number));
             self.keep_writers(ns, known);
         }
         Ok(())
     }
 
-    /// Changes holders of a row where `change` says so. Those that can't be read stay as they are.
+    /// Changes holders of a row that have this text of their own, or no key and only follow it, where `change` says so. Those that can't
+    /// be read stay as they are.
     pub(super) fn change_holders(
         &mut self,
         ns: NsId,
         id: MemoryId,
+        text: &str,
         change: impl Fn(&mut Holder) -> bool,
     ) -> Result<()> {
         let Some(mut known) = self.known_writers(ns, id)? else {
@@ -103,10 +98,8 @@ impl Ledger<'_, '_> {
             }
             return Ok(());
         };
-        for one in &mut known.all {
-            if change(&mut one.holder) {
-                truth(self.tx).put_holder(ns, id, &one.holder)?;
-            }
+        for holder in known.change(text, change) {
+            truth(self.tx).put_holder(ns, id, &holder)?;
         }
         self.keep_writers(ns, known);
         Ok(())

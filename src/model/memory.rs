@@ -64,9 +64,15 @@ pub(crate) const EXPIRY_CODE: u8 = 250;
 pub(crate) const SOURCES_CODE: u8 = 251;
 /// The code, among the fields of a holder, of the instant at which its text takes the place of what its key says.
 pub(crate) const REPLACES_CODE: u8 = 252;
+/// The code, among the fields of a holder, of the vector that came with a text of its own.
+pub(crate) const VECTOR_CODE: u8 = 253;
 /// The codes of what a caller gives beside the fields of the table, with their names in an export.
-const BESIDE_THE_TABLE: [(u8, &str); 3] =
-    [(EXPIRY_CODE, "expires_at"), (SOURCES_CODE, "sources"), (REPLACES_CODE, "replaces_at")];
+const BESIDE_THE_TABLE: [(u8, &str); 4] = [
+    (EXPIRY_CODE, "expires_at"),
+    (SOURCES_CODE, "sources"),
+    (REPLACES_CODE, "replaces_at"),
+    (VECTOR_CODE, "vector"),
+];
 
 /// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that nobody knows any more.
 mod names_of_fields {

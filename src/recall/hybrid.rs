@@ -124,7 +124,7 @@ impl Reader<'_> {
         (plan.candidates, plan.cut) = (candidates.len() as u64, lexical.cut);
         plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
-        plan.pending = self.pending(ns, part)?;
+        plan.pending = self.pending(ns, part)? + away.pending;
         plan.damaged +=
             matcher.as_ref().map_or(0, Matcher::damaged) + lexical.unread_beside(&hits) + away.damaged;
         plan.past = self.past_plan(&away, true);

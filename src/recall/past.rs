@@ -8,7 +8,7 @@
 
 use crate::error::{Result, sound};
 use crate::index::text::Lexical;
-use crate::index::{Found, Slots, Target, holder_among};
+use crate::index::{Answering, Found, Slots, Target, holder_among};
 use crate::model::{
     Effort, Filter, Memory, MemoryId, PastPlan, PointInTime, PurgeHorizon, Ranked, Time, check_known,
 };
@@ -47,6 +47,14 @@ impl<S: Source> Reader<'_, S> {
         self.past.and_then(|past| past.horizon)
     }
 
+    /// Which of the memories of a key the reader sees; none for what can be no key.
+    pub(super) fn seen_by_key(&self, ns: NsId, key: &str) -> Result<Option<Answering>> {
+        if crate::model::check_key(key).is_err() {
+            return Ok(None);
+        }
+        holder_among(self.rows(), ns, key, self.now, |vitals| Ok(self.sees(vitals)))
+    }
+
     /// The memory that a name led to at an instant, if it was visible then.
     ///
     /// # Errors
@@ -60,11 +68,7 @@ impl<S: Source> Reader<'_, S> {
             let seen = reader.sees(&vitals);
             return seen.then(|| reader.memory(ns, id, vitals, None, false)).transpose();
         }
-        if crate::model::check_key(name).is_err() {
-            return Ok(None);
-        }
-        let found = holder_among(reader.rows(), ns, name, reader.now, |vitals| Ok(reader.sees(vitals)))?;
-        let Some(found) = found else { return Ok(None) };
+        let Some(found) = reader.seen_by_key(ns, name)? else { return Ok(None) };
         let holder = reader.rows().holder(ns, found.id, found.number)?;
         reader.memory(ns, found.id, found.vitals, holder.as_ref(), false).map(Some)
     }
@@ -95,6 +99,8 @@ pub(super) struct Unindexed<'r> {
     rows: Vec<Away<'r>>,
     /// Those that are left out because their texts can't be read.
     pub(super) damaged: u64,
+    /// Those that a search by vector could not compare: their vectors are of another space.
+    pub(super) pending: u64,
 }
 
 impl Reader<'_> {
@@ -135,7 +141,7 @@ impl Reader<'_> {
         let mut all: Vec<Away<'_>> =
             newcomer.map(|newcomer| Away::new(newcomer, words)).into_iter().collect();
         let mut damaged = 0;
-        let Some(past) = self.past else { return Ok(Unindexed { rows: all, damaged }) };
+        let Some(past) = self.past else { return Ok(Unindexed { rows: all, damaged, pending: 0 }) };
         let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
         for id in self.rows().limbo_after(ns, past.known)? {
             if self.is_over() {
@@ -158,7 +164,7 @@ impl Reader<'_> {
             }
             all.push(Away { id, vector: VectorOf::Limbo(vitals.place.space), share, cosine: None });
         }
-        Ok(Unindexed { rows: all, damaged })
+        Ok(Unindexed { rows: all, damaged, pending: 0 })
     }
 
     /// Adds the memories without a place in an index to the nearest that the index has.
@@ -172,6 +178,8 @@ impl Reader<'_> {
     ) -> Result<()> {
         for row in &mut away.rows {
             row.cosine = self.cosine_of(target, row, vector)?;
+            let is_comparable = !matches!(row.vector, VectorOf::Limbo(space) if space != target.space().0);
+            away.pending += u64::from(!is_comparable);
         }
         if away.rows.is_empty() {
             return Ok(());

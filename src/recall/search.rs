@@ -97,7 +97,7 @@ impl Reader<'_> {
         self.add_unindexed(&mut away, target, vector, &mut found, k)?;
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
-        let (pending, past) = (self.pending(ns, part)?, self.past_plan(&away, false));
+        let (pending, past) = (self.pending(ns, part)? + away.pending, self.past_plan(&away, false));
         let plan = plan_of(&found, filter);
         let plan = SearchPlan { pending, partial, damaged: plan.damaged + damaged, past, ..plan };
         let hits = self.cut(ns, found.hits, query)?;

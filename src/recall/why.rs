@@ -41,9 +41,14 @@ impl Reader<'_> {
         let reader = self.at(&query.at)?;
         let whole = Query { offset: 0, k: query.depth(), ..query.clone() };
         let found = self.search(&whole, weights)?.hits;
-        let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
-            return Err(self.not_found(name));
+        let Some(ns) = self.ns else { return Err(self.not_found(name)) };
+        // A key means the memory that had it then.
+        let then = if reader.past.is_some() { reader.seen_by_key(ns, name)? } else { None };
+        let named = match then {
+            Some(found) => Some(Named::Row(found.id, Box::new(found.vitals), None)),
+            None => self.resolve(name)?,
         };
+        let Some(named) = named else { return Err(self.not_found(name)) };
         let least = found.get(whole.k - 1).map(|hit| hit.score);
         let (id, vitals) = match named {
             Named::Row(id, vitals, _) => (id, vitals),

@@ -463,6 +463,8 @@ pub(crate) struct FamilyRow {
     pub(crate) latest_ts: i64,
     /// Exact key of the first event.
     pub(crate) dup_key: [u8; 32],
+    /// What stands for what its members have in common besides their texts, as the first event brought it.
+    pub(crate) standing: [u8; 8],
     /// SimHash of the first event.
     pub(crate) simhash: Option<u64>,
     /// Tokens of the first event.
@@ -495,6 +497,9 @@ pub(crate) struct AggregateRow {
     pub(crate) last_event: Id,
     pub(crate) first_ts: i64,
     pub(crate) last_ts: i64,
+    /// The event that began the slice of a family that it counts. The slice has the same id and goes with that event, which may go
+    /// before the aggregate.
+    pub(crate) began: Id,
     pub(crate) dup_count: u64,
     /// Members whose events were removed for their age.
     pub(crate) ended: u64,

@@ -111,20 +111,14 @@ pub(crate) fn level(ns: NsId, level: u8) -> Key {
     self::ns(ns).and(&level)
 }
 
-/// The families with an exact key.
-pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32]) -> Key {
-    ns_part(ns, part).and(&key)
+/// The families with an exact key and a standing.
+pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32], standing: &[u8; 8]) -> Key {
+    ns_part(ns, part).and(&key).and(&standing)
 }
 
-/// The families of a channel that have one byte of the SimHash in common.
-pub(crate) fn family_band_prefix(
-    ns: NsId,
-    part: PartId,
-    author: u8,
-    channel: &[u8; 8],
-    band: &[u8; 2],
-) -> Key {
-    ns_part(ns, part).and(&author).and(&channel).and(&band)
+/// The families of a channel and a standing that have one byte of the SimHash in common. `print` stands for both.
+pub(crate) fn family_band_prefix(ns: NsId, part: PartId, author: u8, print: &[u8; 8], band: &[u8; 2]) -> Key {
+    ns_part(ns, part).and(&author).and(&print).and(&band)
 }
 
 /// What begins with some parts and goes on with an instant.

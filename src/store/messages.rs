@@ -118,12 +118,12 @@ impl FamilyRow {
     /// The rows by which it is found: by exact key, and by each band of its SimHash.
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let (part, latest, id) = (PartId(self.part), self.latest(), MemoryId::from_bytes(*id));
-        let channel = print_of(&self.channel);
+        let print = print_of(&self.standing, &self.channel);
         let near = self.simhash.into_iter().flat_map(bands).map(|band| {
-            let key = keys::family_band(ns, part, self.author, &channel, &band, latest, id);
+            let key = keys::family_band(ns, part, self.author, &print, &band, latest, id);
             (Table::FamilyBand, key)
         });
-        let exact = (Table::FamilyKey, keys::family_key(ns, part, &self.dup_key, latest, id));
+        let exact = (Table::FamilyKey, keys::family_key(ns, part, &self.dup_key, &self.standing, latest, id));
         near.chain([exact]).collect()
     }
 }
@@ -154,10 +154,21 @@ fn bands(simhash: u64) -> [[u8; 2]; SIMHASH_BANDS] {
     })
 }
 
-/// What stands for a channel in a key.
-fn print_of(channel: &str) -> [u8; 8] {
-    let digest: [u8; 32] = Sha256::digest(channel).into();
+/// What stands for a standing and a channel in a key.
+fn print_of(standing: &[u8; 8], channel: &str) -> [u8; 8] {
+    let digest: [u8; 32] = Sha256::new().chain_update(standing).chain_update(channel).finalize().into();
     digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// Most families that one look-up by an exact key reads at each end of a window. More than one takes members only where memories
+/// were changed or removed since.
+const OF_KEY_MAX: usize = 8;
+
+/// An exact key, with what the families that have it must have in common besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExactKey<'k> {
+    pub(crate) dup_key: &'k [u8; 32],
+    pub(crate) standing: &'k [u8; 8],
 }
 
 /// A SimHash, with what families near it must have in common.
@@ -167,6 +178,7 @@ pub(crate) struct SimKey<'k> {
     pub(crate) author: u8,
     /// Channel; empty where there is none.
     pub(crate) channel: &'k str,
+    pub(crate) standing: &'k [u8; 8],
     pub(crate) simhash: u64,
     /// Largest Hamming distance of a family that is near, at most 7.
     pub(crate) distance: u32,
@@ -271,28 +283,32 @@ pub(crate) trait MessageRows: Rows {
         Ok(all)
     }
 
-    /// The families with an exact key whose latest member is not before `from` and before `until`.
+    /// The families with an exact key whose latest member is not before `from` and before `until`: the first of them by their latest
+    /// members, and the last.
     fn families_of_key(
         &self,
         ns: NsId,
         part: PartId,
-        key: &[u8; 32],
+        key: ExactKey<'_>,
         from: Time,
         until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
-        let prefix = keys::family_key_prefix(ns, part, key);
-        let ids = self.last_ids(Table::FamilyKey, &span(&prefix, from, until), usize::MAX)?;
+        let walk = span(&keys::family_key_prefix(ns, part, key.dup_key, key.standing), from, until);
+        let mut ids = BTreeSet::from_iter(self.last_ids(Table::FamilyKey, &walk, OF_KEY_MAX)?);
+        if ids.len() == OF_KEY_MAX {
+            ids.extend(self.last_ids(Table::FamilyKey, &walk.reversed(), OF_KEY_MAX)?);
+        }
         self.families(ns, ids)
     }
 
     /// The family with an exact key whose latest member is the latest of all.
-    fn last_family_of_key(&self, ns: NsId, part: PartId, key: &[u8; 32]) -> Result<Option<FamilyRow>> {
-        let walk = Walk::prefix(&keys::family_key_prefix(ns, part, key)).reversed();
+    fn last_family_of_key(&self, ns: NsId, part: PartId, key: ExactKey<'_>) -> Result<Option<FamilyRow>> {
+        let walk = Walk::prefix(&keys::family_key_prefix(ns, part, key.dup_key, key.standing)).reversed();
         let ids = self.last_ids(Table::FamilyKey, &walk, 1)?;
         Ok(self.families(ns, ids)?.pop().map(|(_, row)| row))
     }
 
-    /// The families of a channel that share as many bands with a SimHash as one that is near must share, in the same
+    /// The families of a channel and a standing that share as many bands with a SimHash as one that is near must share, in the same
     /// window. Only their rows are read.
     fn families_near(
         &self,
@@ -303,9 +319,9 @@ pub(crate) trait MessageRows: Rows {
         until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
         let mut named = Vec::new();
-        let channel = print_of(like.channel);
+        let print = print_of(like.standing, like.channel);
         for band in bands(like.simhash) {
-            let prefix = keys::family_band_prefix(ns, part, like.author, &channel, &band);
+            let prefix = keys::family_band_prefix(ns, part, like.author, &print, &band);
             named.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
         }
         self.families(ns, in_enough_bands(named, like.distance))

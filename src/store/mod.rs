@@ -57,7 +57,7 @@ pub(crate) use control::GoalEpochRow;
 pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, GoalRow, Id, QueryRow};
 pub(crate) use goals::GoalRows;
 pub(crate) use handle::{Options, is_database};
-pub(crate) use messages::{EventPlace, MessageRows, SimKey};
+pub(crate) use messages::{EventPlace, ExactKey, MessageRows, SimKey};
 pub(crate) use open::Store;
 pub(crate) use paging::{PagePlace, walk_page};
 pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId, TextId};

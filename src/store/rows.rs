@@ -419,11 +419,6 @@ pub(crate) trait Rows: Read {
         self.id_and_number(Table::HolderTag, &keys::holder_key_prefix(ns, tag), usize::MAX)
     }
 
-    /// Whether some holder of a memory brings `tag`.
-    fn brings_tag(&self, ns: NsId, tag: &str, id: MemoryId) -> Result<bool> {
-        Ok(!self.id_and_number(Table::HolderTag, &keys::holder_key_row(ns, tag, id), 1)?.is_empty())
-    }
-
     /// At most `most` of the holders that came with `run`.
     fn holders_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<(MemoryId, u32)>> {
         self.id_and_number(Table::HolderRun, &keys::run(ns, run), most)

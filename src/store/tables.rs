@@ -308,11 +308,13 @@ tables! {
         Family = "family", Truth, row!(31, FamilyRow), like Memory;
         /// Exact key of a message → families.
         FamilyKey = "family_key", Derived, Codec::Empty,
-            fn family_key<'k>(ns: NsId, part: PartId, key: &'k [u8; 32], latest: Time, id: MemoryId);
+            fn family_key<'k>(
+                ns: NsId, part: PartId, key: &'k [u8; 32], standing: &'k [u8; 8], latest: Time, id: MemoryId
+            );
         /// Band of a SimHash → families.
         FamilyBand = "family_band", Derived, Codec::Empty,
             fn family_band<'k>(
-                ns: NsId, part: PartId, author: u8, channel: &'k [u8; 8], band: &'k [u8; 2],
+                ns: NsId, part: PartId, author: u8, print: &'k [u8; 8], band: &'k [u8; 2],
                 latest: Time, id: MemoryId
             )
             if AuthorKind::from_code(author).is_some() && usize::from(band[0]) < SIMHASH_BANDS;

@@ -35,7 +35,7 @@ pub(crate) use analyze::{Analyzer, Clause, TextQuery};
 pub use guard::{Guard, Guards, Profile};
 pub(crate) use hmac::is_hidden;
 pub use hmac::{Secret, plain};
-pub(crate) use likeness::{ALIKE_BYTES, LIKENESS_BYTES, canonical, likeness};
+pub(crate) use likeness::{ALIKE_BYTES, LIKENESS_BYTES, canonical, likeness, standing};
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
 pub use operational::{OP_ID, Operational, Signature};

@@ -646,7 +646,7 @@ fn texts_of_another_space_wait_for_vectors_of_their_new_store() {
     store.db.use_embedder(HashEmbedder::new()).unwrap();
     store.add(Draft::new("Bob waits for the train"));
     let report = import_by(&store, &export(&world, true), 10).unwrap();
-    assert_eq!((report.stored, report.vectors_left_out), (2, 1));
+    assert_eq!((report.stored, report.vectors_left_out, report.vectors_apart), (2, 1, 1));
     store.check();
     store.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!(nearest(&store, "Ann prefers tea").0, tea);

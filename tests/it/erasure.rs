@@ -674,3 +674,22 @@ fn a_tag_that_was_taken_away_goes_with_its_writer() {
     }
     world.check();
 }
+
+/// MODEL-32: without limbo a merge erases what it merges, and its own step keeps no word of that.
+#[test]
+fn a_merge_without_limbo_journals_no_word_of_what_it_erased() {
+    let world = World::new();
+    world.db.set_policy("undo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    for apps in [4, 7] {
+        let status = text(&format!("Gateway status: {apps} apps pending")).key(format!("k{apps}"));
+        world.add(status.kind(Kind::Profile));
+    }
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    let told = world.ns.history("k4").unwrap().events;
+    let merge = told.iter().find(|step| step.op == oubliette::report::Op::Merge).unwrap();
+    let signature = merge.evidence.signature.as_deref().unwrap();
+    assert!(signature.starts_with("hmac:"), "{signature}");
+    let merged = merge.deltas.iter().find(|delta| delta.field == "merged").unwrap();
+    assert!(merged.before.as_str().is_some_and(|hidden| hidden.starts_with("hmac:")), "{merged:?}");
+    world.check();
+}

@@ -132,9 +132,13 @@ fn a_goal_that_is_there_is_no_residue_of_a_memory_that_said_the_same() {
 }
 
 fn exported(db: &Database) -> Vec<u8> {
+    exported_with(db, VectorsTo::Lines)
+}
+
+fn exported_with(db: &Database, vectors: VectorsTo<'_, std::io::Empty>) -> Vec<u8> {
     let mut lines = Vec::new();
     let export = Export { all_states: true, ..Export::new(db.namespaces().unwrap()) };
-    export.write(&db.snapshot().unwrap(), &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines).unwrap();
+    export.write(&db.snapshot().unwrap(), &mut lines, "lines", vectors).unwrap();
     lines
 }
 
@@ -156,6 +160,9 @@ fn an_export_carries_goals_and_an_import_puts_them_back() {
             String::from_utf8(lines.clone()).unwrap()
         );
     }
+    // The space is that of the vector, so it goes with it (MODEL-48).
+    let bare = String::from_utf8(exported_with(&world.db, VectorsTo::Nowhere)).unwrap();
+    assert_eq!((bare.matches("\"goal\":{").count(), bare.matches("embedding_space").count()), (2, 0));
     // What a file says of a goal is held to the bounds of one that is set.
     let ahead = world.ahead("10d");
     for (line, field) in [

@@ -171,3 +171,24 @@ fn a_message_is_found_by_another_key_and_in_another_file() {
         world.check();
     }
 }
+
+/// Without a key, the memory into which it was written tells whose a message is.
+#[test]
+fn a_message_without_a_key_goes_with_those_who_wrote_into_its_memory() {
+    for (goes, stays) in [("k0", "k1"), ("k1", "k0")] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
+        for (key, words) in ["k0", "k1"].into_iter().zip(TEXTS) {
+            let mut draft = said(key, words);
+            draft.key = None;
+            add_apart(&world, draft);
+        }
+        pass(&world, &[Pass::VectorDuplicates]);
+        world.advance("20d");
+        pass(&world, &[Pass::Superseded, Pass::Limbo]);
+        assert_eq!((world.live().len(), keys_told(&world).len()), (1, 2));
+        world.forget_tag(&format!("by-{goes}"));
+        assert_eq!(keys_told(&world), [stays]);
+        world.check();
+    }
+}

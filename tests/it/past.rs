@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, ms, text};
+use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{Expiry, PointInTime, SupersedeMode};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
@@ -168,6 +169,38 @@ fn v213_v214_limbo_is_read_until_its_horizon() {
     assert_eq!((page.items.len(), page.horizon), (1, Some(horizon)));
 }
 
+/// MODEL-18: without limbo a pass erases at once, and what it erased is missing in the past from then on. The answer says so.
+#[test]
+fn what_is_erased_without_limbo_moves_the_horizon() {
+    let asked = |world: &World, what: &str| {
+        assert_eq!(world.live().len(), 1, "{what}");
+        let request = PageRequest { at: point(450, 450), ..PageRequest::default() };
+        let why = world.ns.list(&request).unwrap_err();
+        assert!(
+            matches!(why, Error::BeforePurgeHorizon { known: Some(500), valid: None }),
+            "{what}: {why:?}"
+        );
+        assert_eq!(seen_at(world, point(500, 500)).len(), 1, "{what}");
+    };
+    for pass in [Pass::Collapse, Pass::Cap] {
+        let world = World::at(100);
+        world.db.set_policy("undo.horizon = \"0s\"\nsweeper.short_term_cap = 1", Syntax::Toml).unwrap();
+        for apps in [4, 7] {
+            world.add(profile(apps).tier(Tier::Working));
+        }
+        world.set(500);
+        world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        asked(&world, pass.as_str());
+    }
+    let world = World::at(100);
+    world.db.set_policy("undo.horizon = \"0s\"", Syntax::Toml).unwrap();
+    for (at, name) in [(100, "a"), (500, "b")] {
+        world.set(at);
+        world.ns.push_snapshot(harbour(name), ms(0)).unwrap();
+    }
+    asked(&world, "a later snapshot of the same period");
+}
+
 #[test]
 fn v215_an_explicit_forget_moves_no_horizon() {
     let world = World::at(100);
@@ -216,6 +249,93 @@ fn the_present_is_read_as_ever() {
     assert_eq!(world.ns.get_at("k", &point(150, 150)).unwrap().unwrap().id, first);
     assert_eq!(world.ns.get_at("k", &point(250, 200)).unwrap().unwrap().id, second);
     assert_eq!(world.ns.get_at("k", &point(50, 50)).unwrap().map(|row| row.id), None);
+}
+
+/// MODEL-15, MODEL-8: a row that takes the text of another holder stands for that text since the row of that holder ended. So the past
+/// has the text from when it was written, and once.
+#[test]
+fn a_retold_text_is_not_known_before_it_was_written() {
+    type Leave = fn(&World);
+    let ways: [Leave; 3] = [
+        |world| drop(world.forget(&["k1"])),
+        |world| drop(world.ns.update("k1", oubliette::Patch::new().text("harbour market")).unwrap()),
+        |world| drop(world.ns.pin("k1", true).unwrap()),
+    ];
+    for (way, leave) in ways.iter().enumerate() {
+        for is_over in [false, true] {
+            let world = World::at(100);
+            let row = world.add(profile(4).key("k1")).id;
+            world.set(200);
+            world.add(profile(7).key("k2"));
+            world.set(300);
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+            if is_over {
+                world.advance("8d");
+                world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+            }
+            world.advance("1h");
+            leave(&world);
+            world.advance("1h");
+            let told = world.row("k2");
+            assert_eq!((told.id, told.recorded_at), (row, ms(300)), "{way}");
+            let told_at = |at: i64| {
+                let at = PointInTime { allow_partial: true, ..point(at, at) };
+                let page = world.ns.list(&PageRequest { at, ..PageRequest::default() }).unwrap();
+                page.items.iter().filter(|row| row.text.contains("7 apps")).count()
+            };
+            let was_told = usize::from(!is_over);
+            assert_eq!((told_at(150), told_at(250), told_at(350)), (0, was_told, 1), "{way}");
+            world.check();
+        }
+    }
+}
+
+/// The same of a near text that never had a row of its own: nothing tells when it came.
+#[test]
+fn a_retold_text_without_a_row_is_known_from_then_on() {
+    let world = World::at(100);
+    world.db.set_policy("write.vector_match = \"reinforce\"", Syntax::Toml).unwrap();
+    let row = world.add(harbour("a").key("k1")).id;
+    world.set(200);
+    assert_eq!(world.add(text("market b").key("k2").vector(axis(0))).id, row);
+    world.set(300);
+    world.forget(&["k1"]);
+    assert_eq!((world.row(row).text.as_str(), world.row(row).recorded_at), ("market b", ms(300)));
+    world.check();
+}
+
+/// `why` of an instant of the past asks about the memory that the key meant then, as `get_at` does.
+#[test]
+fn why_of_the_past_means_the_memory_of_then() {
+    let world = World::at(100);
+    let first = world.add(harbour("a").key("k")).id;
+    world.set(300);
+    let second = world.add(harbour("b").key("k")).id;
+    world.set(400);
+    let why = |at: i64| world.ns.why(Query::text("harbour").as_of(ms(at)), "k").unwrap();
+    assert_eq!((why(200).id, why(200).rank), (first, Some(1)));
+    assert_eq!((why(350).id, why(350).rank), (second, Some(1)));
+    assert_eq!((why(50).id, why(50).reason), (second, "not_visible"));
+}
+
+/// What waits in limbo keeps the vector that it had. After a change of the model a search of the past says that it could not compare it.
+#[test]
+fn a_search_of_the_past_tells_of_vectors_of_a_former_space() {
+    let world = World::at(100);
+    world.db.use_embedder(HashEmbedder::new()).unwrap();
+    for apps in [4, 7] {
+        world.add(text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile));
+    }
+    world.set(500);
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    let asked = |mode: Mode| {
+        let found = world.ns.search(Query::text("gateway status").mode(mode).as_of(ms(450))).unwrap();
+        (found.hits.len(), found.plan.pending)
+    };
+    assert_eq!((asked(Mode::Vector), asked(Mode::Hybrid)), ((2, 0), (2, 0)));
+    world.db.reembed(HashEmbedder::with_dimensions(64).unwrap()).unwrap();
+    assert_eq!((asked(Mode::Vector), asked(Mode::Hybrid)), ((1, 1), (2, 1)));
+    assert_eq!(world.ns.search(Query::text("gateway status").mode(Mode::Vector)).unwrap().plan.pending, 0);
 }
 
 /// Neighbours in a thread lend the words that they had then, and no others.

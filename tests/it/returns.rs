@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 #[cfg(all(unix, feature = "faults"))]
 use std::io::Cursor;
 
-use crate::world::{World, axis, holders, text};
+use crate::world::{World, axis, holders, ms, text};
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::Durability;
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::Undone;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Got, Link, Significance, SupersedeMode};
+use oubliette::memory::{Got, Link, Significance, SupersedeMode, Tier};
+use oubliette::policy::Syntax;
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Mode, Query, Scope, State, WriteOptions};
 
 /// A line of a status report: those with other numbers collapse into one.
@@ -635,6 +636,36 @@ fn a_merged_version_stays_where_history_is_kept() {
     let what = Forget::Names { names, scope, keep_history: true, also_merged: true, with_history: false };
     assert_eq!(world.ns.forget(what).unwrap().forgotten, 1);
     assert!(world.get(merged).unwrap().into_memory().is_some(), "an earlier version of the key");
+    world.check();
+}
+
+/// MODEL-67: a text that comes back after its writer has said something else was told until then, and not until it came back.
+#[test]
+fn what_returns_superseded_was_told_until_its_writer_said_something_else() {
+    let world = World::at(100);
+    world.db.set_policy("sweeper.short_term_cap = 1", Syntax::Toml).unwrap();
+    let working = |words: &str| text(words).tier(Tier::Working);
+    let mut old = working("harbour a").key("k");
+    old.fields.importance = Some(0.1);
+    let old = world.add(old).id;
+    world.add(working("harbour b"));
+    world.set(200);
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Cap])).unwrap().run.unwrap();
+    assert_eq!(world.row(old).state, State::Limbo);
+    for (at, words) in [(300, "market c"), (400, "market d")] {
+        world.set(at);
+        world.add(working(words).key("k"));
+    }
+    world.set(500);
+    world.ns.undo(run).unwrap();
+    let superseded = world.row(old).superseded.unwrap();
+    assert_eq!((superseded.at, superseded.by), (ms(300), world.row("k").id));
+    world.set(600);
+    let seen = |at: i64| -> Vec<MemoryId> {
+        let found = world.ns.search(Query::text("harbour").mode(Mode::Text).as_of(ms(at))).unwrap();
+        found.hits.iter().map(|hit| hit.id).filter(|id| *id == old).collect()
+    };
+    assert_eq!((seen(250), seen(350), seen(450)), (vec![old], vec![], vec![]));
     world.check();
 }
 

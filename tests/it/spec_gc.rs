@@ -289,6 +289,27 @@ fn life_71_a_summary_does_not_tell_of_a_memory_whose_end_was_set_since_the_plan(
     assert_eq!((done.deleted_count, world.is_live(ids[1])), (3, true));
 }
 
+/// GC-16: nor of one whose truth has ended, also where the end has passed, or has not begun.
+#[test]
+fn a_summary_does_not_tell_of_a_memory_that_is_not_true_any_more() {
+    type Change = fn(&World, MemoryId);
+    let changes: [Change; 3] = [
+        |world, id| drop(world.ns.contradict(id, None).unwrap()),
+        |world, id| drop(world.ns.update(id, Patch::new().valid_to(world.ahead("10m"))).unwrap()),
+        |world, id| drop(world.ns.update(id, Patch::new().valid_from(world.ahead("10d"))).unwrap()),
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        let (world, ids) = old(4);
+        world.db.set_policy("gc.on_conflict = \"skip\"", Syntax::Toml).unwrap();
+        let plan = plan(&world);
+        change(&world, ids[1]);
+        world.advance("20m");
+        assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_changed", "{at}");
+        let done = commit(&world, &plan, "1", &summary(&[ids[0], ids[2], ids[3]])).unwrap();
+        assert_eq!(done.deleted_count, 3, "{at}");
+    }
+}
+
 #[test]
 fn a_source_that_is_named_twice_counts_once() {
     let (world, ids) = old(2);

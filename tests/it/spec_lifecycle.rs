@@ -640,3 +640,39 @@ fn v288_a_row_that_is_not_yet_valid_absorbs() {
     let again = world.add(valid_from(text("t"), 300));
     assert_eq!((again.decision, again.id), (Decision::Reinforced, id));
 }
+
+/// LIFE-7: a memory that was there before it took the place of another, and that got its beginning by that, is true from when it was
+/// before, if the other is restored.
+#[test]
+fn life_7_a_restore_gives_back_when_the_other_began() {
+    for (at, given) in [(None, None), (Some(9_000), None), (None, Some(150))] {
+        let world = World::at(100);
+        let a = world.add(text("Ann lives in Ghent").key("a")).id;
+        let mut flat = text("Ann has a flat in Bruges").key("b");
+        flat.fields.valid_from = given.map(ms).into();
+        let b = world.add(flat).id;
+        world.set(500);
+        world.supersede(a, b, SupersedeMode::Replaced, at).unwrap();
+        assert_eq!(world.row(b).valid_from, given.or(at).or(Some(500)).map(ms));
+        world.set(600);
+        world.ns.restore(a.to_string()).unwrap();
+        assert_eq!(world.row(b).valid_from, given.map(ms));
+        assert_eq!(world.live().len(), 2);
+        world.check();
+    }
+    // What was said since stays, and what replaces another one too.
+    for says in [false, true] {
+        let world = World::at(100);
+        let [a, b, c] = ["a", "b", "c"].map(|key| world.add(text(&format!("text {key}")).key(key)).id);
+        world.set(500);
+        world.supersede(a, b, SupersedeMode::Replaced, None).unwrap();
+        if says {
+            world.ns.update("b", Patch::new().valid_from(ms(400))).unwrap();
+        } else {
+            world.supersede(c, b, SupersedeMode::Replaced, None).unwrap();
+        }
+        world.ns.restore(a.to_string()).unwrap();
+        assert_eq!(world.row(b).valid_from, Some(ms(if says { 400 } else { 500 })));
+        world.check();
+    }
+}

@@ -437,6 +437,22 @@ fn undoing_the_only_repeats_brings_the_first_message_back() {
     sound(&world);
 }
 
+/// A message that revises what its key said keeps the tier of that, and so its repeats are of that tier (DEDUP-39).
+#[test]
+fn repeats_join_a_message_that_keeps_what_its_key_was() {
+    let world = World::new();
+    let procedural = |mut draft: Draft| {
+        draft.fields.tier = Some(oubliette::memory::Tier::Procedural);
+        draft
+    };
+    world.add(procedural(Draft::new("first text").key("k")));
+    world.add(bot("Backup done at 10:01").key("k"));
+    let joined = aggregated(&world.add(procedural(bot("Backup done at 10:01"))));
+    assert_eq!(joined, aggregated(&world.add(procedural(bot("Backup done at 10:01")))));
+    assert_eq!(world.live().len(), 1);
+    sound(&world);
+}
+
 #[test]
 fn listings_have_bounds_and_pages() {
     let world = World::new();

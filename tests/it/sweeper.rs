@@ -194,6 +194,7 @@ fn model_35_a_group_above_the_budget_of_a_sweep_is_refused() {
     sweeper.stop();
     let run = first.summaries[0].report.as_ref().unwrap();
     assert_eq!((run.committed, run.sources, run.refused), (1, 3, 1), "{:?}", run.failures);
+    assert_eq!(world.ns.gc_report(None).unwrap().refusals.get("budget"), Some(&1));
 }
 
 #[test]

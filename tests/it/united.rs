@@ -625,3 +625,37 @@ fn writers_of_equal_texts_leave_one_by_one() {
     growth::linear(small.1, large.1, 4);
     growth::linear(small.2, large.2, 4);
 }
+
+/// DEDUP-56: the same file again changes nothing, also where the memory of a united text is erased by now. Another vector of that text
+/// is another write.
+#[test]
+fn the_same_write_is_known_where_the_row_of_a_united_text_is_gone() {
+    for absorbs in [false, true] {
+        let world = World::new();
+        let policy =
+            if absorbs { "write.vector_match = \"reinforce\"" } else { "sweeper.tombstone_ttl = \"8d\"" };
+        let lines = || [near(WORDS[0], 0.0).key("a"), near(WORDS[1], 0.1).key("b")];
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        for line in lines() {
+            world.add(line);
+        }
+        world.advance("1m");
+        if !absorbs {
+            let id = unite(&world);
+            world.advance("9d");
+            let passes = [Pass::Superseded, Pass::Limbo];
+            world.ns.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
+            assert_eq!(world.list_in(Scope::Any, State::Superseded).len(), 0);
+            assert_eq!(world.row("b").id, id);
+        }
+        let all = world.live();
+        assert_eq!(all.len(), 1, "{absorbs}");
+        for line in lines() {
+            assert_eq!(world.add(line).decision, oubliette::Decision::Unchanged, "{absorbs}");
+        }
+        assert_eq!(world.live(), all);
+        assert_eq!(world.add(near(WORDS[1], 60.0).key("b")).decision, oubliette::Decision::Stored);
+        assert_eq!(world.live().len(), 2);
+        world.check();
+    }
+}

@@ -162,6 +162,8 @@ fn hint_beside(error: &Error, more: &Map<String, Value>) -> &'static str {
         "correct what is named and import the rest; `undo` takes back what the run wrote"
     } else if more.contains_key("run") {
         "correct what is named and import the file again: what stands is not stored twice"
+    } else if more.contains_key("written") && matches!(error, Error::Io { path, .. } if is_stream(path)) {
+        "the lines before it are written: give the rest to a command whose answers are read, or to `import`"
     } else if more.contains_key("written") && is_of_storage {
         "the lines before it are written: look at the disk and its free space, and give this line and the rest again"
     } else if more.contains_key("written") {

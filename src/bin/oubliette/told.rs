@@ -134,9 +134,16 @@ pub(crate) fn import(report: &Value, (one, many): (&str, &str)) -> String {
         told.push_str(&format!("; {all} {takes}{but}"));
     }
     if count("vectors_left_out") > 0 {
-        let texts = of(count("vectors_left_out"), "text waits for a vector", "texts wait for vectors");
+        let vectors = of(count("vectors_left_out"), "vector", "vectors");
         told.push_str(&format!(
-            "; {texts} of this file's own embedding space, which is another than that of the lines: `maintain embed` makes them"
+            "; left out {vectors} of another embedding space than this file's: the file's embedder makes new ones, and without \
+             one the texts wait for an `update` with a vector"
+        ));
+    }
+    if count("vectors_apart") > 0 {
+        let memories = of(count("vectors_apart"), "memory has", "memories have");
+        told.push_str(&format!(
+            "; {memories} no text and a vector of another embedding space than this file's: kept, but no search finds them"
         ));
     }
     told

@@ -1,12 +1,13 @@
 //! The fuzzy phase: each item joins the cluster whose first member is nearest to it by tokens.
 //!
-//! An index over rare tokens makes it linear in the common case. Two sets that reach Jaccard `j` share at least
-//! `ceil(j · n)` tokens for the size `n` of either. So if tokens are ordered, rare ones first, the first
-//! `n - ceil(j · n) + 1` of the one and of the other have a token in common (prefix filtering; Bayardo, Ma and
-//! Srikant, "Scaling up all pairs similarity search", 2007): only these are looked up and put down. What the index finds
-//! is compared exactly.
+//! An index over rare tokens makes it linear in the common case. Two sets of sizes `m` and `n` that reach Jaccard `j` share
+//! `a = ceil(j · (m + n) / (1 + j))` tokens and more. So if tokens are ordered, rare ones first, the first `m - a + 1` of the one
+//! and the first `n - a + 1` of the other have a token in common (prefix filtering; Bayardo, Ma and Srikant, "Scaling up all pairs
+//! similarity search", 2007; Xiao et al., "Efficient similarity joins for near duplicate detection", 2008): only these are looked
+//! up and put down. What the index finds is compared exactly. Where texts of one template differ in so many names that they are not
+//! near, the first tokens are these names, and none of the texts finds another.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::hygiene::plan::Stop;
 
@@ -24,6 +25,13 @@ impl Bounds {
     /// the last bit of the product never asks for one too many.
     fn shared_at_least(self, len: usize) -> usize {
         let by_jaccard = (self.jaccard * len as f64 - 1e-9).ceil().max(1.0) as usize;
+        by_jaccard.max(self.min_shared)
+    }
+
+    /// Tokens that two sets of these sizes share at least if they are near. It grows with either size.
+    fn shared_of(self, a: usize, b: usize) -> usize {
+        let by_jaccard =
+            (self.jaccard / (1.0 + self.jaccard) * (a + b) as f64 - 1e-9).ceil().max(1.0) as usize;
         by_jaccard.max(self.min_shared)
     }
 
@@ -67,19 +75,42 @@ impl NearCluster {
     }
 }
 
+/// The clusters whose first member has a token early enough that another set may be near, by the size of the first member and the
+/// place of the token in it.
+type Postings = BTreeMap<(usize, usize), Vec<usize>>;
+
+/// The clusters that the index finds for a set: those whose first member may be near. One that several tokens find is named for each.
+fn candidates(set: &[usize], bounds: Bounds, postings: &[Postings]) -> Vec<usize> {
+    let (len, mut found) = (set.len(), Vec::new());
+    let least = bounds.shared_at_least(len);
+    for (at, token) in set.iter().enumerate().take(bounds.prefix(len)) {
+        for ((size, place), clusters) in
+            postings.get(*token).into_iter().flat_map(|all| all.range((least, 0)..))
+        {
+            let shared = bounds.shared_of(len, *size);
+            // All that follow are larger.
+            if at + shared > len {
+                break;
+            }
+            if place + shared <= *size {
+                found.extend(clusters);
+            }
+        }
+    }
+    found
+}
+
 /// Items in the order of their creation to clusters in the order of their first members. None when `stop` ended it.
 pub(super) fn cluster(items: Vec<Item>, bounds: Bounds, stop: Stop<'_>) -> Option<Clusters> {
     let (sets, distinct) = rarest_first(&items);
     let mut found = Clusters::default();
-    // For each token the clusters whose first member has it in its prefix.
-    let mut postings: Vec<Vec<usize>> = Vec::new();
-    postings.resize_with(distinct, Vec::new);
+    let mut postings: Vec<Postings> = Vec::new();
+    postings.resize_with(distinct, Postings::new);
     // For each cluster the last item that was compared with it.
     let mut compared: Vec<usize> = Vec::new();
     for (at, (set, item)) in sets.iter().zip(&items).enumerate() {
-        let prefix = set.get(..bounds.prefix(set.len()).min(set.len())).unwrap_or_default();
         let (mut best, mut refused, mut work) = (None, None, 1);
-        for cluster in prefix.iter().filter_map(|token| postings.get(*token)).flatten().copied() {
+        for cluster in candidates(set, bounds, &postings) {
             let first = found.clusters.get(cluster).and_then(|members| members.first()).copied();
             let first = first.and_then(|first| sets.get(first).zip(items.get(first)));
             let (Some((other, first)), Some(last)) = (first, compared.get_mut(cluster)) else { continue };
@@ -106,9 +137,9 @@ pub(super) fn cluster(items: Vec<Item>, bounds: Bounds, stop: Stop<'_>) -> Optio
             members.push(at);
             continue;
         }
-        for token in prefix {
-            if let Some(list) = postings.get_mut(*token) {
-                list.push(found.clusters.len());
+        for (place, token) in set.iter().enumerate().take(bounds.prefix(set.len())) {
+            if let Some(of_token) = postings.get_mut(*token) {
+                of_token.entry((set.len(), place)).or_default().push(found.clusters.len());
             }
         }
         found.clusters.push(vec![at]);

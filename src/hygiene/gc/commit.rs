@@ -80,11 +80,11 @@ pub(crate) fn carry_out(
     }
     let (kept, skipped) = as_planned(writer, &group, wanted.sources)?;
     let Named { forgotten, untold } = named_of(writer, &skipped, wanted.named)?;
-    if let Some(id) = untold {
+    if let Some((id, refusal)) = untold {
         let why = format!(
             "the summary names memory {id}, which it must not tell of any more; summarize without the memory"
         );
-        return Ok(Verdict::Refused(Refusal::SourceChanged, why));
+        return Ok(Verdict::Refused(refusal, why));
     }
     let gc = &writer.policy.gc;
     if let Some(id) = forgotten.first().filter(|_| gc.on_source_forget == OnSourceForget::Retire) {
@@ -213,8 +213,9 @@ struct Named {
     /// Those that were forgotten since the plan: the summary may still tell of them, as one does whose sources are forgotten after
     /// it.
     forgotten: Vec<MemoryId>,
-    /// One of which no summary may tell by now: its end was set since, or its truth has ended.
-    untold: Option<MemoryId>,
+    /// One of which no summary may tell by now: its end was set since, its truth has ended or is to end, or it is
+    /// not true yet. With the refusal.
+    untold: Option<(MemoryId, Refusal)>,
 }
 
 fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[String]) -> Result<Named> {
@@ -225,10 +226,13 @@ fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[St
         if !writer.ledger.tx.has_row(ns, *id)? {
             found.forgotten.push(*id);
         } else if let Some(vitals) = writer.ledger.whole_vitals(ns, *id)?
-            // An end that was promised is one also where it has passed and the row waits to be erased.
-            && (vitals.life().is_promised_end() || (vitals.times.visible_live(now) && !may_be_told(&vitals, now)))
+            // An end is one also where it has passed: of the life, while the row waits to be erased, and of the truth. What is only
+            // superseded has neither.
+            && (vitals.life().is_promised_end() || vitals.times.valid_to.is_some() || vitals.times.from() > now)
         {
-            found.untold = Some(*id);
+            let is_gone = vitals.times.superseded.is_some();
+            let refusal = if is_gone { Refusal::SourceGone } else { Refusal::SourceChanged };
+            found.untold = Some((*id, refusal));
         }
     }
     Ok(found)

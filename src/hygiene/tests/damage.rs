@@ -588,7 +588,7 @@ fn messages() -> Vec<(Code, Fault)> {
             tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), late, repeat), &[])
         }),
         case(Code::IndexExtra, move |tx| {
-            tx.put(Table::FamilyKey, &keys::family_key(NS, PartId(0), &[73; 32], early, first), &[])
+            tx.put(Table::FamilyKey, &keys::family_key(NS, PartId(0), &[73; 32], &[0; 8], early, first), &[])
         }),
         case(Code::Counter, |tx| {
             let value = CounterRow { rows: 9, bytes: 0 };

@@ -355,6 +355,7 @@ fn messages() -> Vec<(RuleId, Change)> {
         family: [72; 16],
         first_event: FIRST,
         last_event: REPEAT,
+        began: FIRST,
         first_ts: 1_000,
         last_ts: 2_000,
         dup_count: 2,

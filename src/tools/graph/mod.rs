@@ -1,7 +1,8 @@
 //! The tools of the reference memory server, over the memories of a namespace.
 //!
 //! The reference (`@modelcontextprotocol/server-memory`) keeps a graph of entities, observations and relations in a file. Here each of them is a memory
-//! (`exchange`), so everything else finds them too, and `nodes.rs` reads the graph back. Each call is one transaction.
+//! (`exchange`), so everything else finds them too, and `nodes.rs` reads the graph back. Each call is one transaction. It reads the memories about the
+//! entities that it names; `read_graph` and `search_nodes` name none, and read the whole graph.
 
 mod nodes;
 
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::exchange::Element;
 use crate::json;
 use crate::model::{MemoryId, Time};
+use crate::recall::Keyed;
 use crate::tools::error::ToolError;
 use crate::tools::graph::nodes::{Edge, Graph};
 
@@ -190,8 +192,9 @@ impl KnowledgeGraph {
             "read_graph" => self.graph().map(|graph| graph.whole()),
             "search_nodes" => read(args).and_then(|args| self.search(&args)),
             "open_nodes" => read(args).and_then(|Names { names }| {
-                let names: HashSet<String> = names.into_iter().collect();
-                Ok(self.graph()?.part(|node| names.contains(&node.name)))
+                let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+                let graph = Graph::of(self.0.about(&each(names.iter().copied()), &Element::ROLES)?);
+                Ok(graph.part(|node| names.contains(node.name.as_str())))
             }),
             _ => {
                 let why = "there is no such tool of a knowledge graph";
@@ -212,17 +215,22 @@ impl KnowledgeGraph {
         Ok(Graph::of(self.0.keyed(&Element::KEYS)?))
     }
 
-    /// Reads the graph and changes it in one transaction.
-    fn change<R>(&self, mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>) -> Result<R> {
+    /// Reads what the graph says of the entities of each of these lists, of all of them together, and changes it in one transaction.
+    fn change<R>(
+        &self,
+        of: &[Vec<&str>],
+        mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>,
+    ) -> Result<R> {
         self.0.database().batch(|batch| {
-            let graph = Graph::of(batch.keyed(self.0.name(), &Element::KEYS)?);
-            let leaving = BTreeSet::new();
-            unit(Change { batch, namespace: &self.0, graph: &graph, leaving }, &graph)
+            let graph = Graph::of(batch.about(self.0.name(), of, &Element::ROLES)?);
+            let (leaving, asked) = (BTreeSet::new(), BTreeSet::new());
+            unit(Change { batch, namespace: &self.0, graph: &graph, leaving, asked }, &graph)
         })
     }
 
     fn create_entities(&self, Entities { entities }: Entities) -> Result<Value> {
-        self.change(|mut change, graph| {
+        let named = each(entities.iter().map(|given| given.name.as_str()));
+        self.change(&named, |mut change, graph| {
             let mut seen = HashSet::new();
             let is_new = |given: &&EntityGiven| graph.find(&given.name).is_none();
             let new: Vec<&EntityGiven> =
@@ -242,7 +250,7 @@ impl KnowledgeGraph {
     }
 
     fn create_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
-        self.change(|mut change, graph| {
+        self.change(&ends(relations), |mut change, graph| {
             let mut told = Vec::new();
             let mut known: HashSet<[&str; 3]> = graph.edges.iter().map(Edge::words).collect();
             for given in relations {
@@ -258,7 +266,8 @@ impl KnowledgeGraph {
     }
 
     fn add_observations(&self, Additions { observations }: Additions) -> Result<Value> {
-        self.change(|mut change, graph| {
+        let named = each(observations.iter().map(|addition| addition.entity_name.as_str()));
+        self.change(&named, |mut change, graph| {
             let (mut told, mut known) = (Vec::new(), HashMap::new());
             for Addition { entity_name: name, contents } in &observations {
                 let unknown = || Error::NotFound { what: "entity", name: name.clone() };
@@ -280,14 +289,13 @@ impl KnowledgeGraph {
 
     fn delete_entities(&self, EntityNames { entity_names }: EntityNames) -> Result<Value> {
         let names: HashSet<&str> = entity_names.iter().map(String::as_str).collect();
-        self.change(|mut change, graph| {
+        self.change(&each(names.iter().copied()), |mut change, graph| {
             for name in &names {
                 let node = graph.find(name).into_iter();
                 let of_node =
                     node.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
-                change.leave(
-                    of_node.cloned().chain(graph.unreadable_keys(&Element::Entity { name, sort: "" })),
-                );
+                change.leave(of_node.cloned());
+                change.leave_unreadable(&Element::Entity { name, sort: "" })?;
             }
             let ends = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
             change.leave(graph.edges.iter().filter(ends).map(|edge| edge.key.clone()));
@@ -301,10 +309,10 @@ impl KnowledgeGraph {
         for Deletion { entity_name, observations } in deletions {
             all.entry(entity_name).or_default().extend(observations.iter().map(String::as_str));
         }
-        self.change(|mut change, graph| {
+        self.change(&each(all.keys().copied()), |mut change, graph| {
             for (&entity, observations) in &all {
                 for &text in observations {
-                    change.leave(graph.unreadable_keys(&Element::Observation { entity, sort: "", text }));
+                    change.leave_unreadable(&Element::Observation { entity, sort: "", text })?;
                 }
                 let Some(node) = graph.find(entity) else { continue };
                 let goes = |text: &str| observations.contains(text);
@@ -323,10 +331,12 @@ impl KnowledgeGraph {
 
     fn delete_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
         let given: HashSet<[&str; 3]> = relations.iter().map(RelationGiven::words).collect();
-        self.change(|mut change, graph| {
+        self.change(&ends(relations), |mut change, graph| {
             let goes = |edge: &&Edge| given.contains(&edge.words());
             change.leave(graph.edges.iter().filter(goes).map(|edge| edge.key.clone()));
-            change.leave(relations.iter().flat_map(|given| graph.unreadable_keys(&given.element())));
+            for given in relations {
+                change.leave_unreadable(&given.element())?;
+            }
             change.deleted("Relations")
         })
     }
@@ -346,10 +356,12 @@ impl KnowledgeGraph {
 struct Change<'c, 'b, 's, 'a, 't> {
     batch: &'c mut Batch<'b, 's, 'a, 't>,
     namespace: &'c Namespace,
-    /// The graph as it was before.
+    /// What was read of the graph as it was before.
     graph: &'c Graph,
     /// The keys of elements that go.
     leaving: BTreeSet<String>,
+    /// Memories among them that can't be read.
+    asked: BTreeSet<MemoryId>,
 }
 
 impl Change<'_, '_, '_, '_, '_> {
@@ -360,10 +372,31 @@ impl Change<'_, '_, '_, '_, '_> {
     /// Adds an element that is older than now. No dedup and no pass unites an element with another memory: the graph would
     /// lose it.
     fn add_since(&mut self, element: Element<'_>, since: Option<Time>) -> Result<()> {
-        let mut draft = element.draft().key(self.graph.key_for(&element));
+        let mut draft = element.draft().key(self.key_for(&element)?);
         draft.fields.created_at = since;
         let how = WriteOptions { verbatim: true, ..WriteOptions::default() };
         self.batch.add_with(self.namespace.name(), draft, &how).map(|_| ())
+    }
+
+    /// The key for a new element: its own, or the next where the memory with its own has been given another text, or can't be read.
+    fn key_for(&self, element: &Element<'_>) -> Result<String> {
+        for key in element.keys() {
+            let Keyed { memories, damaged } = self.batch.keyed(self.namespace.name(), &[&key])?;
+            if damaged.is_empty() && !memories.iter().any(|memory| Element::of(memory, &key).is_some()) {
+                return Ok(key);
+            }
+        }
+        Ok(element.key())
+    }
+
+    /// Lets a memory go that can't be read, and that is this element by its key.
+    fn leave_unreadable(&mut self, element: &Element<'_>) -> Result<()> {
+        for key in element.keys() {
+            let damaged = self.batch.keyed(self.namespace.name(), &[&key])?.damaged;
+            self.asked.extend(damaged.iter().map(|(id, _)| id));
+            self.leave((!damaged.is_empty()).then_some(key));
+        }
+        Ok(())
     }
 
     fn leave(&mut self, keys: impl IntoIterator<Item = String>) {
@@ -374,8 +407,7 @@ impl Change<'_, '_, '_, '_, '_> {
     /// may tell of what was to go, and stays.
     fn deleted(self, what: &str) -> Result<Value> {
         let mut message = format!("{what} deleted successfully");
-        let stays = |(_, keys): &&(MemoryId, Vec<String>)| keys.iter().any(|key| !self.leaving.contains(key));
-        let mut damaged = self.graph.damaged.iter().filter(stays).map(|(id, _)| id);
+        let mut damaged = self.graph.damaged.iter().filter(|id| !self.asked.contains(id));
         if let Some(first) = damaged.next() {
             let others = match damaged.count() {
                 0 => String::new(),
@@ -390,6 +422,16 @@ impl Change<'_, '_, '_, '_, '_> {
         }
         Ok(json!({ "success": true, "message": message }))
     }
+}
+
+/// What the graph says of each of these entities.
+fn each<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Vec<&'n str>> {
+    names.map(|name| vec![name]).collect()
+}
+
+/// What the graph says of both ends of each of these relations.
+fn ends(relations: &[RelationGiven]) -> Vec<Vec<&str>> {
+    relations.iter().map(|given| vec![given.from.as_str(), given.to.as_str()]).collect()
 }
 
 /// The arguments of a call; members that nobody knows are let be, as in the reference.

@@ -44,20 +44,15 @@ pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
     /// Where an entity stands, by its name.
     places: HashMap<String, usize>,
-    /// The keys of all elements, and of memories that can't be read.
-    keys: HashSet<String>,
-    /// The keys of memories that can't be read.
-    unreadable: HashSet<String>,
-    /// Memories that can't be read, each with its keys. The key of an element tells which of them is the element, but no key tells
-    /// what its element says.
-    pub(super) damaged: Vec<(MemoryId, Vec<String>)>,
+    /// Memories that can't be read. Nothing tells what they say.
+    pub(super) damaged: Vec<MemoryId>,
 }
 
 impl Graph {
-    /// The graph of the memories whose keys are those of elements ([`Element::KEYS`]), without those that are damaged.
+    /// The graph of those memories whose keys are those of elements ([`Element::KEYS`]), without those that are damaged.
     pub(super) fn of(Keyed { memories, damaged }: Keyed) -> Self {
-        let unreadable: HashSet<String> = damaged.iter().flat_map(|(_, keys)| keys.iter().cloned()).collect();
-        let mut graph = Graph { keys: unreadable.clone(), unreadable, damaged, ..Graph::default() };
+        let damaged = damaged.into_iter().map(|(id, _)| id).collect();
+        let mut graph = Graph { damaged, ..Graph::default() };
         for memory in &memories {
             for key in &memory.keys {
                 if let Some(element) = Element::of(memory, key) {
@@ -69,7 +64,6 @@ impl Graph {
     }
 
     fn put(&mut self, element: Element<'_>, key: &str, at: Time) {
-        self.keys.insert(key.to_owned());
         match element {
             Element::Entity { name, sort } => self.node(name, sort, at, |node| {
                 (node.sort, node.key) = (sort.to_owned(), Some(key.to_owned()));
@@ -95,20 +89,6 @@ impl Graph {
         if let Some(node) = self.nodes.get_mut(place) {
             change(node);
         }
-    }
-
-    /// The key for a new element: its own, or the next where the memory with its own has been given another text.
-    pub(super) fn key_for(&self, element: &Element<'_>) -> String {
-        let mut keys = element.keys();
-        let free = keys.find(|key| !self.keys.contains(key));
-        free.unwrap_or_else(|| element.key())
-    }
-
-    /// The keys under which a memory that can't be read is this element.
-    pub(super) fn unreadable_keys(&self, element: &Element<'_>) -> Vec<String> {
-        // Most graphs have no such memory. Then the keys need not be made.
-        let count = if self.unreadable.is_empty() { 0 } else { usize::MAX };
-        element.keys().take(count).filter(|key| self.unreadable.contains(key)).collect()
     }
 
     /// An entity by its name.

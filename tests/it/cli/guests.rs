@@ -282,6 +282,7 @@ fn lines_that_were_left_because_nobody_reads_are_an_error() {
         let (code, told) = unread(child);
         let written = told["error"]["written"].as_u64();
         assert_eq!((code, live()), (Some(1), written), "{has_owner}: {told}");
+        assert!(told["error"]["hint"].as_str().unwrap().contains("give the rest"), "{told}");
         // Blank lines say nothing, so none is left.
         let (child, mut input) = begin("one more");
         input.write_all(b"the last\n \n\n").unwrap();

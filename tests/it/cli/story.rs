@@ -102,3 +102,22 @@ fn undo_is_offered_as_long_as_it_works() {
         assert!(!late.contains("`undo ") && late.contains("`restore "), "{late}");
     }
 }
+
+/// A memory that loses what others had brought is told of it, in its story and in the feed.
+#[test]
+fn a_merge_that_was_taken_back_is_told_of_the_memory_that_stays() {
+    let sandbox = Sandbox::new();
+    for apps in [4, 7] {
+        sandbox.document(&["add", &format!("Gateway status: {apps} apps pending"), "--kind", "profile"]);
+    }
+    let run = sandbox.document(&["maintain", "collapse"])["run"].as_str().unwrap().to_owned();
+    let items = sandbox.document(&["list"])["items"].clone();
+    let stays = items[0]["id"].as_str().unwrap();
+    let next = sandbox.document(&["changes"])["next"].as_u64().unwrap();
+    sandbox.document(&["undo", &run]);
+    let told = at(&sandbox, EARLY, &["explain", stays]);
+    assert!(told.trim_end().ends_with("changed (observations) by caller"), "{told}");
+    let feed = sandbox.document(&["changes", "--since", &next.to_string()]);
+    let ids = feed["changes"].as_array().unwrap().iter().map(|change| change["id"].as_str().unwrap());
+    assert!(ids.clone().any(|id| id == stays) && ids.count() == 2, "{feed}");
+}

@@ -111,6 +111,29 @@ fn it_stops_when_it_is_told_to() {
     assert_eq!((stopped, asked), (None, 3));
 }
 
+/// The look-ups and comparisons for so many texts of one template, each with names of its own.
+fn work(texts: usize, names: usize, words: usize) -> u64 {
+    let item = |at: usize| {
+        let names = (0..names).map(|name| format!("name{at}x{name}"));
+        Item { tokens: names.chain((0..words).map(|word| format!("word{word}"))).collect(), negations: 0 }
+    };
+    let mut done = 0;
+    let found = cluster((0..texts).map(item).collect(), BOUNDS, &mut |units| {
+        done += units;
+        false
+    });
+    assert_eq!(found.unwrap().clusters.len(), texts, "no two of them are near");
+    done
+}
+
+#[test]
+fn texts_that_are_not_near_are_not_compared_with_each_other() {
+    // The names are so few that the sets are almost near: 7 of 9, 14 of 18, 3 of 5.
+    for (names, words) in [(1, 7), (2, 14), (1, 3)] {
+        assert_eq!(work(500, names, words), 500, "{names} names among {words} words");
+    }
+}
+
 proptest! {
     #[test]
     fn the_index_finds_what_the_rule_finds(

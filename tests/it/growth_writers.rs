@@ -1,0 +1,144 @@
+//! What work on a memory of many writers costs for each of them, in rows read and written: as much, however many there are.
+
+use crate::growth::{constant, cost, fill, linear, world};
+use crate::world::{World, span, text};
+use oubliette::embed::HashEmbedder;
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::Expiry;
+use oubliette::{Decision, Draft, Forget, Kind, WriteOptions};
+
+/// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
+#[test]
+fn tags_and_categories_of_many_keys_of_one_memory() {
+    let of = |n: usize, say: &dyn Fn(usize, &str) -> Draft| {
+        let world = world();
+        fill(&world, 0, n, |at| say(at, "before"));
+        let [id] = world.live()[..] else { panic!("one memory") };
+        let drafts = (0..n).map(|at| say(at, "after")).collect();
+        let mut told = Vec::new();
+        let cost = cost(|| told = world.ns.add_all(drafts, &Default::default()).unwrap());
+        assert!(told.iter().all(|one| one.decision == Decision::Updated && one.id == id), "{:?}", told[0]);
+        let row = world.row(id);
+        assert!(row.tags.iter().chain(&row.categories).all(|name| name.starts_with("after")), "{row:?}");
+        world.check();
+        cost
+    };
+    let draft = |at: usize| text("one text for all").key(format!("k{at}"));
+    let tags = |at: usize, when: &str| draft(at).tag(when).tag(format!("{when} {}", at % 9));
+    let categories = |at: usize, when: &str| Draft { categories: Some(vec![when.to_owned()]), ..draft(at) };
+    linear(of(50, &tags), of(200, &tags), 4);
+    linear(of(50, &categories), of(200, &categories), 4);
+}
+
+/// The same where the row is full of tags: what the others bring is asked of the tags of the one that changes.
+#[test]
+fn a_tag_of_one_key_of_a_full_memory() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| {
+            let draft = text("one text for all").key(format!("k{at}"));
+            let tags = (0..64).filter(|tag| at == 0 || tag % 8 == at % 8);
+            tags.fold(draft, |draft, tag| draft.tag(format!("t{tag}")))
+        };
+        fill(&world, 0, n, say);
+        assert_eq!(world.live().len(), 1);
+        let cost = cost(|| assert_eq!(world.add(say(n / 2).tag("new")).decision, Decision::Stored));
+        assert_eq!(world.row("k0").tags.len(), 64);
+        world.check();
+        cost
+    };
+    constant(of(50), of(400));
+}
+
+/// All keys of a memory that a pass has united are forgotten in one call, and an undo brings all rows back.
+#[test]
+fn a_united_memory_that_ends() {
+    let of = |n: usize, ends: fn(&World, usize, RunId)| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| text("one text for all").key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        let united = world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap();
+        assert_eq!(world.live().len(), 1);
+        let cost = cost(|| ends(&world, n, united.passes[0].run.unwrap()));
+        world.check();
+        cost
+    };
+    let forgets = |world: &World, n: usize, _| {
+        let forgotten = world.ns.forget(Forget::names((0..n).map(|at| format!("k{at}")))).unwrap();
+        assert!(world.live().is_empty(), "{forgotten:?}");
+    };
+    let undoes = |world: &World, n: usize, run| {
+        world.ns.undo(run).unwrap();
+        assert_eq!(world.live().len(), n);
+    };
+    linear(of(50, forgets), of(200, forgets), 4);
+    linear(of(50, undoes), of(200, undoes), 4);
+}
+
+/// All keys of a memory that a pass has united are forgotten in one call when the rows from which they came are purged.
+#[test]
+fn a_united_memory_whose_former_rows_are_gone() {
+    let of = |n: usize| {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| text("one text for all").key(format!("k{at}"));
+        world.ns.add_all((0..n).map(say).collect(), &apart).unwrap();
+        let run = |pass| world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
+        run(Pass::NearDuplicates);
+        for _ in 0..2 {
+            world.advance("400d");
+            run(Pass::Superseded);
+            run(Pass::Limbo);
+        }
+        assert_eq!(world.live().len(), 1);
+        let names = Forget::names((0..n).map(|at| format!("k{at}")));
+        let cost = cost(|| drop(world.ns.forget(names).unwrap()));
+        assert!(world.live().is_empty());
+        world.check();
+        cost
+    };
+    linear(of(50), of(200), 4);
+}
+
+/// A text with an end of its own for each key: whether one of the others is the same is asked of a few of them, before the text is
+/// embedded, too.
+#[test]
+fn texts_with_ends_of_their_own_before_an_embedder() {
+    let world = World::with(|builder| builder.embedder(HashEmbedder::new()));
+    let say = |at: usize| {
+        text("one text for all").key(format!("k{at}")).expiry(Expiry::After(span(&format!("{}d", at + 30))))
+    };
+    let add = |at: usize| cost(|| drop(world.add(say(at))));
+    fill(&world, 0, 50, say);
+    let small = add(50);
+    fill(&world, 51, 400, say);
+    constant(small, add(400));
+    assert_eq!(world.live().len(), 401);
+}
+
+/// The same where each key has a text of its own, which the next one gives the memory when it goes.
+#[test]
+fn a_united_memory_of_many_texts_that_ends() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| {
+            text(&format!("Gateway status: {at} apps pending")).kind(Kind::Profile).key(format!("k{at}"))
+        };
+        fill(&world, 0, n, say);
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+        let [stays] = world.live()[..] else { panic!("{:?}", world.live()) };
+        let half = Forget::names((0..n / 2).map(|at| format!("k{at}")));
+        let mut cost = vec![cost(|| drop(world.ns.forget(half).unwrap()))];
+        let row = world.row(stays);
+        assert_eq!((row.keys.len(), row.text), (n - n / 2, say(n / 2).text), "the first of those that stay");
+        let all = Forget::names((n / 2..n).map(|at| format!("k{at}")));
+        cost.push(crate::growth::cost(|| drop(world.ns.forget(all).unwrap())));
+        assert!(world.live().is_empty());
+        world.check();
+        cost
+    };
+    for (small, large) in of(50).into_iter().zip(of(200)) {
+        linear(small, large, 4);
+    }
+}
