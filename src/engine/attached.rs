@@ -23,8 +23,9 @@ const PROBE: &str = "Is the model there?";
 const SLOW: Duration = Duration::from_secs(1);
 /// Slow failures after which a batch that was taken apart is left: enough to find one text among all of a batch.
 const SLOW_MAX: usize = 8;
-/// How long a text that was refused is not given to the embedder again.
-const REFUSED_FOR: Duration = Duration::from_secs(3_600);
+/// How long a text that was refused is not given to the embedder again: at first, and at most. The time doubles with each refusal,
+/// because a server may have been at fault.
+const REFUSED_FOR: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(3_600)];
 /// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
 const MEMO_BYTES: usize = 8 << 20;
 /// Refused texts that a handle keeps in mind.
@@ -57,25 +58,27 @@ struct Memo {
     /// What came since `old` was set aside. Full, it takes the place of `old`.
     new: HashMap<[u8; 32], UnitVector>,
     old: HashMap<[u8; 32], UnitVector>,
-    /// The texts that the embedder has refused, with the instant from which it may be asked for them again.
-    refused: HashMap<[u8; 32], Instant>,
+    /// The texts that the embedder has refused, each with the instant from which it may be asked for it again, and how long that
+    /// was ahead.
+    refused: HashMap<[u8; 32], (Instant, Duration)>,
 }
 
 impl Memo {
     /// What is known of a text: its vector, or that it is refused.
     fn get(&self, text: &[u8; 32]) -> Option<Option<UnitVector>> {
         let vector = self.new.get(text).or_else(|| self.old.get(text)).cloned();
-        let is_refused = || self.refused.get(text).is_some_and(|until| Instant::now() < *until);
+        let is_refused = || self.refused.get(text).is_some_and(|(until, _)| Instant::now() < *until);
         vector.map(Some).or_else(|| is_refused().then_some(None))
     }
 
     fn refuse(&mut self, text: [u8; 32]) {
-        let now = Instant::now();
+        let (now, [first, most]) = (Instant::now(), REFUSED_FOR);
+        let term = self.refused.get(&text).map_or(first, |(_, before)| (*before * 2).min(most));
         if self.refused.len() >= REFUSED_MAX {
-            self.refused.retain(|_, until| now < *until);
+            self.refused.retain(|_, (until, _)| now < *until);
         }
         if self.refused.len() < REFUSED_MAX {
-            self.refused.insert(text, now + REFUSED_FOR);
+            self.refused.insert(text, (now + term, term));
         }
     }
 
@@ -83,6 +86,7 @@ impl Memo {
         if self.new.len() * (dim * 4 + 64) >= MEMO_BYTES / 2 {
             self.old = std::mem::take(&mut self.new);
         }
+        self.refused.remove(&text);
         self.new.insert(text, vector);
     }
 }
@@ -118,7 +122,7 @@ impl AttachedEmbedder {
         self.embedder.dimensions()
     }
 
-    /// The vector of each text, none for a text that has none, or that the embedder has refused within the last hour. A text that
+    /// The vector of each text, none for a text that has none, or that the embedder has refused a short while ago. A text that
     /// stands among them twice, or was embedded a short while ago, is not given to the embedder again.
     ///
     /// # Errors
@@ -206,10 +210,11 @@ impl AttachedEmbedder {
         let (mut all, mut refused): (Vec<Option<UnitVector>>, Vec<&str>) =
             (vec![None; texts.len()], Vec::new());
         let (mut slow, mut largest) = (0, 0);
-        let mut open: VecDeque<Range<usize>> = halves(0..texts.len()).collect();
-        if open.is_empty() {
-            refused.extend(texts);
-        }
+        let mut open: VecDeque<Range<usize>> = match texts.len() {
+            // What failed once may not be to blame, since the embedder answers.
+            1 => VecDeque::from([0..1]),
+            count => halves(0..count).collect(),
+        };
         while slow < SLOW_MAX
             && !is_stopped()
             && let Some(part) = open.pop_front()
@@ -238,8 +243,8 @@ impl AttachedEmbedder {
             self.probe()?;
             let mut memo = self.memo.lock();
             refused.iter().for_each(|text| memo.refuse(Sha256::digest(text.as_bytes()).into()));
-        } else if open.is_empty() {
-            // No text was to blame: there were too many.
+        } else if open.is_empty() && texts.len() > largest && vectors(&*self.embedder, texts).is_err() {
+            // No text is to blame: there are too many.
             self.health.lock().batch = largest.max(1);
         }
         Ok(all)

@@ -205,8 +205,12 @@ impl Ledger<'_, '_> {
         }
         let retold = text_goes && before.is_some() && content.is_some();
         let marked = match retold {
-            true => self.retell_from(context, id, (gone, left), departure, &why)?,
+            true => self.retell_from(context, id, (gone.clone(), left), departure, &why)?,
             false => None,
+        };
+        let derived = match reason.is_some_and(TombstoneReason::is_asked_for) {
+            true => self.erase_messages_of(context, id, &gone, retold)?,
+            false => Vec::new(),
         };
         for number in numbers {
             if reason.is_some() {
@@ -217,7 +221,7 @@ impl Ledger<'_, '_> {
         // What a damaged holder wrote is unknown, and may be the text that stays.
         let text_held = !retold && may_have_written;
         let left = Some(Left { text_held, said_anew: retold });
-        Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
+        Ok(Applied { left, derived, erased: marked.into_iter().collect(), ..Applied::default() })
     }
 
     /// Erases a damaged row, and every row that leads to it.
