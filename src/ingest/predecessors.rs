@@ -101,7 +101,9 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(restored);
         }
         for holder in self.ledger.readable_holders(ns, at)? {
-            holder.run.map(|run| runs.remove(&run));
+            if let Some(run) = holder.run {
+                runs.remove(&run);
+            }
         }
         for old in self.ledger.tx.superseded_by(ns, at)? {
             for seq in self.ledger.tx.journal_numbers(&Walk::prefix(&keys::journal_holder(ns, old, None)))? {

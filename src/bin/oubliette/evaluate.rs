@@ -4,7 +4,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
+use oubliette::report::VectorStats;
+use oubliette::{
+    Filter, MemoryId, Mode, Namespace, NamespaceName, PageRequest, Query, Result, Scope, Snapshot,
+};
 use serde_json::json;
 
 use crate::answers;
