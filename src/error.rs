@@ -350,7 +350,7 @@ impl Error {
     }
 
     /// What is wrong, without the line or the run in which it is.
-    fn innermost(&self) -> &Error {
+    pub(crate) fn innermost(&self) -> &Error {
         match self {
             Error::Line { source, .. } | Error::PartlyDone { source, .. } => source.innermost(),
             error => error,
@@ -447,7 +447,7 @@ impl Error {
                 "check the path; the file was not touched. A first write makes a database where no file is"
             }
             ErrorKind::Format => "use the build that wrote the file",
-            ErrorKind::Corrupted if !self.is_damage() => {
+            ErrorKind::Corrupted if !self.innermost().is_damage() => {
                 "the end of the file is missing: put a backup in its place, or import an export into a new file"
             }
             ErrorKind::Corrupted => {

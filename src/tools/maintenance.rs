@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::engine::{FailedPass, MaintainOptions, MaintainReport};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hygiene::RepairReport;
 use crate::model::{Pass, RunId, Span};
 use crate::tools::arguments::arguments;
@@ -51,6 +51,9 @@ pub(super) fn run(host: &Host, args: MaintainArguments, caller: &dyn Caller) -> 
     for _ in 0..args.max_seconds.unwrap_or(20).saturating_mul(ROUNDS) {
         let round = match host.namespace.maintain_with(&options) {
             Err(why) if !passes.is_empty() => {
+                if let Error::PartlyDone { run, .. } = &why {
+                    runs.extend(run.parse::<RunId>().ok());
+                }
                 failed.push(FailedPass::unbegun(&why));
                 break;
             }

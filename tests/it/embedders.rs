@@ -532,7 +532,7 @@ fn a_slow_model_is_given_fewer_texts_at_once() {
     db.use_embedder(model).unwrap();
     assert_eq!(embed(&db), (200, 0));
     let too_many = calls.lock().unwrap().iter().filter(|texts| **texts > 20).count();
-    assert_eq!(too_many, 3, "64 at first, and both halves");
+    assert_eq!(too_many, 4, "64 at first, both halves, and 64 once more");
     ns(&db).add_all((200..264).map(keyed).collect(), &WriteOptions::default()).unwrap();
     assert_eq!(db.stats().unwrap().pending, 0, "a write knows it too");
     clean(&db);

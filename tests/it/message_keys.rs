@@ -178,8 +178,8 @@ fn a_message_without_a_key_goes_with_those_who_wrote_into_its_memory() {
     for (goes, stays) in [("k0", "k1"), ("k1", "k0")] {
         let world = World::new();
         world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
-        for (key, words) in ["k0", "k1"].into_iter().zip(TEXTS) {
-            let mut draft = said(key, words);
+        for key in ["k0", "k1"] {
+            let mut draft = said(key, TEXTS[0]);
             draft.key = None;
             add_apart(&world, draft);
         }

@@ -76,9 +76,11 @@ pub(super) struct Copy<'c> {
 pub(super) fn torn<T>(read: Result<T>) -> Result<Result<T, String>> {
     match read {
         Ok(read) => Ok(Ok(read)),
-        // Of a file that was cut nothing more can be read.
-        Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(Err(why)),
-        Err(other) => Err(other),
+        Err(error) => match error.innermost() {
+            // Of a file that was cut nothing more can be read.
+            Error::Corrupted { why, .. } if why != FILE_CUT => Ok(Err(why.clone())),
+            _ => Err(error),
+        },
     }
 }
 
