@@ -151,7 +151,7 @@ impl AttachedEmbedder {
 
     /// Asks for somebody who waits. After a slow failure nobody waits again for as long as it took, so that a server that hangs
     /// holds up a part of the writes and queries only.
-    fn unless_resting<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn unless_resting<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
         let begun = Instant::now();
         if let Some(until) = self.health.lock().rests_until.filter(|until| begun < *until) {
             let left = (until - begun).as_secs() + 1;
@@ -212,7 +212,7 @@ impl AttachedEmbedder {
         let (mut slow, mut largest) = (0, 0);
         let mut open: VecDeque<Range<usize>> = match texts.len() {
             // What failed once may not be to blame, since the embedder answers.
-            1 => VecDeque::from([0..1]),
+            1 => std::iter::once(0..1).collect(),
             count => halves(0..count).collect(),
         };
         while slow < SLOW_MAX

@@ -410,7 +410,7 @@ impl Database {
             {
                 let Some((ns, _)) = slice.first() else { continue };
                 let ids: Vec<MemoryId> = slice.iter().map(|(_, id)| *id).collect();
-                self.fill(*ns, &ids, &attached, None)?;
+                attached.unless_resting(|| self.fill(*ns, &ids, &attached, None))?;
             }
             Ok(())
         };

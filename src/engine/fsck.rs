@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::engine::database::Database;
 use crate::engine::failed::FailedPass;
-use crate::engine::maintain::Manner;
+use crate::engine::maintain::{MaintainReport, Manner};
 use crate::engine::options::MaintainOptions;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, Field, duplicate_groups};
@@ -64,13 +64,14 @@ impl Database {
         let options = options.passes([Pass::Expire, Pass::Cap]);
         let mut note = |report, why: Error| failed.push(FailedPass::new(report, &why));
         let done = self.maintain_each(None, &options, Manner::of(&options, &mut note))?;
+        let done = MaintainReport { failed, ..done };
         Ok(FsckReport {
             run: done.run,
             expired_purged: done.removed(Pass::Expire, dry_run),
             short_term_evicted: done.removed(Pass::Cap, dry_run),
             namespaces: self.namespaces()?.len() as u64,
             duplicate_groups: self.repeats()?,
-            failed,
+            failed: done.failed,
             check: self.check(&CheckOptions::default())?,
         })
     }

@@ -30,11 +30,12 @@ pub struct MaintainReport {
 }
 
 impl MaintainReport {
-    /// The memories that a pass removed; in a dry run those that it would remove.
+    /// The memories that a pass removed, also where it failed then; in a dry run those that it would remove.
     pub(super) fn removed(&self, pass: Pass, dry_run: bool) -> u64 {
         let count =
             |report: &PassReport| if dry_run { report.planned - report.cut } else { report.tombstoned };
-        self.passes.iter().find(|report| report.pass == pass).map_or(0, count)
+        let failed = self.failed.iter().filter_map(|failed| failed.done.as_ref());
+        self.passes.iter().chain(failed).find(|report| report.pass == pass).map_or(0, count)
     }
 }
 

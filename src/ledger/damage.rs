@@ -180,15 +180,7 @@ impl Ledger<'_, '_> {
         let whole = left.len() == stay.len();
         // A junction goes only if it is known what every remaining holder brings.
         if whole {
-            let mut kept = BTreeSet::new();
-            for holder in &left {
-                kept.extend(self.junctions_of(ns, holder)?);
-            }
-            for row in self.tx.junctions(ns, id)? {
-                if row.sort != Junction::Source && !kept.contains(&row) {
-                    self.unjoin(ns, id, &row)?;
-                }
-            }
+            self.keep_junctions(ns, id, &left)?;
         }
         let before = sound(self.tx.vitals(ns, id))?.flatten();
         if let Some(before) = &before {
@@ -222,6 +214,20 @@ impl Ledger<'_, '_> {
         let text_held = !retold && may_have_written;
         let left = Some(Left { text_held, said_anew: retold });
         Ok(Applied { left, derived, erased: marked.into_iter().collect(), ..Applied::default() })
+    }
+
+    /// Leaves of the junctions of a row those that its holders bring.
+    fn keep_junctions(&mut self, ns: NsId, id: MemoryId, holders: &[Holder]) -> Result<()> {
+        let mut kept = BTreeSet::new();
+        for holder in holders {
+            kept.extend(self.junctions_of(ns, holder)?);
+        }
+        for row in self.tx.junctions(ns, id)? {
+            if row.sort != Junction::Source && !kept.contains(&row) {
+                self.unjoin(ns, id, &row)?;
+            }
+        }
+        Ok(())
     }
 
     /// Erases a damaged row, and every row that leads to it.

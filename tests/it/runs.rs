@@ -334,7 +334,8 @@ fn named(line: impl Fn(Draft) -> Draft) -> (World, RunId, String) {
 /// MODEL-33: the rows that the run superseded are live again, also where the row that took their place was there before.
 #[test]
 fn model_33_what_a_line_had_named_comes_back_where_its_own_text_stays() {
-    let lines: [(fn(Draft) -> Draft, &str, usize); 5] = [
+    type Line = fn(Draft) -> Draft;
+    let lines: [(Line, &str, usize); 5] = [
         (|line| line.key("b"), "unchanged", 0),
         (|line| line.key("c"), "reinforced", 0),
         (|line| line, "reinforced", 0),
