@@ -197,9 +197,10 @@ impl Search {
         of_length().is_some_and(|needles| needles.contains_key(needle))
     }
 
-    /// Whether bytes begin as an id does, and not with the number of a namespace or with nothing.
+    /// Whether bytes begin as an id does. Behind a shortened key stands the number of a namespace, of which the 0 that ends the
+    /// pattern is the first byte, or nothing.
     fn is_id(&self, bytes: &[u8]) -> bool {
-        bytes.first_chunk().is_some_and(|first| u32::from_be_bytes(*first) > self.tenant_max)
+        bytes.first_chunk().is_some_and(|[a, b, c]| u32::from_be_bytes([0, *a, *b, *c]) > self.tenant_max)
     }
 
     fn is_empty(&self) -> bool {
