@@ -144,9 +144,11 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(Err("it is damaged".to_owned()));
         }
         let Some(change) = inverse(Op::Supersede, id) else { return Ok(Ok(false)) };
+        // Every change takes a number of the journal. What is refused half-way is taken back with all else.
+        let untouched = self.ledger.clock.next_seq;
         match self.is_back(change) {
             Ok(back) => Ok(Ok(back)),
-            Err(Error::Conflict { why, .. }) => Ok(Err(why)),
+            Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(Err(why)),
             Err(other) => Err(other),
         }
     }
