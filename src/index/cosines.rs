@@ -1,4 +1,5 @@
-//! Cosines of single memories from the codes of their vectors. A search by words asks for those of its candidates.
+//! Cosines of single memories, from the codes of their vectors or from the vectors. A search by words asks for those of its
+//! candidates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,22 @@ use crate::model::MemoryId;
 use crate::record::slots_per_block;
 use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId};
 use crate::vector::{QueryCode, UnitVector, dot_f32};
+
+/// A cosine of a memory and a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cosine {
+    pub(crate) value: f32,
+    /// How far the cosine of the vectors may be from this value, but for a chance of some in a hundred million; 0 if it is
+    /// that of the vectors.
+    pub(crate) error: f32,
+}
+
+impl Cosine {
+    /// That of the vectors.
+    pub(crate) fn exact(value: f32) -> Self {
+        Cosine { value, error: 0.0 }
+    }
+}
 
 /// The codes of one embedding space against one query.
 pub(crate) struct Cosines<'q> {
@@ -27,21 +44,39 @@ impl<'q> Cosines<'q> {
     }
 
     /// The cosine of the memory in a slot; none if the slot belongs to another memory. If the index has an image, the
-    /// cosine is that of the codes, with an error below 0.01. Otherwise it is that of the vectors.
+    /// cosine is that of the codes. Otherwise it is that of the vectors.
     ///
     /// # Errors
     /// `Corrupted`.
-    pub(crate) fn cosine(&mut self, ns: NsId, part: PartId, slot: u32, id: MemoryId) -> Result<Option<f32>> {
+    pub(crate) fn cosine(
+        &mut self,
+        ns: NsId,
+        part: PartId,
+        slot: u32,
+        id: MemoryId,
+    ) -> Result<Option<Cosine>> {
         let index = IndexId { ns, part, space: self.space };
         if !self.views.contains_key(&index) {
             self.views.insert(index, self.published.loaded(index));
         }
         if let Some(Some(view)) = self.views.get(&index) {
-            return Ok(view.cosine(slot, id, &self.code));
+            return Ok(view.cosine(slot, id, &self.code).map(|value| {
+                let error = self.code.likely_upper(value, view.step(slot)) - value;
+                Cosine { value, error }
+            }));
         }
         if !sound(self.is_own(index, slot, id))?.unwrap_or(false) {
             return Ok(None);
         }
+        Ok(self.of_vectors(ns, part, slot)?.map(Cosine::exact))
+    }
+
+    /// The cosine of the vector in a slot that is known to be that of the memory; none if the vector can't be read.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(crate) fn of_vectors(&self, ns: NsId, part: PartId, slot: u32) -> Result<Option<f32>> {
+        let index = IndexId { ns, part, space: self.space };
         let mut vector = Vec::new();
         let read = self.published.snapshot().vector(index, self.query.dim(), slot, &mut vector);
         Ok(sound(read)?.unwrap_or(false).then(|| dot_f32(self.query.as_slice(), &vector)))

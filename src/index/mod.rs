@@ -47,7 +47,7 @@ mod tests;
 
 pub(crate) use adjacency::Linked;
 pub(crate) use calibrate::found_by_themselves;
-pub(crate) use cosines::Cosines;
+pub(crate) use cosines::{Cosine, Cosines};
 pub(crate) use edit::{Edit, Written};
 pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};
 pub(crate) use names::{

@@ -9,10 +9,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
-use crate::index::{Ask, Cosines, Found, Stop, Target};
+use crate::index::{Ask, Cosine, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
 use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals, Vitals};
 use crate::policy;
+use crate::recall::around::POOL;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
 use crate::recall::past::Unindexed;
@@ -52,7 +53,7 @@ const ROUNDING: f32 = 1e-5;
 struct Candidate {
     id: MemoryId,
     doc: Option<DocRef>,
-    cosine: Option<f32>,
+    cosine: Option<Cosine>,
     /// The score by words of a memory without a document: one in limbo, or one that is not stored yet.
     alone: Option<f32>,
 }
@@ -94,29 +95,33 @@ impl Reader<'_> {
         };
         if let (Some((found, target)), Some(vector)) = (&mut near, vector) {
             self.add_unindexed(&mut away, *target, vector, found, pool_of(query, BY_VECTOR))?;
-            self.add_near(ns, &lexical, found, &mut candidates)?;
+            self.add_near(ns, &lexical, (found, sure_of(query)), &mut candidates)?;
         }
         add_away(&away, pool_of(query, BY_TEXT), &mut candidates);
         self.add_beside(ns, &mut lexical, &mut matcher, &mut candidates)?;
-        if let (Some((_, target)), Some(vector)) = (&near, vector) {
-            self.add_cosines(*target, &lexical, vector, &mut candidates)?;
-        }
-        let margin = near.as_ref().and_then(|(found, _)| {
-            let hits = &found.hits;
-            hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
+        let mut codes = near.as_ref().zip(vector).map(|((_, target), vector)| Codes {
+            ns: target.ns(),
+            cosines: Cosines::of(self.source, target.space(), vector),
         });
+        if let Some(codes) = &mut codes {
+            self.add_cosines(codes, &lexical, &mut candidates)?;
+        }
+        let margin = near.as_ref().and_then(|(found, _)| margin_of(found));
         if self.past.is_some() {
             self.beside(ns, &mut lexical, &candidates, weights.window_reach as usize)?;
         }
-        let priors = Priors::of(words, weights, self, ns)?;
-        let spoken = match &priors {
+        let spoken = match Priors::of(words, weights, self, ns)? {
             None => Vec::new(),
             Some(priors) => {
                 let each = candidates.iter().map(|candidate| priors.speak(self, ns, candidate.id));
                 each.collect::<Result<Vec<_>>>()?
             }
         };
-        let hits = self.cut(ns, rank(&lexical, &candidates, &spoken, margin, weights), query)?;
+        let scores = Scores { words: words_of(&lexical, &candidates, weights), spoken, margin, weights };
+        if let Some(codes) = &codes {
+            self.settle(codes, &lexical, &scores, places_of(query), &mut candidates)?;
+        }
+        let hits = self.cut(ns, scores.rank(&candidates), query)?;
         // However few vectors there are where the filter points.
         let mode = if near.is_some() { Mode::Hybrid } else { Mode::Text };
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found, filter));
@@ -148,8 +153,7 @@ impl Reader<'_> {
         let is_short = |list: &ShortList<'_>| list.ids.len() <= NAMED_ROWS_MAX;
         let named = matcher.as_ref().and_then(Matcher::list).is_some_and(is_short);
         let k = pool_of(query, if named { BY_VECTOR_OF_FEW } else { BY_VECTOR });
-        // Not by the depth: a memory has one cosine on every page.
-        let sure = query.k.max(MARGIN_AT);
+        let sure = sure_of(query);
         let over = || self.is_over();
         let (slots, effort) = (self.slots(), self.effort(effort));
         let ask = Ask { query: vector, k, sure, slots, effort, stop: Stop(&over) };
@@ -251,24 +255,25 @@ impl Reader<'_> {
         matcher.as_mut().map_or(Ok(true), |matcher| matcher.admits(id))
     }
 
-    /// Adds the memories that the vector brings.
+    /// Adds the memories that the vector brings. The cosines of so many of the first are exact.
     fn add_near(
         &self,
         ns: NsId,
         lexical: &Lexical,
-        found: &Found,
+        (found, sure): (&Found, usize),
         candidates: &mut Vec<Candidate>,
     ) -> Result<()> {
         let mut places: HashMap<MemoryId, usize> =
             (0..).zip(&*candidates).map(|(at, candidate)| (candidate.id, at)).collect();
-        for hit in &found.hits {
+        for (at, hit) in found.hits.iter().enumerate() {
+            let cosine = (at < sure).then_some(Cosine::exact(hit.score));
             if let Some(candidate) = places.get(&hit.id).and_then(|at| candidates.get_mut(*at)) {
-                candidate.cosine = Some(hit.score);
+                candidate.cosine = cosine;
                 continue;
             }
             let doc = self.doc_of(ns, lexical, hit.id)?;
             places.insert(hit.id, candidates.len());
-            candidates.push(Candidate { id: hit.id, doc, cosine: Some(hit.score), alone: None });
+            candidates.push(Candidate { id: hit.id, doc, cosine, alone: None });
         }
         Ok(())
     }
@@ -327,20 +332,56 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Fills in the cosines that the search by vector did not bring.
+    /// Fills in the cosines that the search by vector did not bring, or not exactly.
     fn add_cosines(
         &self,
-        target: Target,
+        codes: &mut Codes<'_>,
         lexical: &Lexical,
-        vector: &UnitVector,
         candidates: &mut [Candidate],
     ) -> Result<()> {
-        let mut codes = Cosines::of(self.source, target.space(), vector);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.cosine.is_none()) {
-            let Some((part, slot)) = candidate.doc.and_then(|doc| lexical.slot(doc)) else { continue };
-            candidate.cosine = codes.cosine(target.ns(), part, slot, candidate.id)?;
+            let Some((part, slot)) = self.slot_of(codes.ns, lexical, candidate)? else { continue };
+            candidate.cosine = codes.cosines.cosine(codes.ns, part, slot, candidate.id)?;
         }
         Ok(())
+    }
+
+    /// Takes the cosines of all that may be among the first `places` from their vectors. So the score of a hit, and its
+    /// place, do not depend on how many hits are asked for.
+    fn settle(
+        &self,
+        codes: &Codes<'_>,
+        lexical: &Lexical,
+        scores: &Scores<'_>,
+        places: usize,
+        candidates: &mut [Candidate],
+    ) -> Result<()> {
+        let mut lowest: Vec<f32> =
+            (0..).zip(&*candidates).map(|(at, candidate)| scores.score(at, candidate, -1.0)).collect();
+        let floor = match places.checked_sub(1).filter(|last| *last < lowest.len()) {
+            Some(last) => *lowest.select_nth_unstable_by(last, |a, b| b.total_cmp(a)).1,
+            None => f32::NEG_INFINITY,
+        };
+        for (at, candidate) in candidates.iter_mut().enumerate() {
+            let Some(cosine) = candidate.cosine.filter(|cosine| cosine.error > 0.0) else { continue };
+            if scores.score(at, candidate, 1.0) < floor {
+                continue;
+            }
+            let Some((part, slot)) = self.slot_of(codes.ns, lexical, candidate)? else { continue };
+            // Of a damaged vector the code is left.
+            let exact = codes.cosines.of_vectors(codes.ns, part, slot)?.unwrap_or(cosine.value);
+            candidate.cosine = Some(Cosine::exact(exact));
+        }
+        Ok(())
+    }
+
+    /// The place of a candidate's vector.
+    fn slot_of(&self, ns: NsId, lexical: &Lexical, candidate: &Candidate) -> Result<Option<(PartId, u32)>> {
+        if let Some(doc) = candidate.doc {
+            return Ok(lexical.slot(doc));
+        }
+        let vitals = sound(self.rows().vitals(ns, candidate.id))?.flatten();
+        Ok(vitals.and_then(|vitals| Some((PartId(vitals.place.partition), vitals.place.slot?))))
     }
 }
 
@@ -354,7 +395,7 @@ fn add_away(away: &Unindexed<'_>, most: usize, candidates: &mut Vec<Candidate>) 
     }
     for candidate in candidates {
         if let Some((share, cosine)) = away.scores(candidate.id) {
-            (candidate.alone, candidate.cosine) = (share, cosine);
+            (candidate.alone, candidate.cosine) = (share, cosine.map(Cosine::exact));
         }
     }
 }
@@ -386,14 +427,28 @@ fn effort_of(query: &Query, by_text: usize) -> Effort {
     }
 }
 
-/// The candidates with the parts of their scores, best first; equal scores by id.
-fn rank(
+/// The cosine above which others stand out.
+fn margin_of(found: &Found) -> Option<f32> {
+    let hits = &found.hits;
+    hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
+}
+
+/// How many of the nearest have exact cosines. Not by the depth: a memory has one cosine on every page.
+fn sure_of(query: &Query) -> usize {
+    query.k.max(MARGIN_AT)
+}
+
+/// How many of the best decide what a query answers.
+fn places_of(query: &Query) -> usize {
+    if query.diversity > 0.0 { query.depth().saturating_mul(POOL) } else { query.depth() }
+}
+
+/// The share of the words that each candidate has with its neighbours, and the share of its own words.
+fn words_of(
     lexical: &Lexical,
     candidates: &[Candidate],
-    spoken: &[Spoken],
-    margin: Option<f32>,
     weights: &policy::Recall,
-) -> Vec<Ranked> {
+) -> Vec<(Option<f32>, Option<f32>)> {
     let window = Window {
         share: weights.window as f32,
         decay: weights.window_decay as f32,
@@ -401,35 +456,73 @@ fn rank(
     };
     let docs: Vec<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
     let mut evidence = lexical.evidence(&docs, window).into_iter();
-    let mut hits: Vec<Ranked> = Vec::with_capacity(candidates.len());
-    let mut spoken = spoken.iter().copied();
-    for Candidate { id, doc, cosine, alone } in candidates {
-        let Spoken { time, prior } = spoken.next().unwrap_or_default();
-        let whole = doc.and_then(|_| evidence.next()).or(*alone);
-        let own = doc.map(|doc| lexical.share(doc)).or(*alone);
-        let near = cosine.map_or(0.0, |cosine| {
-            let above = margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
-            weights.vector as f32 * cosine + weights.margin as f32 * above
+    let both = |candidate: &Candidate| {
+        let whole = candidate.doc.and_then(|_| evidence.next()).or(candidate.alone);
+        (whole, candidate.doc.map(|doc| lexical.share(doc)).or(candidate.alone))
+    };
+    candidates.iter().map(both).collect()
+}
+
+/// The codes of the space in which the nearest were searched.
+struct Codes<'q> {
+    ns: NsId,
+    cosines: Cosines<'q>,
+}
+
+/// What makes the scores of the candidates, beside their cosines.
+struct Scores<'q> {
+    /// The shares of the words of each candidate: with its neighbours, and of its own.
+    words: Vec<(Option<f32>, Option<f32>)>,
+    /// Of each candidate, if the query or the policy speaks of time or rank.
+    spoken: Vec<Spoken>,
+    /// The cosine above which others stand out; none in a search by words alone.
+    margin: Option<f32>,
+    weights: &'q policy::Recall,
+}
+
+impl Scores<'_> {
+    /// What the words and the vector of a candidate are worth, if its cosine is off by so many errors.
+    fn found(&self, at: usize, candidate: &Candidate, errors: f32) -> f32 {
+        let whole = self.words.get(at).and_then(|(whole, _)| *whole);
+        let near = candidate.cosine.map_or(0.0, |Cosine { value, error }| {
+            let cosine = value + errors * error;
+            let above = self.margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
+            self.weights.vector as f32 * cosine + self.weights.margin as f32 * above
         });
-        let found = whole.unwrap_or(0.0) + near;
-        let score = found + time.unwrap_or(0.0) + prior.unwrap_or(0.0);
-        let signals = Signals {
-            vector: *cosine,
-            text: own,
-            // A difference that comes only from the order of a sum is not evidence.
-            context: whole
-                .zip(own)
-                .map(|(whole, own)| whole - own)
-                .map(|more| if more > ROUNDING { more } else { 0.0 }),
-            time,
-            prior,
-        };
-        // In a search by words alone, a memory is no answer if neither it nor its neighbours hold a word of
-        // the query.
-        if margin.is_some() || found > 0.0 {
-            hits.push(Ranked { id: *id, score, signals });
-        }
+        whole.unwrap_or(0.0) + near
     }
-    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    hits
+
+    /// The score of a candidate, if its cosine is off by so many errors.
+    fn score(&self, at: usize, candidate: &Candidate, errors: f32) -> f32 {
+        let Spoken { time, prior } = self.spoken.get(at).copied().unwrap_or_default();
+        self.found(at, candidate, errors) + time.unwrap_or(0.0) + prior.unwrap_or(0.0)
+    }
+
+    /// The candidates with the parts of their scores, best first; equal scores by id.
+    fn rank(&self, candidates: &[Candidate]) -> Vec<Ranked> {
+        let mut hits: Vec<Ranked> = Vec::with_capacity(candidates.len());
+        for (at, candidate) in candidates.iter().enumerate() {
+            // In a search by words alone, a memory is no answer if neither it nor its neighbours hold a word of
+            // the query.
+            if self.margin.is_none() && self.found(at, candidate, 0.0) <= 0.0 {
+                continue;
+            }
+            let (whole, own) = self.words.get(at).copied().unwrap_or_default();
+            let Spoken { time, prior } = self.spoken.get(at).copied().unwrap_or_default();
+            let signals = Signals {
+                vector: candidate.cosine.map(|cosine| cosine.value),
+                text: own,
+                // A difference that comes only from the order of a sum is not evidence.
+                context: whole
+                    .zip(own)
+                    .map(|(whole, own)| whole - own)
+                    .map(|more| if more > ROUNDING { more } else { 0.0 }),
+                time,
+                prior,
+            };
+            hits.push(Ranked { id: candidate.id, score: self.score(at, candidate, 0.0), signals });
+        }
+        hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+        hits
+    }
 }

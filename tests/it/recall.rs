@@ -55,3 +55,38 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
         }
     }
 }
+
+/// A hit has one score and one place, however many are asked for, and its cosine is that of the vectors.
+#[test]
+fn the_hits_by_words_and_vector_are_the_first_of_a_longer_list() {
+    let mut next = numbers(11);
+    let mut vector = || unit((0..DIM).map(|_| next()).collect());
+    let rows: Vec<Vec<f32>> = (0..ROWS).map(|_| vector()).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::builder().durability(Durability::Batch).open(folder.path().join("r.oub")).unwrap();
+    let ns = db.namespace("default").unwrap();
+    let words = ["alpha", "beta", "gamma", "delta", "server", "deploy", "meeting"];
+    let text = |at: usize| format!("{} {} {at}", words[at % 7], words[at / 7 % 7]);
+    let drafts =
+        rows.iter().enumerate().map(|(at, row)| Draft::new(text(at)).key(at.to_string()).vector(row.clone()));
+    ns.add_all(drafts.collect(), &WriteOptions::default()).unwrap();
+    for at in 0..40 {
+        let given = vector();
+        let words = format!("{} {}", words[at % 7], words[at % 5]);
+        let asked = Query { text: Some(words), ..Query::vector(given.clone()) };
+        let long = ns.search(&asked.clone().k(40)).unwrap().hits;
+        assert_eq!(long.len(), 40);
+        for hit in &long {
+            let row = &rows[hit.key.as_ref().unwrap().parse::<usize>().unwrap()];
+            let cosine: f32 = row.iter().zip(&given).map(|(a, b)| a * b).sum();
+            let told = hit.signals.vector.unwrap();
+            assert!((told - cosine).abs() < 1e-5, "query {at}: {told} is not {cosine}");
+        }
+        for k in [1, 3, 10, 20] {
+            let short = ns.search(&asked.clone().k(k)).unwrap().hits;
+            let told =
+                |hits: &[oubliette::Hit]| hits.iter().map(|hit| (hit.id, hit.score)).collect::<Vec<_>>();
+            assert_eq!(told(&short), told(&long[..k]), "query {at}, k {k}");
+        }
+    }
+}
