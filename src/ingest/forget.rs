@@ -285,6 +285,16 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(had_messages)
     }
 
+    /// The messages of keys with which nothing is left of what was asked for.
+    fn forget_messages_of_gone(&mut self, keys: &BTreeSet<String>, answer: &mut Forgotten) -> Result<()> {
+        for key in keys {
+            if self.ledger.tx.holders_of_key(self.ns(), key)?.is_empty() {
+                self.forget_messages(key, None, &BTreeSet::new(), answer)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a row lies outside the only partition that counts.
     fn is_elsewhere(&self, id: MemoryId, part: Option<PartId>) -> Result<bool> {
         let Some(part) = part else { return Ok(false) };
@@ -350,6 +360,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let brings_back = reason != TombstoneReason::Forget;
         let mut answer = Forgotten::default();
         let (mut kept, mut restored, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let mut keys = BTreeSet::new();
         let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
@@ -380,6 +391,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
+            keys.extend(leavers.iter().filter_map(|leaver| leaver.key.clone()));
             left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
@@ -399,6 +411,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;
+        if reason.is_asked_for() {
+            self.forget_messages_of_gone(&keys, &mut answer)?;
+        }
         self.tell_derived(&mut answer)?;
         Ok(answer)
     }
@@ -410,14 +425,15 @@ impl NamespaceWriter<'_, '_, '_> {
         found: &[(MemoryId, Option<Vec<u32>>)],
         part: Option<PartId>,
     ) -> Result<Forgotten> {
-        let mut answer = Forgotten::default();
+        let (mut answer, mut keys) = (Forgotten::default(), BTreeSet::new());
         for id in found.iter().filter_map(|(id, numbers)| numbers.is_none().then_some(*id)) {
             if self.ledger.tx.has_row(self.ns(), id)? {
+                let writers = self.ledger.readable_holders(self.ns(), id)?;
+                keys.extend(writers.into_iter().filter_map(|writer| writer.key));
                 self.forget_row(id, RuleId::FORGET_FILTER, (true, part), &mut answer)?;
                 answer.forgotten += 1;
             }
         }
-        self.tell_derived(&mut answer)?;
         let mut numbered = BTreeSet::new();
         for (id, numbers) in found {
             for number in numbers.iter().flatten() {
@@ -430,6 +446,8 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let numbered = Vec::from_iter(numbered);
         let of_writers = self.take_holders(&numbered, RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
+        self.forget_messages_of_gone(&keys, &mut answer)?;
+        self.tell_derived(&mut answer)?;
         answer.add(of_writers);
         Ok(answer)
     }

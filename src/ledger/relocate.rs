@@ -180,8 +180,10 @@ impl Ledger<'_, '_> {
     pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, trail: Trail) -> Result<()> {
         let (from, id) = (way.from, way.id);
         let Trail { mut runs, ends } = trail;
-        for (event, row) in self.messages_with(from, id, way.gaps)? {
+        for (event, mut row) in self.messages_with(from, id, way.gaps)? {
             runs.extend(row.run.map(RunId::from_bytes));
+            // There the key is that of another record, and whoever forgets that record does not mean this message.
+            row.key = row.key.filter(|key| !way.lost.contains(key));
             self.bring_message(from, to, way.parts, &event, row)?;
         }
         // A whole namespace brings its journal and its runs at the end.

@@ -145,6 +145,17 @@ impl Ledger<'_, '_> {
         Ok(chain)
     }
 
+    /// The rows into which a row was merged since, one after the other.
+    fn merged_from(&self, ns: NsId, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
+        let (mut all, mut at) = (BTreeSet::new(), Some(id));
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(next) = at {
+            let row = sound(self.tx.vitals(ns, next))?.flatten();
+            at = row.and_then(|row| row.times.merged_into()).filter(|into| all.insert(*into));
+        }
+        Ok(all)
+    }
+
     /// Whether the chain of superseders that begins at `from` reaches `to`. The chain is walked only if it can: mostly
     /// `from` has no superseder, so the chain ends there, or `to` has superseded no row, so nothing leads to it.
     fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
@@ -537,11 +548,21 @@ impl Ledger<'_, '_> {
         }
         // A pass brings a row back without asking what its keys are to say.
         let is_asked = to == RestoreTo::Live && context.run.is_none();
+        let mut merged = BTreeSet::new();
+        for superseder in superseders.iter().filter(|_| is_asked) {
+            merged.append(&mut self.merged_from(ns, *superseder)?);
+        }
         let mut reclaimed = Reclaimed::default();
         for holder in self.tx.holders(ns, id)? {
             let Some(key) = holder.key.clone() else { continue };
             for (other, number) in self.tx.holders_of_key(ns, &key)? {
-                let is_superseder = superseders.contains(&other);
+                // What the key has said in the place of the row may stand in a row of others since, where a pass has united the two.
+                let is_united = merged.contains(&other)
+                    && sound(self.tx.holder(ns, other, number))?.flatten().is_some_and(|said| {
+                        let from_here = |from| superseders.contains(&from) || merged.contains(&from);
+                        said.has_text() && said.from.is_some_and(from_here)
+                    });
+                let is_superseder = is_united || superseders.contains(&other);
                 let times = sound(self.tx.vitals(ns, other))?.flatten().map(|vitals| vitals.times);
                 // Of what takes the place of a superseder at an instant ahead, the key is that of the restored row until then.
                 let has_key = times.is_some_and(|times| match is_superseder && to != RestoreTo::Write {

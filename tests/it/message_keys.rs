@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::growth::exported;
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Import, LineReader};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Scope, WriteOptions};
@@ -191,4 +191,40 @@ fn a_message_without_a_key_goes_with_those_who_wrote_into_its_memory() {
         assert_eq!(keys_told(&world), [stays]);
         world.check();
     }
+}
+
+/// What a key said before goes with the key as well, though others have said the same, and whoever says that the key goes.
+#[test]
+fn the_messages_of_before_go_with_the_key_in_whatever_way() {
+    for how in ["key", "filter", "tag"] {
+        let world = World::new();
+        world.add(said("k0", TEXTS[0]));
+        world.add(said("k1", TEXTS[0]));
+        world.advance("1h");
+        world.add(said("k0", "dogs bark at night").vector(axis(1)));
+        assert_eq!(world.ns.events(&EventQuery::default()).unwrap().items.len(), 3);
+        world.ns.forget(by(how, "k0")).unwrap();
+        assert_eq!(keys_told(&world), ["k1"], "by {how}");
+        world.check();
+    }
+}
+
+/// A key that a memory of the other namespace holds is the key of another record: whoever forgets that record means none of the
+/// messages that come.
+#[test]
+fn a_message_that_lost_its_key_on_the_way_is_not_forgotten_with_it() {
+    let world = World::new();
+    world.add(said("k0", TEXTS[0]));
+    let there = world.db.namespace("there").unwrap();
+    there.add(said("k0", "dogs bark at night").vector(axis(1))).unwrap();
+    let how = RenamespaceOptions { dry_run: false, drop_keys: true };
+    world.db.move_namespace("default", "there", &how).unwrap();
+    let keys = || {
+        let events = there.events(&EventQuery::default()).unwrap().items;
+        events.into_iter().filter_map(|event| Some((event.payload?, event.key))).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(keys()[TEXTS[0]], None);
+    assert_eq!(there.forget(Forget::names(["k0"])).unwrap().forgotten, 1);
+    assert_eq!(keys().into_keys().collect::<Vec<_>>(), [TEXTS[0]]);
+    world.check();
 }

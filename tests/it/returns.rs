@@ -714,3 +714,35 @@ fn a_text_of_others_stays_when_a_key_goes_back_to_an_earlier_one() {
     assert_eq!((world.row("t").id, world.live()), (zebra, vec![zebra]), "a key that led there leads on");
     world.check();
 }
+
+/// A pass has united the later text of a key with that of another. The key goes back to the earlier text that is restored, the
+/// other keeps what both had said, and nobody reaches the key's texts but by the key.
+#[test]
+fn life_7_a_restored_text_has_its_key_again_from_a_memory_of_others() {
+    for other_first in [true, false] {
+        let world = World::new();
+        let earlier = world.add(text("Ann lives in Ghent").key("k").vector(axis(1))).id;
+        world.advance("1h");
+        let later = text("the cat sat on the mat.").key("k").vector(axis(0));
+        let other = text("the cat sat on the mat!").key("o").vector(axis(0));
+        for draft in if other_first { [other, later] } else { [later, other] } {
+            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            world.ns.add_all(vec![draft], &apart).unwrap();
+            world.advance("1h");
+        }
+        let pass = MaintainOptions::live().passes([Pass::VectorDuplicates]);
+        let run = world.db.maintain_with(&pass).unwrap().run.unwrap();
+        assert_eq!(world.live().len(), 1);
+        world.advance("1h");
+        let report = world.ns.restore(earlier.to_string()).unwrap();
+        assert!(report.keys_taken.is_empty(), "{report:?}");
+        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2));
+        let undone = world.ns.undo(run).unwrap();
+        world.check();
+        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2), "{undone:?}");
+        assert_eq!(world.row("o").text, "the cat sat on the mat!");
+        world.forget(&["k"]);
+        assert_eq!(world.live(), [world.row("o").id]);
+        world.check();
+    }
+}
