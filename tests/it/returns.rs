@@ -714,3 +714,27 @@ fn a_text_of_others_stays_when_a_key_goes_back_to_an_earlier_one() {
     assert_eq!((world.row("t").id, world.live()), (zebra, vec![zebra]), "a key that led there leads on");
     world.check();
 }
+
+/// MODEL-67: what all its writers have said anew takes the place of what comes back. A key whose tags have no room there stays
+/// where it was, and refuses nothing.
+#[test]
+fn model_67_tags_without_room_are_no_reason_to_refuse_what_comes_back() {
+    let tagged = |draft: Draft, name: &str| (0..40).fold(draft, |draft, at| draft.tag(format!("{name}{at}")));
+    let world = World::new();
+    let old = world.add(tagged(text("Ann lives in Ghent").key("a"), "old")).id;
+    world.add(text("Ann lives in Ghent").key("b"));
+    world.advance("1m");
+    let between = world.add(text("Ann lives in Bruges").key("c").tag("leaves")).id;
+    world.supersede(old, between, SupersedeMode::Correction, None).unwrap();
+    world.advance("1m");
+    world.add(text("Ann is on the way").key("a"));
+    world.advance("1m");
+    world.ns.contradict("a", None).unwrap();
+    let latest = world.add(tagged(text("Ann lives in Antwerp").key("b"), "new")).id;
+    world.advance("1h");
+    world.forget_tag("leaves");
+    assert_eq!((superseder(&world, old), world.row(latest).tags.len()), (Some(latest), 40));
+    assert_eq!(world.row("b").id, latest);
+    assert_ne!(world.get("a").ok().map(|got| got.into_memory().map(|row| row.id)), Some(Some(latest)));
+    world.check();
+}
