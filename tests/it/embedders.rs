@@ -498,6 +498,40 @@ fn embed(db: &Database) -> (u64, u64) {
     (done.passes[0].changed, done.passes[0].skipped)
 }
 
+/// What a call has no time to ask for waits, and is told so: it is not what the model refuses. Calls go on until all others have
+/// their vectors.
+#[test]
+fn a_batch_that_is_taken_apart_ends_with_the_time_of_its_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    let text = |at: usize| if at % 16 == 1 { format!("bad {at}") } else { format!("row {at}") };
+    ns(&db).add_all((0..64).map(|at| Draft::new(text(at))).collect(), &WriteOptions::default()).unwrap();
+    let (model, calls) = asked("picky", |texts| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        texts.iter().all(|text| !text.starts_with("bad"))
+    });
+    db.use_embedder(model).unwrap();
+    let budget = "1ms".parse().unwrap();
+    let options = MaintainOptions { budget: Some(budget), ..MaintainOptions::live().passes([Pass::Embed]) };
+    let (mut changed, mut rounds) = (0, 0);
+    loop {
+        calls.lock().unwrap().clear();
+        let done = db.maintain_with(&options).unwrap();
+        let told = &done.passes[0];
+        assert_eq!(told.planned, told.changed + told.skipped + told.left, "{told:?}");
+        assert!(calls.lock().unwrap().len() < 16, "{calls:?}");
+        (changed, rounds) = (changed + told.changed, rounds + 1);
+        if told.left == 0 {
+            break;
+        }
+        assert!(rounds < 100);
+    }
+    assert_eq!((changed, db.stats().unwrap().pending), (60, 4));
+    assert!(rounds > 1);
+    clean(&db);
+}
+
 /// However many texts are refused, all others have their vectors after one pass, and a handle does not ask again at once for
 /// what was refused.
 #[test]
