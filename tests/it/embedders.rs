@@ -593,6 +593,38 @@ fn a_model_that_hangs_is_left_alone_for_as_long_as_it_took() {
     clean(&db);
 }
 
+/// What a batch has written is embedded behind its commit. A server that hangs holds up one batch, and not each that follows.
+#[test]
+fn a_model_that_hangs_holds_up_one_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (model, calls) = asked("hanging", |_| {
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        false
+    });
+    db.use_embedder(model).unwrap();
+    let name = ns(&db).name().clone();
+    for at in 0..3 {
+        db.batch(|batch| batch.add(&name, keyed(at)).map(drop)).unwrap();
+    }
+    assert_eq!(calls.lock().unwrap().len(), 2, "the text, and whether the model answers at all");
+    assert_eq!(db.stats().unwrap().pending, 3);
+    clean(&db);
+}
+
+/// Texts that stand in one batch twice are given to the model once.
+#[test]
+fn a_text_that_stands_in_a_batch_twice_is_embedded_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (model, calls) = asked("counting", |_| true);
+    db.use_embedder(model).unwrap();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    ns(&db).add_all(vec!["one".into(), "two".into(), "one".into()], &apart).unwrap();
+    assert_eq!((db.stats().unwrap().pending, calls.lock().unwrap().as_slice()), (0, &[2][..]));
+    clean(&db);
+}
+
 #[test]
 fn answers_of_another_shape_are_failures() {
     for answer in [vec![], vec![vec![1.0]], vec![vec![1.0, 2.0, 3.0]], vec![vec![0.0, 0.0]]] {
