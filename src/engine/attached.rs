@@ -1,17 +1,18 @@
 //! The embedder of a handle, with the vectors that it gave last, and what is known of how it answers.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::embedder::Embedder;
+use crate::engine::pace::End;
 use crate::error::{Error, Result};
-use crate::hygiene::Vectorizer;
+use crate::hygiene::{Given, Vectorizer};
 use crate::ingest::EmbedderSpace;
 use crate::vector::UnitVector;
 
@@ -131,7 +132,11 @@ impl AttachedEmbedder {
         &self,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Vec<Option<UnitVector>>> {
-        self.remembering(texts, |batch| self.unless_resting(|| vectors(&*self.embedder, batch)))
+        let given = self.remembering(texts, |batch| {
+            let vectors = self.unless_resting(|| vectors(&*self.embedder, batch))?;
+            Ok(vectors.into_iter().map(Given::from).collect())
+        })?;
+        Ok(given.iter().map(|given| given.vector().cloned()).collect())
     }
 
     /// The vector of the text of a query.
@@ -168,11 +173,11 @@ impl AttachedEmbedder {
     fn remembering<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,
-        ask: impl Fn(&[&str]) -> Result<Vec<Option<UnitVector>>>,
-    ) -> Result<Vec<Option<UnitVector>>> {
+        ask: impl Fn(&[&str]) -> Result<Vec<Given>>,
+    ) -> Result<Vec<Given>> {
         let texts: Vec<([u8; 32], &str)> =
             texts.map(|text| (Sha256::digest(text.as_bytes()).into(), text)).collect();
-        let mut known: HashMap<[u8; 32], Option<UnitVector>> = HashMap::new();
+        let mut known: HashMap<[u8; 32], Given> = HashMap::new();
         let mut asked = Vec::new();
         for (name, text) in &texts {
             if known.contains_key(name) {
@@ -182,33 +187,33 @@ impl AttachedEmbedder {
             if remembered.is_none() {
                 asked.push((*name, *text));
             }
-            known.insert(*name, remembered.flatten());
+            known.insert(*name, remembered.map_or(Given::Unasked, Given::from));
         }
         // No lock is held while the model works, which may take seconds. Two threads may embed the same text.
         let size = self.health.lock().batch;
         for batch in asked.chunks(size) {
             let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
-            for ((name, _), vector) in batch.iter().zip(ask(&given)?) {
-                if let Some(vector) = &vector {
+            for ((name, _), given) in batch.iter().zip(ask(&given)?) {
+                if let Given::Vector(vector) = &given {
                     self.memo.lock().put(*name, vector.clone(), self.dimensions());
                 }
-                known.insert(*name, vector);
+                known.insert(*name, given);
             }
         }
-        Ok(texts.iter().map(|(name, _)| known.get(name).cloned().flatten()).collect())
+        Ok(texts.iter().map(|(name, _)| known.get(name).cloned().unwrap_or(Given::Unasked)).collect())
     }
 
-    /// The vectors of a batch. One text that the embedder refuses, such as one that is too long for the model, fails all texts
+    /// What is given for a batch. One text that the embedder refuses, such as one that is too long for the model, fails all texts
     /// that it is asked with. So a batch that fails is halved until that text stands alone, if the embedder answers otherwise, and
-    /// large parts are asked for before small ones. Past [`SLOW_MAX`] slow failures, or when the call is to end, the rest waits.
-    fn taken_apart(&self, texts: &[&str], is_stopped: &dyn Fn() -> bool) -> Result<Vec<Option<UnitVector>>> {
+    /// large parts are asked for before small ones. Past [`SLOW_MAX`] slow failures the rest waits, and so it does at the end of the
+    /// call, once the call has come any further.
+    fn taken_apart(&self, texts: &[&str], end: &End) -> Result<Vec<Given>> {
         let why = match vectors(&*self.embedder, texts) {
-            Ok(vectors) => return Ok(vectors),
+            Ok(vectors) => return Ok(vectors.into_iter().map(Given::from).collect()),
             Err(why) => why,
         };
         self.probe().map_err(|_| why)?;
-        let (mut all, mut refused): (Vec<Option<UnitVector>>, Vec<&str>) =
-            (vec![None; texts.len()], Vec::new());
+        let (mut all, mut refused): (Vec<Given>, Vec<&str>) = (vec![Given::Unasked; texts.len()], Vec::new());
         let (mut slow, mut largest) = (0, 0);
         let mut open: VecDeque<Range<usize>> = match texts.len() {
             // What failed once may not be to blame, since the embedder answers.
@@ -216,9 +221,13 @@ impl AttachedEmbedder {
             count => halves(0..count).collect(),
         };
         while slow < SLOW_MAX
-            && !is_stopped()
             && let Some(part) = open.pop_front()
         {
+            let is_further = largest > 0 || !refused.is_empty();
+            if end.is_stopped() || (is_further && end.is_there()) {
+                open.push_front(part);
+                break;
+            }
             let (Some(asked), Some(places)) = (texts.get(part.clone()), all.get_mut(part.clone())) else {
                 continue;
             };
@@ -226,13 +235,14 @@ impl AttachedEmbedder {
             match vectors(&*self.embedder, asked) {
                 Ok(found) => {
                     largest = largest.max(part.len());
-                    places.iter_mut().zip(found).for_each(|(place, vector)| *place = vector);
+                    places.iter_mut().zip(found).for_each(|(place, vector)| *place = vector.into());
                 }
                 Err(why) => {
                     slow += usize::from(begun.elapsed() >= SLOW);
                     if part.len() == 1 {
                         tracing::warn!(%why, "the embedder refuses a text");
                         refused.extend(asked);
+                        places.fill(Given::Nothing);
                     }
                     open.extend(halves(part));
                 }
@@ -268,8 +278,8 @@ impl AttachedEmbedder {
 /// The embedder as maintenance asks it: for each text, until the call is to end.
 pub(super) struct Asked<'e> {
     pub(super) attached: &'e AttachedEmbedder,
-    /// Set by whoever wants the call to end.
-    pub(super) stop: Option<Arc<AtomicBool>>,
+    /// When that is.
+    pub(super) end: End,
 }
 
 impl Vectorizer for Asked<'_> {
@@ -277,9 +287,14 @@ impl Vectorizer for Asked<'_> {
         &self.attached.name
     }
 
-    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
-        let is_stopped = || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        self.attached
-            .remembering(texts.iter().copied(), |batch| self.attached.taken_apart(batch, &is_stopped))
+    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Given>> {
+        // A call asks for one batch, however little time it has.
+        let is_first = Cell::new(true);
+        self.attached.remembering(texts.iter().copied(), |batch| {
+            if !is_first.replace(false) && self.end.is_there() {
+                return Ok(vec![Given::Unasked; batch.len()]);
+            }
+            self.attached.taken_apart(batch, &self.end)
+        })
     }
 }

@@ -170,8 +170,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Retry` when the disk is full, which has to be made room on first; `Io` when it refuses, or something that a killed process
-    /// left can't be removed. The file is then as it was.
+    /// `Io` or `Retry` when the disk is full, which has to be made room on first: which of them, depends on the step of the copy that
+    /// has no room. `Io` also when the disk refuses, or something that a killed process left can't be removed. The file is then as
+    /// it was.
     pub fn compact(&self) -> Result<CompactReport> {
         self.inner.check_open()?;
         let unique = random()?;
@@ -209,7 +210,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Conflict` when there is something by that name; `Retry` when the disk is full; `Io`.
+    /// `Conflict` when there is something by that name; `Io` or `Retry` when the disk is full, as
+    /// [`Database::compact`] says; `Io`.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
         if self.inner.is_closed() {
             return Err(Error::Closed);

@@ -13,6 +13,7 @@ use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
+use crate::engine::pace::End;
 use crate::engine::sweep::Noted;
 use crate::error::{Error, Result};
 use crate::hygiene::{self, StepInput};
@@ -429,7 +430,7 @@ impl Database {
         run: Option<RunId>,
     ) -> Result<u64> {
         let (in_force, published) = (self.inner.in_force(), self.inner.state()?);
-        let asked = Asked { attached, stop: None };
+        let asked = Asked { attached, end: End::default() };
         let input = StepInput {
             published: &published,
             policy: &in_force.policy,
@@ -440,7 +441,7 @@ impl Database {
             rows: ids.len(),
             rows_left: ids.len(),
         };
-        let Some(step) = hygiene::fill(input, ns, ids)? else { return Ok(0) };
+        let Some(step) = hygiene::fill(input, ns, ids)?.step else { return Ok(0) };
         let noted = Noted { sort: RunSort::Reembed, name: "changed", even_if_idle: false };
         Ok(self.apply(ns, run, run.map(|_| noted), step)?.count)
     }

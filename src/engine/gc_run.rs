@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::engine::failed::FailedPass;
 use crate::engine::gc::{Read, draft_of, number};
 use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result, sound};
@@ -68,12 +69,24 @@ pub struct GcRunReport {
     /// Why groups were given up or refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// The first of `failures` with the kind of its error. Not in JSON.
+    #[serde(skip)]
+    pub first_failure: Option<FailedPass>,
     /// Whether a sweep ended before a group that would have let more memories go than the sweep may. In JSON only then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub budget_exhausted: bool,
     /// Memories that can't be read, and were left alone. Not in JSON while there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub damaged: u64,
+}
+
+impl GcRunReport {
+    /// Notes why a group was given up or refused, told as `reason`.
+    fn fail(&mut self, why: &Error, reason: String) {
+        let first = || FailedPass { why: reason.clone(), ..FailedPass::unbegun(why) };
+        self.first_failure.get_or_insert_with(first);
+        self.failures.push(reason);
+    }
 }
 
 /// How far a run is.
@@ -214,7 +227,7 @@ impl Namespace {
                         format!("{}: {goes} memories would go, and {may_destroy} may", Refusal::Budget);
                     self.gc_refused(plan.plan_id, number(&group.group_id)?, Refusal::Budget)?;
                     given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
-                    report.failures.push(reason);
+                    report.fail(&refused(Refusal::Budget), reason);
                     continue;
                 }
                 report.budget_exhausted |= !is_over && report.sources + goes > *may_destroy;
@@ -350,7 +363,7 @@ impl Namespace {
                 self.gc_refused(plan.plan_id, number(&group.group_id)?, Refusal::NoSummary)?;
                 given_up.push((plan.plan_id, group.group_id.clone(), reason.clone()));
                 report.aborted += 1;
-                report.failures.push(reason);
+                report.fail(&why, reason);
                 return Ok(false);
             }
         };
@@ -369,7 +382,7 @@ impl Namespace {
             }
             Err(why @ Error::Refused { .. }) => {
                 report.refused += 1;
-                report.failures.push(why.to_string());
+                report.fail(&why, why.to_string());
                 Ok(false)
             }
             Err(why) => Err(why),
@@ -411,13 +424,14 @@ impl Namespace {
                         let guard = self.gc_rehearse(&document, group, &options.plan.probes)?;
                         if guard.is_below(gc.recall_floor) {
                             report.refused += 1;
-                            report.failures.push(Refusal::RecallBelowFloor.to_string());
+                            let refusal = Refusal::RecallBelowFloor;
+                            report.fail(&refused(refusal), refusal.to_string());
                             continue;
                         }
                         report.recall_guard = report.recall_guard.and(guard);
                         if gc.delete_sources && group.sources.len() as u64 > budget {
                             report.refused += 1;
-                            report.failures.push(Refusal::Budget.to_string());
+                            report.fail(&refused(Refusal::Budget), Refusal::Budget.to_string());
                             continue;
                         }
                         report.committed += 1;
@@ -430,7 +444,7 @@ impl Namespace {
                     Err(why) => {
                         let is_refused = matches!(why, Error::Refused { .. });
                         *if is_refused { &mut report.refused } else { &mut report.aborted } += 1;
-                        report.failures.push(why.to_string());
+                        report.fail(&why, why.to_string());
                     }
                 }
             }
@@ -497,6 +511,11 @@ impl Namespace {
         let sources = summary.sources.iter().map(|id| stone(*id)).collect::<Result<_>>()?;
         Ok(Expanded { summary: summary.id, sources, damaged })
     }
+}
+
+/// The error of a group that is refused.
+fn refused(refusal: Refusal) -> Error {
+    Error::Refused { code: refusal.as_str(), why: refusal.to_string(), pointers: Vec::new() }
 }
 
 /// Whether a summarizer gave no summary because none would be shorter than the sources. Nothing has failed then.

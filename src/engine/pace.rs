@@ -24,43 +24,59 @@ pub(super) fn outpaced() -> Error {
     }
 }
 
-/// What is left of a run's budget, and the size of its next slice: one while others write is short, so that nobody
-/// waits for one for long; alone they grow.
-pub(super) struct Pace {
+/// When a run ends that has rows left.
+#[derive(Clone, Default)]
+pub(super) struct End {
     until: Option<Instant>,
-    rows_left: u64,
-    slice: usize,
-    /// Number of our own last commit.
-    commit: u64,
     /// Set by whoever wants the run to end before its time.
     stop: Option<Arc<AtomicBool>>,
 }
 
+impl End {
+    /// Whether somebody wants the run to end at once.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Whether the time of the run is over, or it was stopped.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_stopped() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// What is left of a run's budget, and the size of its next slice: one while others write is short, so that nobody
+/// waits for one for long; alone they grow.
+pub(super) struct Pace {
+    end: End,
+    rows_left: u64,
+    slice: usize,
+    /// Number of our own last commit.
+    commit: u64,
+}
+
 impl Pace {
     pub(super) fn of(options: &MaintainOptions) -> Self {
+        let until = options.budget.and_then(|budget| Instant::now().checked_add(budget.into()));
         Pace {
-            until: options.budget.and_then(|budget| Instant::now().checked_add(budget.into())),
+            end: End { until, stop: None },
             rows_left: options.max_rows.unwrap_or(u64::MAX),
             slice: SLICE_ROWS,
             commit: 0,
-            stop: None,
         }
     }
 
     /// The same pace, but the run is over as soon as `stop` is set.
     pub(super) fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
-        Pace { stop: Some(stop), ..self }
+        Pace { end: End { stop: Some(stop), ..self.end }, ..self }
     }
 
-    /// What is set by whoever wants the run to end before its time.
-    pub(super) fn stop(&self) -> Option<Arc<AtomicBool>> {
-        self.stop.clone()
+    /// When the run ends, for whoever works long within one slice.
+    pub(super) fn end(&self) -> End {
+        self.end.clone()
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.rows_left == 0
-            || self.until.is_some_and(|until| Instant::now() >= until)
-            || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.rows_left == 0 || self.end.is_there()
     }
 
     /// Rows of the next slice, on a state of this commit.

@@ -365,7 +365,7 @@ impl Database {
     pub(super) fn work(&self, job: &mut dyn Job, site: &Site<'_>, sweep: &mut Sweep) -> Result<()> {
         let in_force = self.inner.in_force();
         let attached = self.inner.embedder_for(&*self.inner.state()?)?;
-        let embedder = attached.as_ref().map(|attached| Asked { attached, stop: sweep.pace.stop() });
+        let embedder = attached.as_ref().map(|attached| Asked { attached, end: sweep.pace.end() });
         let (keeps_progress, slice_time) =
             (job.keeps_progress(), Duration::from_millis(u64::from(site.policy.plan.max_ms)));
         let noted = Noted {

@@ -1,7 +1,9 @@
 //! Which memories and goals wait for a vector? The pass `embed`, and the vectors of memories that a commit has left without one.
 
 use crate::error::{Result, sound};
-use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
+use crate::hygiene::pass::{
+    Applied, DueInput, Given, Job, MaintenancePass, PlanInput, Planned, Step, StepInput,
+};
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ingest::meant;
@@ -20,7 +22,7 @@ impl MaintenancePass for Embed {
         let rows = input.published.snapshot();
         let (waiting, goals) = (rows.pending_rows(ns)?, waiting_goals(rows, ns)?);
         let planned = (waiting.len() + goals.len()) as u64;
-        let job = Embedding { ns, planned, goals, waiting, tried: 0, filled: 0 };
+        let job = Embedding { ns, planned, goals, waiting, tried: 0, unasked: 0, filled: 0 };
         Ok(Some(Planned::Jobs(vec![Box::new(job)])))
     }
 
@@ -35,7 +37,18 @@ struct Embedding {
     goals: Vec<(GoalId, String)>,
     waiting: Vec<MemoryId>,
     tried: u64,
+    /// Of those tried, what the embedder was not asked for any more.
+    unasked: u64,
     filled: u64,
+}
+
+/// Vectors that were worked out, to be written.
+#[derive(Default)]
+pub(crate) struct Filling<'s> {
+    /// Writes them; none where no text asks for one.
+    pub(crate) step: Option<Step<'s>>,
+    /// Texts that the embedder was not asked for any more.
+    unasked: u64,
 }
 
 impl Job for Embedding {
@@ -43,17 +56,19 @@ impl Job for Embedding {
         if input.embedder.is_some() && !self.goals.is_empty() {
             let batch: Vec<_> = self.goals.iter().take(BATCH).cloned().collect();
             let size = batch.len();
-            let step = fill_goals(input, self.ns, batch)?;
+            let filling = fill_goals(input, self.ns, batch)?;
             self.goals.drain(..size);
             self.tried += size as u64;
-            return Ok(step);
+            self.unasked += filling.unasked;
+            return Ok(filling.step);
         }
         // What the embedder failed at is still left.
         while input.embedder.is_some() && !self.waiting.is_empty() {
             let batch: Vec<MemoryId> = self.waiting.iter().take(BATCH).copied().collect();
-            let step = fill(input, self.ns, &batch)?;
+            let Filling { step, unasked } = fill(input, self.ns, &batch)?;
             self.waiting.drain(..batch.len());
             self.tried += batch.len() as u64;
+            self.unasked += unasked;
             if let Some(step) = step {
                 return Ok(Some(step));
             }
@@ -69,8 +84,8 @@ impl Job for Embedding {
         report.planned += self.planned;
         report.scanned += self.planned;
         report.changed += self.filled;
-        report.skipped += self.tried - self.filled;
-        report.left += (self.goals.len() + self.waiting.len()) as u64;
+        report.skipped += self.tried - self.filled - self.unasked;
+        report.left += (self.goals.len() + self.waiting.len()) as u64 + self.unasked;
         Ok(())
     }
 }
@@ -84,25 +99,27 @@ fn waiting_goals(rows: &Snapshot, ns: NsId) -> Result<Vec<(GoalId, String)>> {
 }
 
 /// Works out vectors of the current space for goals.
-fn fill_goals(input: StepInput<'_>, ns: NsId, goals: Vec<(GoalId, String)>) -> Result<Option<Step<'_>>> {
-    let Some(embedder) = input.embedder else { return Ok(None) };
-    let vectors = embedder.vectors_of(&goals.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>())?;
-    Ok(Some(Box::new(move |slice| {
+fn fill_goals(input: StepInput<'_>, ns: NsId, goals: Vec<(GoalId, String)>) -> Result<Filling<'_>> {
+    let Some(embedder) = input.embedder else { return Ok(Filling::default()) };
+    let given = embedder.vectors_of(&goals.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>())?;
+    let unasked = unasked(&given);
+    let step: Step<'_> = Box::new(move |slice| {
         let mut filled = 0;
-        for ((id, text), vector) in goals.iter().zip(&vectors) {
-            let Some(vector) = vector else { continue };
+        for ((id, text), given) in goals.iter().zip(&given) {
+            let Some(vector) = given.vector() else { continue };
             filled += u64::from(slice.ledger.embed_goal(ns, *id, text, vector, embedder.space())?);
         }
         Ok(Applied::rows(filled))
-    })))
+    });
+    Ok(Filling { step: Some(step), unasked })
 }
 
 /// Works out vectors of the current space for memories that have none of it; none where no text asks for one.
 ///
 /// # Errors
 /// Those of the embedder; damage.
-pub(crate) fn fill<'s>(input: StepInput<'s>, ns: NsId, ids: &[MemoryId]) -> Result<Option<Step<'s>>> {
-    let Some(embedder) = input.embedder else { return Ok(None) };
+pub(crate) fn fill<'s>(input: StepInput<'s>, ns: NsId, ids: &[MemoryId]) -> Result<Filling<'s>> {
+    let Some(embedder) = input.embedder else { return Ok(Filling::default()) };
     let (rows, mut texts) = (input.published.snapshot(), Vec::new());
     let space = rows.clock()?.space;
     for id in ids {
@@ -119,16 +136,22 @@ pub(crate) fn fill<'s>(input: StepInput<'s>, ns: NsId, ids: &[MemoryId]) -> Resu
         }
     }
     if texts.is_empty() {
-        return Ok(None);
+        return Ok(Filling::default());
     }
-    let vectors = embedder.vectors_of(&texts.iter().map(|(.., meant)| meant.as_str()).collect::<Vec<_>>())?;
-    Ok(Some(Box::new(move |slice| {
+    let given = embedder.vectors_of(&texts.iter().map(|(.., meant)| meant.as_str()).collect::<Vec<_>>())?;
+    let unasked = unasked(&given);
+    let step: Step<'_> = Box::new(move |slice| {
         let mut filled = 0;
-        for ((id, text, _), vector) in texts.iter().zip(&vectors) {
-            let Some(vector) = vector else { continue };
+        for ((id, text, _), given) in texts.iter().zip(&given) {
+            let Some(vector) = given.vector() else { continue };
             let of_text = (text.as_str(), vector);
             filled += u64::from(slice.ledger.embed(&slice.context, *id, of_text, embedder.space())?);
         }
         Ok(Applied::rows(filled))
-    })))
+    });
+    Ok(Filling { step: Some(step), unasked })
+}
+
+fn unasked(given: &[Given]) -> u64 {
+    given.iter().filter(|one| matches!(one, Given::Unasked)).count() as u64
 }

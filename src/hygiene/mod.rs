@@ -103,7 +103,7 @@ pub use maintenance_plan::MaintenancePlan;
 pub use near::NearDuplicateReport;
 pub use pass::PruneTarget;
 pub(crate) use pass::{
-    Applied, DueInput, Job, PlanInput, Planned, Selection, Slice, Step, StepInput, Vectorizer,
+    Applied, DueInput, Given, Job, PlanInput, Planned, Selection, Slice, Step, StepInput, Vectorizer,
 };
 pub use plan::KeptApart;
 pub(crate) use plan::{Field, pruned_in};

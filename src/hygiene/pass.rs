@@ -93,11 +93,38 @@ pub(crate) trait Vectorizer {
     /// Name of the space.
     fn space(&self) -> &str;
 
-    /// The vector of each text, none for a text that has none, or that the embedder refuses while it answers otherwise.
+    /// What the embedder gives for each text.
     ///
     /// # Errors
     /// Those of the embedder, where it does not answer at all.
-    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>>;
+    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Given>>;
+}
+
+/// What an embedder gives for a text.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    /// Its vector.
+    Vector(UnitVector),
+    /// Nothing: the text has no vector, or the embedder refuses it while it answers otherwise.
+    Nothing,
+    /// It was not asked any more, because the call is to end, or because it answers too slowly.
+    Unasked,
+}
+
+impl Given {
+    /// The vector, where there is one.
+    pub(crate) fn vector(&self) -> Option<&UnitVector> {
+        match self {
+            Given::Vector(vector) => Some(vector),
+            Given::Nothing | Given::Unasked => None,
+        }
+    }
+}
+
+impl From<Option<UnitVector>> for Given {
+    fn from(vector: Option<UnitVector>) -> Self {
+        vector.map_or(Given::Nothing, Given::Vector)
+    }
 }
 
 /// What a step is worked out on.

@@ -34,13 +34,9 @@ pub(crate) struct Returned {
 
 impl Returned {
     /// Counts a row that came back, and names what did not come with it.
-    fn tell(&mut self, id: MemoryId, restored: Restored) {
-        let what = match restored.superseded_by {
-            Some(by) => format!("superseded by {by}, which its writer has said since"),
-            None => "another memory has it".to_owned(),
-        };
+    fn tell(&mut self, id: MemoryId, restored: &Restored) {
         self.restored += u64::from(restored.superseded_by.is_none());
-        self.lost.extend(restored.keys_taken.iter().map(|key| format!("key {key} of {id}: {what}")));
+        self.lost.extend(restored.lost(id));
     }
 }
 
@@ -366,7 +362,7 @@ fn bring_back(
             if limbo.reason == TombstoneReason::Summarized {
                 ledger.note_summarized(context, id)?;
             }
-            all.tell(id, restored.unwrap_or_default());
+            all.tell(id, &restored.unwrap_or_default());
         }
         Some(_) => all.lost.push(format!("{id}: another run removed it since")),
         None if ledger.tx.vitals(context.ns, id)?.is_some() => {
@@ -399,7 +395,7 @@ fn restore(
         Some(_) => {
             let change = Change::Restore { id, to: RestoreTo::Undo };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
-            all.tell(id, restored.unwrap_or_default());
+            all.tell(id, &restored.unwrap_or_default());
         }
         None => all.lost.push(format!("{id}: it has changed since")),
     }

@@ -5,23 +5,24 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{given, said_by, short, tell, tier_ttl};
-use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, REPLACES_CODE, Time, Vitals};
+use crate::ledger::{given, said_by, tell, tier_ttl};
+use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, NOT_TOLD, Parts, REPLACES_CODE, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
 /// Notes on a holder the instant at which its text takes the place of what its key says.
 pub(super) fn note_replacement(holder: &mut Holder, at: Time, secret: &Secret) {
-    holder.fields.push((REPLACES_CODE, short(secret, REPLACES_CODE, &Value::String(at.to_string()))));
+    holder.fields.push((REPLACES_CODE, secret.of_field(REPLACES_CODE, &Value::String(at.to_string()))));
     holder.fields.sort_unstable();
 }
 
-/// Gives the holders of an export the HMACs of the fields that they name, from the row as it stands: holders of an export do not
-/// carry their own values.
+/// Gives the holders of an export the HMACs of the fields that they name and of which the row has their value. Of other values an
+/// export tells only that they were given.
 pub(super) fn given_by_code(holders: &mut [Holder], fields: &Fields, secret: &Secret) {
     let known = given(fields, None, None, secret);
-    for (code, hmac) in holders.iter_mut().flat_map(|holder| &mut holder.fields) {
+    let named = holders.iter_mut().flat_map(|holder| &mut holder.fields);
+    for (code, hmac) in named.filter(|(_, hmac)| *hmac == NOT_TOLD) {
         if let Some((_, value)) = known.iter().find(|(at, _)| at == code) {
             *hmac = *value;
         }

@@ -10,6 +10,35 @@ use crate::model::{
 };
 use crate::store::{Rows, Walk, keys};
 
+/// What a supersession that a line of an import had named has left.
+enum NamedLeft {
+    /// The row is superseded by it still.
+    Superseded {
+        /// The row.
+        id: MemoryId,
+        /// The row that has taken its place.
+        by: MemoryId,
+    },
+    /// The row has gone since, superseded as it was.
+    Gone {
+        /// The row.
+        id: MemoryId,
+        /// The row that has taken its place.
+        by: MemoryId,
+    },
+    /// The row can't be read.
+    Damaged(MemoryId),
+}
+
+/// What became of a row that was to come back.
+#[derive(Default)]
+struct TakenBack {
+    /// Whether it is live again.
+    is_live: bool,
+    /// What did not come back, with the reason.
+    lost: Vec<String>,
+}
+
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
     /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
@@ -73,13 +102,19 @@ impl NamespaceWriter<'_, '_, '_> {
         for seq in self.ledger.tx.journal_of_run(ns, run, most)? {
             match sound(self.ledger.tx.journal_row(ns, seq))? {
                 Some(step) => {
-                    if let Some((id, by)) =
-                        step.map(|step| self.still_superseded(&step)).transpose()?.flatten()
-                    {
-                        match self.take_back_named(id, by)? {
-                            Ok(back) => restored += u64::from(back),
-                            Err(why) => lost.push(format!("{id} stays superseded: {why}")),
+                    let left = step.map(|step| self.left_of(&step)).transpose()?.flatten();
+                    match left {
+                        Some(NamedLeft::Superseded { id, by }) => {
+                            let mut back = self.take_back_named(id, by)?;
+                            restored += u64::from(back.is_live);
+                            lost.append(&mut back.lost);
                         }
+                        Some(NamedLeft::Gone { id, by }) => {
+                            self.take_keys_of_gone(id, by)?;
+                            lost.push(format!("{id} does not come back: it is gone"));
+                        }
+                        Some(NamedLeft::Damaged(id)) => lost.push(format!("{id}: it is damaged")),
+                        None => {}
                     }
                 }
                 None => lost.push(format!("row {seq} of the journal: it is damaged")),
@@ -111,8 +146,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 let Some(step) = step.filter(|step| step.run.is_some_and(|run| runs.contains(&run))) else {
                     continue;
                 };
-                if let Some((id, by)) = self.still_superseded(&step)?
-                    && self.take_back_named(id, by)? == Ok(true)
+                if let Some(NamedLeft::Superseded { id, by }) = self.left_of(&step)?
+                    && self.take_back_named(id, by)?.is_live
                 {
                     restored.insert(id);
                 }
@@ -121,36 +156,57 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
-    /// The row that was to be superseded by its name in a step of the journal, with the row that has taken its place by this step
-    /// and has it still.
-    fn still_superseded(&self, step: &JournalRow) -> Result<Option<(MemoryId, MemoryId)>> {
+    /// What a step of the journal has left of a row that was to be superseded by its name; none where the row has come back since,
+    /// or something else has taken its place.
+    fn left_of(&self, step: &JournalRow) -> Result<Option<NamedLeft>> {
         let Some(id) = step.subject.filter(|_| step.is_named_supersession()) else { return Ok(None) };
-        let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        let Some(by) = step.evidence.members.first().copied() else { return Ok(None) };
+        let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))? else {
+            return Ok(Some(NamedLeft::Damaged(id)));
+        };
+        let Some(row) = row else {
+            let since = self.ledger.told_since(self.ns(), id, step.seq)?;
+            let is_elsewhere = since.iter().any(|later| matches!(later.op, Op::Restore | Op::Supersede));
+            return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by }));
+        };
         // A later supersession is another one. One that an earlier write had asked for, and the step has only put back, is older.
-        let by_step = row.and_then(|row| row.times.superseded).filter(|superseded| superseded.at == step.at);
-        let by = by_step.map(|superseded| superseded.by);
-        Ok(by.filter(|by| step.evidence.members.first() == Some(by)).map(|by| (id, by)))
+        let by_step =
+            row.times.superseded.filter(|superseded| superseded.at == step.at && superseded.by == by);
+        Ok(by_step.map(|_| NamedLeft::Superseded { id, by }))
     }
 
-    /// Restores a row whose superseder stays, and says whether it is live; or why it stays superseded.
-    fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<std::result::Result<bool, String>> {
+    /// Restores a row whose superseder stays.
+    fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<TakenBack> {
+        let stays =
+            |why: &str| TakenBack { is_live: false, lost: vec![format!("{id} stays superseded: {why}")] };
         let end = self.merged_on(by)?.last().copied().unwrap_or(by);
         let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
         if stands.is_some_and(|row| row.times.superseded.is_some()) {
             // An old fact does not come back beside the newest.
-            return Ok(Err(format!("{end}, which took its place, has been replaced since")));
+            return Ok(stays(&format!("{end}, which took its place, has been replaced since")));
         }
         if !self.ledger.is_whole(self.ns(), id)? {
-            return Ok(Err("it is damaged".to_owned()));
+            return Ok(stays("it is damaged"));
         }
-        let Some(change) = inverse(Op::Supersede, id) else { return Ok(Ok(false)) };
+        let Some(change) = inverse(Op::Supersede, id) else { return Ok(TakenBack::default()) };
         // Every change takes a number of the journal. What is refused half-way is taken back with all else.
         let untouched = self.ledger.clock.next_seq;
-        match self.is_back(change) {
-            Ok(back) => Ok(Ok(back)),
-            Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(Err(why)),
+        match self.apply(RuleId::RESTORE, change) {
+            Ok(applied) => {
+                let back = applied.restored.unwrap_or_default();
+                Ok(TakenBack { is_live: back.superseded_by.is_none(), lost: back.lost(id) })
+            }
+            Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(stays(&why)),
             Err(other) => Err(other),
         }
+    }
+
+    /// The keys of a row that is gone do not go on to lead to the row that a line had put in its place.
+    fn take_keys_of_gone(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
+        let copies = self.ledger.copies_from(self.ns(), by, id)?;
+        let led = copies.iter().filter(|copy| copy.follows).map(|copy| (by, copy.number));
+        let led: Vec<(MemoryId, u32)> = led.collect();
+        self.take_holders(&led, RuleId::UNDO, TombstoneReason::Undone).map(drop)
     }
 
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there

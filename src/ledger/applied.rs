@@ -99,6 +99,17 @@ pub(crate) struct Restored {
     pub(crate) superseded_by: Option<MemoryId>,
 }
 
+impl Restored {
+    /// What did not come back with the memory.
+    pub(crate) fn lost(&self, id: MemoryId) -> Vec<String> {
+        let what = match self.superseded_by {
+            Some(by) => format!("superseded by {by}, which its writer has said since"),
+            None => "another memory has it".to_owned(),
+        };
+        self.keys_taken.iter().map(|key| format!("key {key} of {id}: {what}")).collect()
+    }
+}
+
 /// What a [`Merge`](crate::ledger::Merge) did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Merged {

@@ -73,8 +73,10 @@ pub(crate) struct Raise {
 pub(crate) enum Moves {
     /// None. The new row was made with the only holder.
     None,
-    /// All holders.
+    /// All holders. A supersession that would give the new memory too many tags is refused.
     All,
+    /// All holders whose tags have room on the new memory. The key of another stays with the old memory.
+    Fitting,
     /// All holders except the one with this number, with which the new row was made.
     AllBut(u32),
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::{EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, Parts, SOURCES_CODE, VECTOR_CODE, Vitals};
-use crate::text::{Secret, canonical};
+use crate::model::{
+    EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, NOT_TOLD, Parts, SOURCES_CODE, VECTOR_CODE, Vitals,
+};
+use crate::text::Secret;
 use crate::vector::UnitVector;
-
-/// The domain of the HMACs of fields.
-const DOMAIN: &str = "field";
 
 /// The code and the short HMAC of each given field, by code. A cleared field counts as not given: an absent
 /// field and a null field leave the same row.
@@ -22,7 +21,7 @@ pub(crate) fn given(
     let mut all = Vec::new();
     fields.for_each_given(|code, value| {
         if !value.is_null() {
-            all.push((code, short(secret, code, &value)));
+            all.push((code, secret.of_field(code, &value)));
         }
     });
     if let Some(expiry) = expiry {
@@ -32,11 +31,11 @@ pub(crate) fn given(
             Expiry::At(at) => at.to_string(),
             Expiry::After(span) => format!("+{span}"),
         };
-        all.push((EXPIRY_CODE, short(secret, EXPIRY_CODE, &Value::String(shown))));
+        all.push((EXPIRY_CODE, secret.of_field(EXPIRY_CODE, &Value::String(shown))));
     }
     if let Some(sources) = sources.filter(|sources| !sources.is_empty()) {
         let list = sources.iter().map(|id| Value::String(id.to_string())).collect();
-        all.push((SOURCES_CODE, short(secret, SOURCES_CODE, &Value::Array(list))));
+        all.push((SOURCES_CODE, secret.of_field(SOURCES_CODE, &Value::Array(list))));
     }
     all.sort_unstable();
     all
@@ -48,7 +47,7 @@ pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeS
     let gave = |code| holder.fields.iter().any(|(of, _)| *of == code);
     let mut said = BTreeSet::new();
     parts.fields().for_each_of(gave, |code, value| {
-        if !value.is_null() && holder.fields.contains(&(code, short(secret, code, &value))) {
+        if !value.is_null() && holder.fields.contains(&(code, secret.of_field(code, &value))) {
             said.insert(code);
         }
     });
@@ -88,20 +87,14 @@ pub(crate) fn note_vector(holder: &mut Holder, vector: Option<&UnitVector>, secr
     holder.fields.sort_unstable();
 }
 
-/// Whether a holder has the note that this vector came with its own text.
+/// Whether a holder has the note that this vector came with its own text. A note of an export does not say which vector it was,
+/// and stands for any.
 pub(crate) fn notes_vector(holder: &Holder, vector: &UnitVector, secret: &Secret) -> bool {
     let noted = holder.fields.iter().find(|(code, _)| *code == VECTOR_CODE);
-    noted.is_some_and(|(_, noted)| *noted == short_of(vector, secret))
+    noted.is_some_and(|(_, noted)| *noted == NOT_TOLD || *noted == short_of(vector, secret))
 }
 
 fn short_of(vector: &UnitVector, secret: &Secret) -> [u8; 8] {
-    let values = vector.as_slice().iter().flat_map(|value| value.to_le_bytes());
-    secret.short(DOMAIN, &std::iter::once(VECTOR_CODE).chain(values).collect::<Vec<u8>>())
-}
-
-/// The short HMAC of a value of the field with this code.
-pub(crate) fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
-    let mut bytes = vec![code];
-    canonical(value, &mut bytes);
-    secret.short(DOMAIN, &bytes)
+    let values: Vec<u8> = vector.as_slice().iter().flat_map(|value| value.to_le_bytes()).collect();
+    secret.of_field_bytes(VECTOR_CODE, &values)
 }

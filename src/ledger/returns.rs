@@ -223,7 +223,8 @@ impl Ledger<'_, '_> {
             new: later,
             mode: SupersedeMode::Correction,
             at: context.now,
-            moves: Moves::All,
+            // The row is back already, and tags are no reason to refuse that.
+            moves: Moves::Fitting,
             // The text was told until the last of its writers said something else, and not until it came back.
             since: ended,
         };

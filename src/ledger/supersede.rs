@@ -200,9 +200,12 @@ impl Ledger<'_, '_> {
                 {
                     continue;
                 }
+                let has_room = tags_fit(&content.tags, &holder.tags);
+                if moves == Moves::Fitting && !has_room {
+                    continue;
+                }
                 // Passes look for room before they plan, and an update gives the tags anew.
-                let brings_tags = moves == Moves::All && context.actor != Actor::Sweeper;
-                if brings_tags && !tags_fit(&content.tags, &holder.tags) {
+                if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
                     let what = format!("supersede {old}");
                     let why = format!("with the tags of {old}, {new} would have more than {TAGS_MAX} tags");
                     return Err(Error::Conflict { what, why });

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange, memory_fields, stored};
+use crate::model::field::{Attachment, Embed, Entity, Fields, Link, TimeRange, memory_fields, stored};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, Tier};
 use crate::model::limbo::Limbo;
@@ -38,7 +38,8 @@ pub struct Holder {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// The code of each other field that the write gave, with the first 8 bytes of the HMAC of its value, by
-    /// code. In JSON the names of the fields: the HMACs depend on the database.
+    /// code. In JSON the names of the fields, because the HMACs depend on the database; behind a `!` each of which the memory
+    /// has another value than the write gave, or none.
     #[serde(default, with = "names_of_fields", skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(u8, [u8; 8])>,
     /// The import that brought the write.
@@ -66,6 +67,10 @@ pub(crate) const SOURCES_CODE: u8 = 251;
 pub(crate) const REPLACES_CODE: u8 = 252;
 /// The code, among the fields of a holder, of the vector that came with a text of its own.
 pub(crate) const VECTOR_CODE: u8 = 253;
+/// What stands in the place of an HMAC where an export names a field of a holder alone.
+pub(crate) const NOT_TOLD: [u8; 8] = [0; 8];
+/// What stands in the place of the HMAC of a field of which the memory has another value than the holder gave, or none.
+const OTHERWISE: [u8; 8] = [u8::MAX; 8];
 /// The codes of what a caller gives beside the fields of the table, with their names in an export.
 const BESIDE_THE_TABLE: [(u8, &str); 4] = [
     (EXPIRY_CODE, "expires_at"),
@@ -81,22 +86,31 @@ mod names_of_fields {
 
     use crate::error::{Error, Result};
     use crate::model::field::Fields;
-    use crate::model::memory::BESIDE_THE_TABLE;
+    use crate::model::memory::{BESIDE_THE_TABLE, NOT_TOLD, OTHERWISE};
+
+    /// What stands before the name of a field of which the memory has another value.
+    const ANOTHER: char = '!';
 
     fn known() -> impl Iterator<Item = &'static (u8, &'static str)> {
         Fields::NAMES.iter().chain(&BESIDE_THE_TABLE)
     }
 
     pub(super) fn serialize<S: Serializer>(fields: &[(u8, [u8; 8])], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(fields.iter().map(|(number, _)| name_of(*number)))
+        to.collect_seq(fields.iter().map(|(number, hmac)| match *hmac {
+            OTHERWISE => format!("{ANOTHER}{}", name_of(*number)),
+            _ => name_of(*number),
+        }))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u8, [u8; 8])>, D::Error> {
         let names: Vec<String> = Deserialize::deserialize(from)?;
-        let fields = names.iter().map(|name| Ok((number_of(name)?, [0; 8])));
+        let fields = names.iter().map(|name| match name.strip_prefix(ANOTHER) {
+            Some(name) => Ok((number_of(name)?, OTHERWISE)),
+            None => Ok((number_of(name)?, NOT_TOLD)),
+        });
         let mut fields = fields.collect::<Result<Vec<_>>>().map_err(D::Error::custom)?;
         fields.sort_unstable();
-        fields.dedup();
+        fields.dedup_by_key(|(number, _)| *number);
         Ok(fields)
     }
 
@@ -135,6 +149,16 @@ impl Holder {
     /// Whether the holder was written to take the place of what its key says, at an instant that lay ahead.
     pub(crate) fn replaces_ahead(&self) -> bool {
         self.fields.iter().any(|(code, _)| *code == REPLACES_CODE)
+    }
+
+    /// Marks each field of which the memory, with the HMACs of its own values, says another value than the holder gave, or none.
+    pub(crate) fn mark_otherwise(&mut self, said: &[(u8, [u8; 8])]) {
+        for field in &mut self.fields {
+            let is_of_table = Fields::NAMES.iter().any(|(code, _)| *code == field.0);
+            if is_of_table && !said.contains(field) {
+                field.1 = OTHERWISE;
+            }
+        }
     }
 
     /// Whether the holder has written a text in its row: that of the row, or one of its own.

@@ -69,7 +69,7 @@ pub use id::{AggregateId, EventId, GoalId, IdSource, MemoryId, RandomIds, RunId}
 pub use kept::{Family, Joint, Kept, Run};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 pub use limbo::{LedLink, Limbo};
-pub(crate) use memory::{EXPIRY_CODE, REPLACES_CODE, SOURCES_CODE, VECTOR_CODE};
+pub(crate) use memory::{EXPIRY_CODE, NOT_TOLD, REPLACES_CODE, SOURCES_CODE, VECTOR_CODE};
 pub use memory::{Holder, Memory};
 pub use name::{AgentName, Name, NamespaceName, Partition, Scope, check_key, check_text};
 pub(crate) use parts::Parts;

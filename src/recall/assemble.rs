@@ -1,5 +1,7 @@
 //! Puts a memory together from its rows.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
 use crate::recall::{Reader, Source};
@@ -112,13 +114,16 @@ impl<S: Source> Reader<'_, S> {
         with_vector: bool,
     ) -> Result<Memory> {
         let content = self.content(ns, id)?;
-        let holders = self.rows().holders(ns, id)?;
+        let mut holders = self.rows().holders(ns, id)?;
         let Joined { categories, entities, links, sources } = self.joined_of(ns, id, &vitals, &holders)?;
         let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
         let (partition, space) =
             (self.partition(ns, PartId(vitals.place.partition))?, SpaceId(vitals.place.space));
         let (state, also) = (vitals.times.state(self.now), self.also(ns, id, &vitals)?);
         let (limbo, access) = (self.limbo_of(ns, id, &vitals)?, self.rows().access(ns, id)?);
+        let parts = Parts { vitals, content, access };
+        let said = self.said(&parts, &holders);
+        holders.iter_mut().for_each(|holder| holder.mark_otherwise(&said));
         let mut memory = Memory {
             namespace: self.namespace.clone(),
             partition,
@@ -131,7 +136,7 @@ impl<S: Source> Reader<'_, S> {
             links,
             sources,
             vector,
-            ..Memory::of(id, Parts { vitals, content, access })
+            ..Memory::of(id, parts)
         };
         if let Some(text) = spoken.and_then(|holder| holder.text.as_ref()) {
             memory.text.clone_from(text);
@@ -143,6 +148,22 @@ impl<S: Source> Reader<'_, S> {
         }
         memory.holders = holders;
         Ok(memory)
+    }
+
+    /// The HMACs of what a row says of the fields that its holders gave, by code.
+    fn said(&self, row: &Parts, holders: &[Holder]) -> Vec<(u8, [u8; 8])> {
+        let given: BTreeSet<u8> =
+            holders.iter().flat_map(|holder| &holder.fields).map(|(code, _)| *code).collect();
+        let mut said = Vec::new();
+        row.fields().for_each_of(
+            |code| given.contains(&code),
+            |code, value| {
+                if !value.is_null() {
+                    said.push((code, self.secret.of_field(code, &value)));
+                }
+            },
+        );
+        said
     }
 
     fn vector(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<f32>>> {

@@ -73,7 +73,7 @@ impl Store {
     /// snapshot. A copy of a file that is known to have damage (`is_damaged`) is mended even where every row can be read.
     ///
     /// # Errors
-    /// `Io` when the disk is full or refuses, `Unavailable` when another file has the name; the database is then as it was.
+    /// `Io` or `Retry` when the disk is full or refuses, `Unavailable` when another file has the name; the database is then as it was.
     pub(crate) fn compact(&self, unique: &[u8; 32], is_damaged: bool, mend: Mend<'_>) -> Result<FileCopied> {
         let _one = self.writer.lock();
         self.refuse_replaced()?;
@@ -118,7 +118,7 @@ impl Store {
     /// Writes a fresh copy under another name, for which there is room; `is_damaged` as there.
     ///
     /// # Errors
-    /// `Conflict` when somebody else was faster; `Io`.
+    /// `Conflict` when somebody else was faster; `Io` or `Retry` when the disk is full or refuses.
     pub(crate) fn backup(
         &self,
         target: &Path,

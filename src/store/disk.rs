@@ -13,6 +13,8 @@ use std::sync::Arc;
 use redb::backends::FileBackend;
 pub use redb::{BackendError, StorageBackend};
 
+use crate::store::layout::is_cut;
+
 /// Which file a name or a handle stands for, by numbers of the file system: another file has others as long as this
 /// one is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,6 +240,9 @@ impl io::Read for Bytes {
     }
 }
 
+/// First byte of what is neither a leaf nor a branch of redb.
+const NO_PAGE: u8 = 0;
+
 /// A backend as redb takes it. Every method is passed on: one that is not would lose the file lock silently.
 #[derive(Debug)]
 pub(crate) struct Medium {
@@ -286,8 +291,18 @@ impl StorageBackend for Medium {
         self.backend.len()
     }
 
+    /// A page beyond the end of a whole file is one that a damaged page leads to, and is given as a page of no type: after an
+    /// error of a read redb takes no other call.
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
-        self.backend.read(offset, out)
+        match self.backend.read(offset, out) {
+            Err(why) if why.kind() == io::ErrorKind::UnexpectedEof && !is_cut(self.backend.as_ref()) => {
+                if let Some(first) = out.first_mut() {
+                    *first = NO_PAGE;
+                }
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {

@@ -20,6 +20,7 @@ mod gather;
 mod goals;
 mod handle;
 pub(crate) mod keys;
+mod layout;
 mod messages;
 mod open;
 mod paging;

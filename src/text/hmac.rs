@@ -3,8 +3,11 @@
 use std::fmt;
 
 use hmac::{Hmac, Mac};
+use serde_json::Value;
 use sha2::digest::KeyInit;
 use sha2::{Digest, Sha256};
+
+use crate::text::likeness::canonical;
 
 /// Bytes that SHA-256 takes at once, the length of a padded HMAC key (RFC 2104).
 const BLOCK_BYTES: usize = 64;
@@ -81,6 +84,18 @@ impl Secret {
     pub fn short(&self, domain: &str, bytes: &[u8]) -> [u8; 8] {
         let [a, b, c, d, e, f, g, h, ..] = self.hmac(domain, bytes);
         [a, b, c, d, e, f, g, h]
+    }
+
+    /// The short HMAC of a value of the field of a memory with this code.
+    pub fn of_field(&self, code: u8, value: &Value) -> [u8; 8] {
+        let mut bytes = Vec::new();
+        canonical(value, &mut bytes);
+        self.of_field_bytes(code, &bytes)
+    }
+
+    /// The same of a value that is no JSON.
+    pub fn of_field_bytes(&self, code: u8, value: &[u8]) -> [u8; 8] {
+        self.short("field", &[&[code], value].concat())
     }
 }
 

@@ -498,6 +498,40 @@ fn embed(db: &Database) -> (u64, u64) {
     (done.passes[0].changed, done.passes[0].skipped)
 }
 
+/// What a call has no time to ask for waits, and is told so: it is not what the model refuses. Calls go on until all others have
+/// their vectors.
+#[test]
+fn a_batch_that_is_taken_apart_ends_with_the_time_of_its_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.detach_embedder();
+    let text = |at: usize| if at % 16 == 1 { format!("bad {at}") } else { format!("row {at}") };
+    ns(&db).add_all((0..64).map(|at| Draft::new(text(at))).collect(), &WriteOptions::default()).unwrap();
+    let (model, calls) = asked("picky", |texts| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        texts.iter().all(|text| !text.starts_with("bad"))
+    });
+    db.use_embedder(model).unwrap();
+    let budget = "1ms".parse().unwrap();
+    let options = MaintainOptions { budget: Some(budget), ..MaintainOptions::live().passes([Pass::Embed]) };
+    let (mut changed, mut rounds) = (0, 0);
+    loop {
+        calls.lock().unwrap().clear();
+        let done = db.maintain_with(&options).unwrap();
+        let told = &done.passes[0];
+        assert_eq!(told.planned, told.changed + told.skipped + told.left, "{told:?}");
+        assert!(calls.lock().unwrap().len() < 16, "{calls:?}");
+        (changed, rounds) = (changed + told.changed, rounds + 1);
+        if told.left == 0 {
+            break;
+        }
+        assert!(rounds < 100);
+    }
+    assert_eq!((changed, db.stats().unwrap().pending), (60, 4));
+    assert!(rounds > 1);
+    clean(&db);
+}
+
 /// However many texts are refused, all others have their vectors after one pass, and a handle does not ask again at once for
 /// what was refused.
 #[test]
@@ -556,6 +590,38 @@ fn a_model_that_hangs_is_left_alone_for_as_long_as_it_took() {
     std::thread::sleep(std::time::Duration::from_millis(1_200));
     ns(&db).add("Ben lives in Bonn").unwrap();
     assert_eq!(calls.lock().unwrap().len(), 2, "then it is asked again");
+    clean(&db);
+}
+
+/// What a batch has written is embedded behind its commit. A server that hangs holds up one batch, and not each that follows.
+#[test]
+fn a_model_that_hangs_holds_up_one_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (model, calls) = asked("hanging", |_| {
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        false
+    });
+    db.use_embedder(model).unwrap();
+    let name = ns(&db).name().clone();
+    for at in 0..3 {
+        db.batch(|batch| batch.add(&name, keyed(at)).map(drop)).unwrap();
+    }
+    assert_eq!(calls.lock().unwrap().len(), 2, "the text, and whether the model answers at all");
+    assert_eq!(db.stats().unwrap().pending, 3);
+    clean(&db);
+}
+
+/// Texts that stand in one batch twice are given to the model once.
+#[test]
+fn a_text_that_stands_in_a_batch_twice_is_embedded_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (model, calls) = asked("counting", |_| true);
+    db.use_embedder(model).unwrap();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    ns(&db).add_all(vec!["one".into(), "two".into(), "one".into()], &apart).unwrap();
+    assert_eq!((db.stats().unwrap().pending, calls.lock().unwrap().as_slice()), (0, &[2][..]));
     clean(&db);
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::backup::copy_of;
 use crate::world::{DIM, World, axis, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
@@ -244,6 +245,30 @@ fn model_8_a_writer_that_leaves_takes_along_what_it_alone_said() {
         }
         world.forget(&["k1"]);
         assert_eq!(world.row("k2").channel.as_deref(), Some("ward"));
+    }
+}
+
+/// MODEL-48: a copy knows as well which writers said what its memory says.
+#[test]
+fn model_48_a_copy_knows_what_a_writer_alone_said() {
+    let said = |key: &str, channel: &str| {
+        let mut draft = text("the cat sat").key(key).channel(channel).author_id(format!("author of {key}"));
+        draft.fields.happened_at = Field::Value(ms(1_000));
+        draft
+    };
+    let world = World::new();
+    world.add(said("k1", "ward of alice"));
+    world.add(said("k2", "ward of bob"));
+    assert_eq!(world.live().len(), 1);
+    let copy = copy_of(&world);
+    let again = copy_of(&copy);
+    for world in [world, copy, again] {
+        assert_eq!(world.add(said("k1", "ward of alice")).decision, Decision::Unchanged);
+        world.forget(&["k1"]);
+        let left = world.row("k2");
+        assert_eq!((left.channel, left.author_id, left.happened_at), (None, None, Some(ms(1_000))));
+        assert!(!world.has_bytes_of("ward of alice"));
+        world.check();
     }
 }
 

@@ -74,7 +74,7 @@ fn the_hits_by_words_and_vector_are_the_first_of_a_longer_list() {
         let given = vector();
         let words = format!("{} {}", words[at % 7], words[at % 5]);
         let asked = Query { text: Some(words), ..Query::vector(given.clone()) };
-        let long = ns.search(&asked.clone().k(40)).unwrap().hits;
+        let long = ns.search(asked.clone().k(40)).unwrap().hits;
         assert_eq!(long.len(), 40);
         for hit in &long {
             let row = &rows[hit.key.as_ref().unwrap().parse::<usize>().unwrap()];
@@ -83,7 +83,7 @@ fn the_hits_by_words_and_vector_are_the_first_of_a_longer_list() {
             assert!((told - cosine).abs() < 1e-5, "query {at}: {told} is not {cosine}");
         }
         for k in [1, 3, 10, 20] {
-            let short = ns.search(&asked.clone().k(k)).unwrap().hits;
+            let short = ns.search(asked.clone().k(k)).unwrap().hits;
             let told =
                 |hits: &[oubliette::Hit]| hits.iter().map(|hit| (hit.id, hit.score)).collect::<Vec<_>>();
             assert_eq!(told(&short), told(&long[..k]), "query {at}, k {k}");

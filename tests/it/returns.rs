@@ -12,7 +12,7 @@ use oubliette::Durability;
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::Undone;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Expiry, Got, Link, Significance, SupersedeMode, Tier};
+use oubliette::memory::{Got, Link, Significance, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Mode, Query, Scope, State, WriteOptions};
 
@@ -715,75 +715,26 @@ fn a_text_of_others_stays_when_a_key_goes_back_to_an_earlier_one() {
     world.check();
 }
 
-/// A pass has united the later text of a key with that of another. The key goes back to the earlier text that is restored, the
-/// other keeps what both had said, and nobody reaches the key's texts but by the key.
+/// MODEL-67: what all its writers have said anew takes the place of what comes back. A key whose tags have no room there stays
+/// where it was, and refuses nothing.
 #[test]
-fn life_7_a_restored_text_has_its_key_again_from_a_memory_of_others() {
-    for other_first in [true, false] {
-        let world = World::new();
-        let earlier = world.add(text("Ann lives in Ghent").key("k").vector(axis(1))).id;
-        world.advance("1h");
-        let later = text("the cat sat on the mat.").key("k").vector(axis(0));
-        let other = text("the cat sat on the mat!").key("o").vector(axis(0));
-        for draft in if other_first { [other, later] } else { [later, other] } {
-            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            world.ns.add_all(vec![draft], &apart).unwrap();
-            world.advance("1h");
-        }
-        let pass = MaintainOptions::live().passes([Pass::VectorDuplicates]);
-        let run = world.db.maintain_with(&pass).unwrap().run.unwrap();
-        assert_eq!(world.live().len(), 1);
-        world.advance("1h");
-        let report = world.ns.restore(earlier.to_string()).unwrap();
-        assert!(report.keys_taken.is_empty(), "{report:?}");
-        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2));
-        let undone = world.ns.undo(run).unwrap();
-        world.check();
-        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2), "{undone:?}");
-        assert_eq!(world.row("o").text, "the cat sat on the mat!");
-        world.forget(&["k"]);
-        assert_eq!(world.live(), [world.row("o").id]);
-        world.check();
-    }
-}
-
-/// What a key said since counts also where it has ended and is gone: neither a row that returns whole nor one into which the key's
-/// had been merged before says it again (MODEL-67).
-#[test]
-fn model_67_what_has_ended_and_is_gone_was_said_all_the_same() {
-    for passes in [vec![Pass::VectorDuplicates], vec![Pass::NearDuplicates, Pass::VectorDuplicates]] {
-        for says_more in [false, true] {
-            let world = World::new();
-            let words = "John has joined a group last week.";
-            world.add(text("something else of old").key("k").vector(axis(1)));
-            world.advance("1s");
-            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            for key in ["o", "k"] {
-                world.ns.add_all(vec![text(words).key(key).vector(axis(0))], &apart).unwrap();
-                world.advance("1s");
-            }
-            let near = text("John has joined a group last week..").key("p").vector(axis(0));
-            world.ns.add_all(vec![near], &apart).unwrap();
-            world.advance("1s");
-            let run =
-                world.db.maintain_with(&MaintainOptions::live().passes(passes.clone())).unwrap().run.unwrap();
-            assert_eq!(world.live().len(), 1);
-            world.advance("1m");
-            match says_more {
-                true => {
-                    let left = text("John has left").key("k").vector(axis(2));
-                    world.add(left.expiry(Expiry::At(world.ahead("2h"))));
-                }
-                false => drop(world.ns.touch(["k"], Expiry::At(world.ahead("2h"))).unwrap()),
-            }
-            world.advance("1d");
-            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
-            world.ns.undo(run).unwrap();
-            world.check();
-            let holds = |key: &str| {
-                world.live().into_iter().filter(|id| world.row(*id).keys.contains(&key.to_owned())).count()
-            };
-            assert_eq!([holds("o"), holds("p"), holds("k")], [1, 1, 0], "{passes:?}, says more: {says_more}");
-        }
-    }
+fn model_67_tags_without_room_are_no_reason_to_refuse_what_comes_back() {
+    let tagged = |draft: Draft, name: &str| (0..40).fold(draft, |draft, at| draft.tag(format!("{name}{at}")));
+    let world = World::new();
+    let old = world.add(tagged(text("Ann lives in Ghent").key("a"), "old")).id;
+    world.add(text("Ann lives in Ghent").key("b"));
+    world.advance("1m");
+    let between = world.add(text("Ann lives in Bruges").key("c").tag("leaves")).id;
+    world.supersede(old, between, SupersedeMode::Correction, None).unwrap();
+    world.advance("1m");
+    world.add(text("Ann is on the way").key("a"));
+    world.advance("1m");
+    world.ns.contradict("a", None).unwrap();
+    let latest = world.add(tagged(text("Ann lives in Antwerp").key("b"), "new")).id;
+    world.advance("1h");
+    world.forget_tag("leaves");
+    assert_eq!((superseder(&world, old), world.row(latest).tags.len()), (Some(latest), 40));
+    assert_eq!(world.row("b").id, latest);
+    assert_ne!(world.get("a").ok().map(|got| got.into_memory().map(|row| row.id)), Some(Some(latest)));
+    world.check();
 }

@@ -6,6 +6,7 @@ use oubliette::embed::HashEmbedder;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RunId, RunPage, RunReport, RunSort, RunStatus};
 use oubliette::memory::{Actor, SupersedeMode};
+use oubliette::policy::Syntax;
 use oubliette::{Draft, ErrorKind, Kind, Namespace, NamespaceName, Scope, State, WriteOptions};
 use serde_json::json;
 
@@ -397,6 +398,61 @@ fn an_undo_leaves_what_was_superseded_by_others_since() {
     assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
     assert!(undone.lost[0].contains("has been replaced since"));
     world.check();
+}
+
+/// MODEL-33: what a line had named and does not come back is told, and its key leads nowhere any more.
+#[test]
+fn model_33_an_undo_tells_what_a_line_had_named_and_is_gone() {
+    let (world, run, _) = named(|line| line.key("c"));
+    let old = world.list_in(Scope::Any, State::Superseded).remove(0).id;
+    world.advance("20d");
+    world.db.set_policy("sweeper.tombstone_ttl = \"10d\"", Syntax::Toml).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+    assert!(world.tombstone(old).replaced_by.is_some() && world.row("a").text == NEW);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.restored, undone.lost), (0, vec![format!("{old} does not come back: it is gone")]));
+    assert!(world.get("a").is_err() || world.tombstone("a").id == old);
+    assert_eq!(world.row("b").text, NEW);
+    world.check();
+
+    let (world, run, _) = named(|line| line.key("c"));
+    let old = world.list_in(Scope::Any, State::Superseded).remove(0).id;
+    world.forget_id(old);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
+    world.check();
+
+    // A row that came back, and went by itself, is no matter of the run.
+    let (world, run, _) = named(|line| line.key("c"));
+    let old = world.list_in(Scope::Any, State::Superseded).remove(0).id;
+    world.ns.restore(old.to_string()).unwrap();
+    world.forget_id(old);
+    assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+    world.check();
+}
+
+/// MODEL-67: what comes back superseded by what its writers have said since, or without a key, is told with the key.
+#[test]
+fn model_67_an_undo_tells_the_keys_of_what_a_line_had_named() {
+    for others in [false, true] {
+        let world = World::new();
+        let old = world.add(text(OLD).key("a")).id;
+        if others {
+            world.add(text(OLD).key("a2"));
+        }
+        world.add(text(NEW).key("b"));
+        world.advance("1m");
+        let run = world.start_import();
+        world.import(run, vec![text(NEW).supersedes(old.to_string())]);
+        world.ns.finish_import(run).unwrap();
+        world.advance("1m");
+        world.add(text("Ann lives in Antwerp").key("a"));
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.restored, undone.lost.len()), (u64::from(others), 1), "{undone:?}");
+        assert!(undone.lost[0].starts_with(&format!("key a of {old}: ")), "{undone:?}");
+        assert_eq!((world.is_live(old), world.row("a").text.as_str()), (others, "Ann lives in Antwerp"));
+        world.check();
+    }
 }
 
 /// A copy of the database takes back as much.

@@ -4,6 +4,7 @@ use crate::world::{DIM, World, axis};
 use oubliette::gc::{
     Extractive, GcCommitted, GcOptions, GcPlan, GcRunOptions, GroupState, PlanState, Summarizer,
 };
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, ContextDraft, Expiry, Field, Inclusion, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Error, Kind, MemoryId, Patch, Query};
@@ -287,6 +288,21 @@ fn life_71_a_summary_does_not_tell_of_a_memory_whose_end_was_set_since_the_plan(
     assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_changed");
     let done = commit(&world, &plan, "1", &summary(&[ids[0], ids[2], ids[3]])).unwrap();
     assert_eq!((done.deleted_count, world.is_live(ids[1])), (3, true));
+}
+
+/// LIFE-71: nor when the end has come and the memory is erased: nobody has forgotten it, and nobody is to tell of it.
+#[test]
+fn life_71_a_summary_does_not_tell_of_a_memory_whose_end_has_come() {
+    let (world, ids) = old(4);
+    world.db.set_policy("gc.on_conflict = \"skip\"", Syntax::Toml).unwrap();
+    let plan = plan(&world);
+    world.ns.touch([ids[1]], Expiry::At(world.ahead("1m"))).unwrap().remove(0).unwrap();
+    world.advance("2m");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    assert_eq!(world.tombstone(ids[1]).reason, TombstoneReason::Expired);
+    assert_eq!(code(commit(&world, &plan, "1", &summary(&ids))), "source_gone");
+    let done = commit(&world, &plan, "1", &summary(&[ids[0], ids[2], ids[3]])).unwrap();
+    assert_eq!(world.row(done.summary_memory_id).source_forgotten, 0);
 }
 
 /// GC-16: nor of one whose truth has ended, also where the end has passed, or has not begun.

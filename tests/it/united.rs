@@ -1,9 +1,10 @@
 //! Memories that a pass has united: what their writers said before, say since, and say apart again (MODEL-8, MODEL-59).
 
+use crate::backup::copy_of;
 use crate::growth;
-use crate::world::{World, at, near, text};
+use crate::world::{World, at, axis, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
-use oubliette::memory::{Field, PointInTime, Significance, SupersedeMode, Tier};
+use oubliette::memory::{Expiry, Field, PointInTime, Significance, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
     Draft, Filter, Forget, Kind, Memory, MemoryId, PageRequest, Patch, Scope, State, WriteOptions,
@@ -650,12 +651,87 @@ fn the_same_write_is_known_where_the_row_of_a_united_text_is_gone() {
         }
         let all = world.live();
         assert_eq!(all.len(), 1, "{absorbs}");
-        for line in lines() {
-            assert_eq!(world.add(line).decision, oubliette::Decision::Unchanged, "{absorbs}");
+        for world in [&world, &copy_of(&world)] {
+            for line in lines() {
+                assert_eq!(world.add(line).decision, oubliette::Decision::Unchanged, "{absorbs}");
+            }
+            assert_eq!(world.live(), all);
         }
-        assert_eq!(world.live(), all);
         assert_eq!(world.add(near(WORDS[1], 60.0).key("b")).decision, oubliette::Decision::Stored);
         assert_eq!(world.live().len(), 2);
         world.check();
+    }
+}
+
+/// A pass has united the later text of a key with that of another. The key goes back to the earlier text that is restored, the
+/// other keeps what both had said, and nobody reaches the key's texts but by the key.
+#[test]
+fn life_7_a_restored_text_has_its_key_again_from_a_memory_of_others() {
+    for other_first in [true, false] {
+        let world = World::new();
+        let earlier = world.add(text("Ann lives in Ghent").key("k").vector(axis(1))).id;
+        world.advance("1h");
+        let later = text("the cat sat on the mat.").key("k").vector(axis(0));
+        let other = text("the cat sat on the mat!").key("o").vector(axis(0));
+        for draft in if other_first { [other, later] } else { [later, other] } {
+            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            world.ns.add_all(vec![draft], &apart).unwrap();
+            world.advance("1h");
+        }
+        let pass = MaintainOptions::live().passes([Pass::VectorDuplicates]);
+        let run = world.db.maintain_with(&pass).unwrap().run.unwrap();
+        assert_eq!(world.live().len(), 1);
+        world.advance("1h");
+        let report = world.ns.restore(earlier.to_string()).unwrap();
+        assert!(report.keys_taken.is_empty(), "{report:?}");
+        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2));
+        let undone = world.ns.undo(run).unwrap();
+        world.check();
+        assert_eq!((world.row("k").id, world.live().len()), (earlier, 2), "{undone:?}");
+        assert_eq!(world.row("o").text, "the cat sat on the mat!");
+        world.forget(&["k"]);
+        assert_eq!(world.live(), [world.row("o").id]);
+        world.check();
+    }
+}
+
+/// What a key said since counts also where it has ended and is gone: neither a row that returns whole nor one into which the key's
+/// had been merged before says it again (MODEL-67).
+#[test]
+fn model_67_what_has_ended_and_is_gone_was_said_all_the_same() {
+    for passes in [vec![Pass::VectorDuplicates], vec![Pass::NearDuplicates, Pass::VectorDuplicates]] {
+        for says_more in [false, true] {
+            let world = World::new();
+            let words = "John has joined a group last week.";
+            world.add(text("something else of old").key("k").vector(axis(1)));
+            world.advance("1s");
+            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            for key in ["o", "k"] {
+                world.ns.add_all(vec![text(words).key(key).vector(axis(0))], &apart).unwrap();
+                world.advance("1s");
+            }
+            let near = text("John has joined a group last week..").key("p").vector(axis(0));
+            world.ns.add_all(vec![near], &apart).unwrap();
+            world.advance("1s");
+            let run =
+                world.db.maintain_with(&MaintainOptions::live().passes(passes.clone())).unwrap().run.unwrap();
+            assert_eq!(world.live().len(), 1);
+            world.advance("1m");
+            match says_more {
+                true => {
+                    let left = text("John has left").key("k").vector(axis(2));
+                    world.add(left.expiry(Expiry::At(world.ahead("2h"))));
+                }
+                false => drop(world.ns.touch(["k"], Expiry::At(world.ahead("2h"))).unwrap()),
+            }
+            world.advance("1d");
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+            world.ns.undo(run).unwrap();
+            world.check();
+            let holds = |key: &str| {
+                world.live().into_iter().filter(|id| world.row(*id).keys.contains(&key.to_owned())).count()
+            };
+            assert_eq!([holds("o"), holds("p"), holds("k")], [1, 1, 0], "{passes:?}, says more: {says_more}");
+        }
     }
 }

@@ -357,7 +357,7 @@ fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, o
         members.insert("dry_run".to_owned(), json!(options.dry_run));
     }
     let nothing = if report.groups == 0 { nothing(database, namespace)? } else { String::new() };
-    let failure = report.failures.first().filter(|_| report.summaries == 0);
+    let failure = report.first_failure.as_ref().filter(|_| report.summaries == 0);
     // A person hears of it by the error alone.
     if failure.is_none() || output.json || output.verbose {
         output.done(&document, |_| match report.groups {
@@ -367,8 +367,7 @@ fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, o
     }
     tell_passed_over(report.damaged, output);
     // Whoever runs this by a clock must hear that it came to nothing.
-    failure
-        .map_or(Ok(()), |first| Err(Error::Conflict { what: "gc run".to_owned(), why: first.clone() }.into()))
+    failure.map_or(Ok(()), |first| Err(Failure::Summaries(Box::new(first.clone()))))
 }
 
 #[cfg(feature = "openai")]

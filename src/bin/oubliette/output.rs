@@ -57,6 +57,8 @@ pub(crate) enum Failure {
     Partly(Error, Box<Map<String, Value>>),
     /// Passes of maintenance failed, at least one; what the others did is told.
     Passes(Vec<FailedPass>),
+    /// A run of summaries came to nothing, first of all for this.
+    Summaries(Box<FailedPass>),
     /// Something was typed that makes no sense.
     Usage(String),
     /// Nobody reads standard output any more.
@@ -114,6 +116,9 @@ pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Calle
             let kind = first.map_or_else(String::new, |first| first.kind.to_string());
             let why: Vec<String> = failed.iter().map(failure_of_pass).collect();
             (kind, why.join("; "), first.map_or("", |first| first.hint), &none, 1)
+        }
+        Failure::Summaries(first) => {
+            (first.kind.to_string(), format!("gc run: {}", first.why), first.hint, &none, 1)
         }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();

@@ -224,7 +224,10 @@ fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[St
     let mut found = Named { forgotten: Vec::new(), untold: None };
     for (id, _) in skipped.iter().filter(|(id, _)| named.contains(&id.to_string())) {
         if !writer.ledger.tx.has_row(ns, *id)? {
-            found.forgotten.push(*id);
+            match has_kept_promise(writer, *id)? {
+                true => found.untold = Some((*id, Refusal::SourceGone)),
+                false => found.forgotten.push(*id),
+            }
         } else if let Some(vitals) = writer.ledger.whole_vitals(ns, *id)?
             // An end is one also where it has passed: of the life, while the row waits to be erased, and of the truth. What is only
             // superseded has neither.
@@ -236,6 +239,12 @@ fn named_of(writer: &NamespaceWriter<'_, '_, '_>, skipped: &Skipped, named: &[St
         }
     }
     Ok(found)
+}
+
+/// Whether a row was erased at the end that a caller had set: it never waited in limbo.
+fn has_kept_promise(writer: &NamespaceWriter<'_, '_, '_>, id: MemoryId) -> Result<bool> {
+    let stone = sound(writer.ledger.tx.tombstone(writer.context.ns, id))?.flatten();
+    Ok(stone.is_some_and(|stone| stone.reason == TombstoneReason::Expired && stone.erased_at.is_none()))
 }
 
 /// What has changed in a source since the plan.

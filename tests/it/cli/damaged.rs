@@ -93,3 +93,33 @@ fn a_file_that_was_cut_is_told_alike_to_readers_and_writers() {
         assert!(answer.err.contains("the end of the file is missing"), "{arguments:?}: {}", answer.err);
     }
 }
+
+/// A page that leads beyond the end of the file is damage as any other: what else there is goes into an export, a backup and a
+/// compacted file.
+#[test]
+fn a_page_that_leads_beyond_the_end_of_the_file_is_no_cut() {
+    const PAGE: usize = 4096;
+    const BRANCH: u8 = 2;
+    let sandbox = Sandbox::new();
+    let line = |at: usize| format!("{{\"text\":\"note {at} {}\"}}\n", format!("{at}word ").repeat(60));
+    sandbox.write("in.jsonl", (0..120).map(line).collect::<String>());
+    sandbox.document(&["import", "in.jsonl", "--no-dedup"]);
+    let whole = std::fs::read(sandbox.path("m.oub")).unwrap();
+    let mut told = 0;
+    for at in (PAGE..whole.len()).step_by(PAGE).filter(|at| whole[*at] == BRANCH) {
+        let mut bytes = whole.clone();
+        // Another number of keys: what stands behind the keys is read as the number of a page.
+        bytes[at + 2] ^= 5;
+        for command in [&["export", "out.jsonl", "--all-states"][..], &["backup", "b.oub"], &["compact"]] {
+            let copy = Sandbox::new();
+            copy.write("m.oub", &bytes);
+            let answer = copy.run(command);
+            assert!(!answer.err.contains("ends before this page"), "{at}, {command:?}: {answer:?}");
+            // On what these tables say the whole file hangs.
+            let is_lost = ["in table file", "in table meta"].iter().any(|table| answer.err.contains(table));
+            assert!([0, 3].contains(&answer.code) || is_lost, "{at}, {command:?}: {answer:?}");
+            told += i32::from(answer.code == 3);
+        }
+    }
+    assert!(told > 0);
+}

@@ -139,17 +139,19 @@ fn a_command_may_write_the_summaries() {
 #[cfg(unix)]
 #[test]
 fn a_bad_command_changes_nothing() {
-    for (command, left) in [
-        ("sleep 6", "aborted"),
-        ("yes", "aborted"),
-        ("exit 3", "aborted"),
-        ("/nothing/there", "aborted"),
-        ("echo no JSON", "refused"),
-        ("printf '\\377'", "aborted"),
+    for (command, left, kind) in [
+        ("sleep 6", "aborted", "Conflict"),
+        ("yes", "aborted", "Conflict"),
+        ("exit 3", "aborted", "Conflict"),
+        ("/nothing/there", "aborted", "Conflict"),
+        ("echo no JSON", "refused", "Refused"),
+        ("printf '\\377'", "aborted", "Conflict"),
     ] {
         let sandbox = old();
         let answer = sandbox.run(&["gc", "run", "--summarizer", command, "--timeout", "2s"]);
         assert_eq!(answer.code, 1, "a run that comes to nothing has failed: {answer:?}");
+        let error: Value = serde_json::from_str(answer.err.lines().last().unwrap()).unwrap();
+        assert_eq!(error["error"]["kind"], kind, "{command}: {error}");
         let done: Value = serde_json::from_str(&answer.out).unwrap();
         assert_eq!((done[left].clone(), live(&sandbox)), (json!(1), 3), "{command}: {done}");
         // The sources are free again.

@@ -81,6 +81,7 @@ fn a_pass_goes_on_to_the_next_namespace() {
     world.db.namespace("bbb").unwrap().add_all(vec![text("equal text")], &apart).unwrap();
     let why = world.db.maintain_with(&MaintainOptions::live().passes([Pass::NearDuplicates])).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Corrupted, "{why}");
+    assert!(why.hint().starts_with("run `check`"), "the file is whole: {}", why.hint());
     let Error::PartlyDone { run, .. } = why else { panic!("{why}") };
     assert_eq!(world.db.namespace("bbb").unwrap().undo(run.parse().unwrap()).unwrap().restored, 1);
     let told = world.db.maintain_with(&MaintainOptions::default().passes([Pass::NearDuplicates]));

@@ -3,7 +3,7 @@
 use super::store::{overwrite, tables};
 use crate::world::{World, text};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, Expiry, Got, SupersedeMode};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Got, SupersedeMode};
 use oubliette::report::CheckOptions;
 use oubliette::{ErrorKind, Forget, Kind, MemoryId, PageRequest, Patch, Query, WriteOptions};
 
@@ -372,4 +372,26 @@ fn a_summary_tells_of_its_sources_past_a_damaged_one() {
     assert_eq!(Vec::from_iter(told.damaged), [sources[0]]);
     world.forget_id(sources[0]);
     world.check();
+}
+
+/// MODEL-30: the message of a writer who leaves goes, also where another writer of the memory can't be read.
+#[test]
+fn a_message_goes_with_its_writer_beside_a_damaged_one() {
+    let mut world = World::new();
+    let keys = ["first-key", "second-key", "third-key"];
+    let ids = keys.map(|key| {
+        let mut draft = text("the build is red").kind(Kind::Message).key(key).tag(key);
+        draft.fields.author_kind = Some(AuthorKind::Human).into();
+        draft.fields.author_id = Some(format!("author of {key}")).into();
+        world.add(draft).id
+    });
+    assert_eq!(ids, [ids[0]; 3]);
+    damage(&mut world, "holder", ids[0], "second-key");
+    let told = |world: &World| -> Vec<_> {
+        let events = world.ns.events(&EventQuery::default()).unwrap().items;
+        events.into_iter().filter_map(|event| event.key).collect()
+    };
+    assert_eq!(told(&world), keys);
+    world.forget_tag("first-key");
+    assert_eq!(told(&world), keys[1..]);
 }
