@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 18] = [
+pub(super) const KEPT: [&str; 19] = [
     "id",
     "keys",
     "state",
@@ -24,6 +24,7 @@ pub(super) const KEPT: [&str; 18] = [
     "expires_by",
     "superseded_at",
     "superseded_by",
+    "valid_from_recorded_at",
     "valid_to_before",
     "removed_at",
     "access_seq",
@@ -97,6 +98,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let times = Times {
         recorded_at: kept.must("recorded_at")?,
         valid_from: valid_from.value().copied(),
+        valid_from_recorded_at: kept.maybe("valid_from_recorded_at")?,
         valid_to: valid_to.value().copied(),
         valid_to_before: kept.maybe("valid_to_before")?,
         expires_at: expires_at(draft.expiry)?,

@@ -145,6 +145,7 @@ fn write_kept(memory: &Memory, object: &mut Object<'_>) {
     object.member("recorded_at", &memory.recorded_at);
     object.member("expires_at", &memory.expires_at);
     object.unless("expires_by", &memory.expires_by, &ExpiresBy::Tier);
+    object.maybe("valid_from_recorded_at", &memory.valid_from_recorded_at);
     object.maybe("valid_to_before", &memory.valid_to_before);
     object.maybe("removed_at", &memory.removed_at);
     if let Some(superseded) = &memory.superseded {

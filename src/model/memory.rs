@@ -215,6 +215,8 @@ macro_rules! memory {
             pub sources: Vec<MemoryId>,
             /// When the database learned of the memory: transaction time.
             pub recorded_at: Time,
+            /// When a supersession gave `valid_from` to the memory, which was there before; none if a write gave it.
+            pub valid_from_recorded_at: Option<Time>,
             /// What `valid_to` was before the memory was replaced.
             pub valid_to_before: Option<Time>,
             /// The end of life, exclusive; none means never.
@@ -278,6 +280,7 @@ macro_rules! memory {
                     links: Vec::new(),
                     sources: Vec::new(),
                     recorded_at: times.recorded_at,
+                    valid_from_recorded_at: times.valid_from_recorded_at,
                     valid_to_before: times.valid_to_before,
                     expires_at: times.expires_at,
                     expires_by: parts.vitals.expires_by,
@@ -305,6 +308,7 @@ macro_rules! memory {
                 let mut parts = Parts::new(&self.row_text, self.recorded_at);
                 $($(parts.$part.$($place).+.clone_from(&self.$name);)+)+
                 let Parts { vitals, content, access } = &mut parts;
+                vitals.times.valid_from_recorded_at = self.valid_from_recorded_at;
                 vitals.times.valid_to_before = self.valid_to_before;
                 vitals.times.expires_at = self.expires_at;
                 vitals.times.superseded = self.superseded;
@@ -348,6 +352,7 @@ impl Memory {
         Times {
             recorded_at: self.recorded_at,
             valid_from: self.valid_from,
+            valid_from_recorded_at: self.valid_from_recorded_at,
             valid_to: self.valid_to,
             valid_to_before: self.valid_to_before,
             expires_at: self.expires_at,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::backup::copy_of;
 use crate::world::{World, axis, ms, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass};
@@ -381,6 +382,32 @@ fn a_search_of_the_past_judges_few_rows() {
     assert!(past.plan.ranked <= 3 * live.plan.ranked.max(70), "{:?} and {:?}", past.plan, live.plan);
 }
 
+/// V-318: what takes the place of another was there before, and is told of the time before. It was believed to be true always until then,
+/// and is so again where the other is restored.
+#[test]
+fn v318_what_takes_a_place_stays_in_the_past() {
+    for at in [None, Some(900)] {
+        let world = World::at(100);
+        let [a, b] = ["a", "b"].map(|name| world.add(harbour(name).key(name)).id);
+        world.set(300);
+        world.supersede(a, b, SupersedeMode::Replaced, at).unwrap();
+        world.set(400);
+        let begins = at.unwrap_or(300);
+        for world in [&world, &copy_of(&world)] {
+            assert_eq!(seen_at(world, point(200, 200)), BTreeSet::from([a, b]));
+            assert_eq!(seen_at(world, point(begins + 50, 299)), BTreeSet::from([a, b]));
+            assert_eq!(seen_at(world, point(begins - 1, 400)), BTreeSet::from([a]));
+            assert_eq!(seen_at(world, point(begins, 400)), BTreeSet::from([b]));
+            assert_eq!(world.live(), [if at.is_none() { b } else { a }]);
+            world.ns.restore(a.to_string()).unwrap();
+            assert_eq!(world.row(b).valid_from_recorded_at, None);
+            assert_eq!(seen_at(world, point(200, 200)), BTreeSet::from([a, b]));
+            assert_eq!(world.live().len(), 2);
+            world.check();
+        }
+    }
+}
+
 /// A number that is as good as chance, the same in each run.
 struct Dice(u64);
 
@@ -400,10 +427,11 @@ fn visible(row: &Memory, valid: i64, known: i64) -> bool {
         Some(s) if known < s.at => row.valid_to_before,
         _ => row.valid_to,
     };
+    let world_begin = row.valid_from.filter(|_| row.valid_from_recorded_at.is_none_or(|at| at <= known));
     row.recorded_at <= known
         && row.removed_at.is_none_or(|at| known < at)
         && ended.is_none_or(|at| known < at)
-        && row.valid_from.is_none_or(|from| from <= valid)
+        && world_begin.is_none_or(|from| from <= valid)
         && world_end.is_none_or(|to| valid < to)
         && row.expires_at.is_none_or(|end| valid < end)
 }

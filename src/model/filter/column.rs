@@ -223,6 +223,11 @@ pub(super) static KEPT: &[Named] = &[
     ),
     named("deletes_source", Type::Bool, Values::Hot(|row, seen| row.vitals.deletes_source.any(seen))),
     named("expires_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.expires_at.any(seen))),
+    named(
+        "valid_from_recorded_at",
+        Type::Time,
+        Values::Hot(|row, seen| row.vitals.times.valid_from_recorded_at.any(seen)),
+    ),
     named("valid_to_before", Type::Time, Values::Hot(|row, seen| row.vitals.times.valid_to_before.any(seen))),
     named("recorded_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.recorded_at.any(seen))),
     named(

@@ -74,6 +74,16 @@ fn v211_a_replacement_ahead_leaves_both_to_their_time() {
 }
 
 #[test]
+fn v318_a_begin_that_a_supersession_gave_was_not_known_before() {
+    let known = Some(t(300));
+    let row = Times { valid_from: Some(t(250)), valid_from_recorded_at: known, ..recorded(100) };
+    assert!(row.visible(t(200), t(299)));
+    assert!(!row.visible(t(200), t(300)));
+    assert!(row.visible(t(250), t(300)));
+    assert!(!row.visible_live(t(249)));
+}
+
+#[test]
 fn v284_a_clock_that_steps_back_hides_nothing() {
     assert!(recorded(1_000).visible_live(t(400)));
 }
@@ -84,10 +94,11 @@ proptest::proptest! {
     fn slot_interval_equals_the_predicate(
         recorded_at in 0_i64..60, from in proptest::option::of(0_i64..60), to in proptest::option::of(0_i64..60),
         expires in proptest::option::of(0_i64..60), how in 0_u8..6, at in 0_i64..60, now in 0_i64..80,
+        begun in proptest::option::of(0_i64..60),
     ) {
         let mut row = Times {
             recorded_at: t(recorded_at), valid_from: from.map(t), valid_to: to.map(t), expires_at: expires.map(t),
-            ..Times::default()
+            valid_from_recorded_at: begun.map(t), ..Times::default()
         };
         if let Some(mode) = SupersedeMode::from_code(how) {
             row = superseded(row, at, mode);

@@ -70,16 +70,19 @@ fn times() -> impl Strategy<Value = Times> {
         time(),
         [option::of(time()), option::of(time()), option::of(time())],
         option::of(superseded),
-        [option::of(time()), option::of(time())],
+        [option::of(time()), option::of(time()), option::of(time())],
     )
-        .prop_map(|(recorded_at, [valid_from, valid_to, valid_to_before], superseded, [a, b])| Times {
-            recorded_at,
-            valid_from,
-            valid_to,
-            valid_to_before,
-            expires_at: a,
-            superseded,
-            removed_at: b,
+        .prop_map(|(recorded_at, [valid_from, valid_to, valid_to_before], superseded, [a, b, c])| {
+            Times {
+                recorded_at,
+                valid_from,
+                valid_from_recorded_at: c,
+                valid_to,
+                valid_to_before,
+                expires_at: a,
+                superseded,
+                removed_at: b,
+            }
         })
 }
 
