@@ -9,13 +9,13 @@ use crate::exchange::line::{DraftLine, typed, typed_within};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::hex::unhex;
 use crate::model::{
-    CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId, PINNED_TAG,
-    Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason, check_categories,
-    check_entities, check_key, check_links, check_tags, check_text,
+    Announced, CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId,
+    PINNED_TAG, Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason,
+    check_categories, check_entities, check_key, check_links, check_tags, check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 19] = [
+pub(super) const KEPT: [&str; 21] = [
     "id",
     "keys",
     "state",
@@ -26,6 +26,8 @@ pub(super) const KEPT: [&str; 19] = [
     "superseded_by",
     "valid_from_recorded_at",
     "valid_to_before",
+    "announced_valid_to",
+    "announced_at",
     "removed_at",
     "access_seq",
     "deletes_source",
@@ -86,6 +88,14 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
             return Err(Error::invalid("superseded_by", why, "only some of the three"));
         }
     };
+    let announced = match (kept.maybe("announced_valid_to")?, kept.maybe("announced_at")?) {
+        (Some(end), Some(at)) => Some(Announced { end, at }),
+        (None, None) => None,
+        _ => {
+            let why = "must stand together with announced_at";
+            return Err(Error::invalid("announced_valid_to", why, "only one of the two"));
+        }
+    };
     let (embedding_space, is_of_former_space) = space(&kept)?;
     let holders = holders(&kept)?;
     let keys: Vec<String> = kept.must("keys")?;
@@ -101,6 +111,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         valid_from_recorded_at: kept.maybe("valid_from_recorded_at")?,
         valid_to: valid_to.value().copied(),
         valid_to_before: kept.maybe("valid_to_before")?,
+        announced,
         expires_at: expires_at(draft.expiry)?,
         superseded,
         removed_at: kept.maybe("removed_at")?,

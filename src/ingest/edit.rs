@@ -245,6 +245,9 @@ impl NamespaceWriter<'_, '_, '_> {
             // A write says since when it is true, and no supersession.
             parts.vitals.times.valid_from_recorded_at = None;
         }
+        if edit.patch.fields.valid_to.is_given() {
+            parts.vitals.times.announced = None;
+        }
         self.believe(&mut parts.vitals, &edit.patch.fields);
         let lasts_now = tier.is_short_term() && !parts.vitals.tier.is_short_term();
         if lasts_now && parts.vitals.confidence.is_none() {

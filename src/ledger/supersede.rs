@@ -13,8 +13,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{
-    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
-    TombstoneReason, Vitals,
+    Actor, Announced, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time,
+    Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
 use crate::store::{NsId, Rows, Traces};
@@ -314,7 +314,7 @@ impl Ledger<'_, '_> {
         };
         let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
-        vitals.times.superseded = None;
+        (vitals.times.superseded, vitals.times.announced) = (None, None);
         if is_asked && promised.is_none() {
             renew(&mut vitals, context.now, &context.ttl);
         }
@@ -340,6 +340,28 @@ impl Ledger<'_, '_> {
         let superseded_by = self.follow_writers(context, id, said, why)?;
         let restored = Some(Restored { keys_taken, replaced, superseded_by });
         Ok(Applied { restored, erased, ..Applied::default() })
+    }
+
+    /// Keeps of a row that was to end at an instant ahead, and now is superseded in another way, what was known of that end until
+    /// then. A damaged row stays as it is.
+    pub(crate) fn keep_announced(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        announced: Announced,
+    ) -> Result<()> {
+        let Some((before, content)) = sound(self.load_there(context.ns, id))?.flatten() else {
+            return Ok(());
+        };
+        // Where a write has only interrupted the supersession, it is known since the same instant.
+        let is_other = before.times.superseded.is_some_and(|by| announced.at < by.at);
+        if !is_other || before.times.own_end() == Some(announced.end) {
+            return Ok(());
+        }
+        let mut vitals = before.clone();
+        vitals.times.announced = Some(announced);
+        self.place_row(context, id, &before, &content, vitals, &content)?;
+        Ok(())
     }
 
     /// What the keys of a row that is back had said in its place becomes an earlier text of theirs. A row that others wrote

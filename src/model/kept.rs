@@ -196,6 +196,10 @@ impl Memory {
             ));
         }
         let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
+        if let (None, Some(announced)) = (times.superseded, times.announced) {
+            let why = "is allowed only beside superseded_by";
+            return Err(Error::invalid("announced_valid_to", why, announced.end));
+        }
         if let Some(before) = times.valid_to_before {
             if !replaced {
                 let why = "is allowed only with supersede_mode replaced";

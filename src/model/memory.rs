@@ -11,7 +11,7 @@ use crate::model::name::{NamespaceName, Partition};
 use crate::model::parts::Parts;
 use crate::model::payload::Payload;
 use crate::model::time::Time;
-use crate::model::visible::{Supersession, Times};
+use crate::model::visible::{Announced, Supersession, Times};
 
 /// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -219,6 +219,8 @@ macro_rules! memory {
             pub valid_from_recorded_at: Option<Time>,
             /// What `valid_to` was before the memory was replaced.
             pub valid_to_before: Option<Time>,
+            /// An end that was announced, and that the supersession of the memory has overtaken before it came.
+            pub announced: Option<Announced>,
             /// The end of life, exclusive; none means never.
             pub expires_at: Option<Time>,
             /// Who set the end of life.
@@ -282,6 +284,7 @@ macro_rules! memory {
                     recorded_at: times.recorded_at,
                     valid_from_recorded_at: times.valid_from_recorded_at,
                     valid_to_before: times.valid_to_before,
+                    announced: times.announced,
                     expires_at: times.expires_at,
                     expires_by: parts.vitals.expires_by,
                     superseded: times.superseded,
@@ -310,6 +313,7 @@ macro_rules! memory {
                 let Parts { vitals, content, access } = &mut parts;
                 vitals.times.valid_from_recorded_at = self.valid_from_recorded_at;
                 vitals.times.valid_to_before = self.valid_to_before;
+                vitals.times.announced = self.announced;
                 vitals.times.expires_at = self.expires_at;
                 vitals.times.superseded = self.superseded;
                 vitals.times.removed_at = self.removed_at;
@@ -355,6 +359,7 @@ impl Memory {
             valid_from_recorded_at: self.valid_from_recorded_at,
             valid_to: self.valid_to,
             valid_to_before: self.valid_to_before,
+            announced: self.announced,
             expires_at: self.expires_at,
             superseded: self.superseded,
             removed_at: self.removed_at,

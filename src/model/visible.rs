@@ -24,6 +24,15 @@ pub struct Supersession {
     pub mode: SupersedeMode,
 }
 
+/// An end in world time that was announced, and that another supersession has overtaken before it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The end.
+    pub end: Time,
+    /// The transaction time since which it was known.
+    pub at: Time,
+}
+
 /// The instants that decide visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Times {
@@ -38,6 +47,8 @@ pub struct Times {
     pub valid_to: Option<Time>,
     /// What `valid_to` was before the row was replaced: the older belief.
     pub valid_to_before: Option<Time>,
+    /// The end that was known until the present supersession took the place of the one that had announced it.
+    pub announced: Option<Announced>,
     /// The end of life (exclusive); none means never.
     pub expires_at: Option<Time>,
     /// The supersession: by which memory, when and how.
@@ -67,8 +78,17 @@ impl Times {
 
     /// The end of the row in world time, as believed at `known`.
     fn world_end(&self, known: Time) -> Option<Time> {
+        match (self.superseded, self.announced) {
+            (Some(s), Some(announced)) if announced.at <= known && known < s.at => Some(announced.end),
+            (Some(s), _) if known < s.at => self.own_end(),
+            _ => self.valid_to,
+        }
+    }
+
+    /// The end in world time that the row has without what takes its place.
+    pub fn own_end(&self) -> Option<Time> {
         match self.superseded {
-            Some(s) if s.mode == SupersedeMode::Replaced && known < s.at => self.valid_to_before,
+            Some(s) if s.mode == SupersedeMode::Replaced => self.valid_to_before,
             _ => self.valid_to,
         }
     }

@@ -15,9 +15,9 @@ use crate::error::ErrorKind;
 use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, PAYLOAD_BYTES_MAX, TIME_MAX_MS};
 use crate::model::field::tests::sample;
 use crate::model::{
-    Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder, JournalRow, Kind,
-    MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time,
-    Times, Tombstone, TombstoneReason, Usage, Vitals,
+    Access, Actor, Announced, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder,
+    JournalRow, Kind, MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode,
+    Supersession, Tier, Time, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 
 const KEY: &[u8] = b"\x00\x00\x00\x01key";
@@ -258,7 +258,8 @@ proptest! {
         let bytes = encoded(encode_vitals, &value);
         let doc = if value.place.doc.is_some() { size_of::<u32>() } else { 0 };
         let began = if value.times.valid_from_recorded_at.is_some() { size_of::<i64>() } else { 0 };
-        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc + began);
+        let announced = if value.times.announced.is_some() { 2 * size_of::<i64>() } else { 0 };
+        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc + began + announced);
         prop_assert_eq!(decode_vitals(at(), &bytes)?, value);
     }
 
@@ -456,13 +457,14 @@ fn forged_parts_behind_vitals_are_refused() {
     let mut whole = vitals();
     whole.place.doc = Some(9);
     whole.times.valid_from_recorded_at = Some(ms(1_004));
+    whole.times.announced = Some(Announced { end: ms(1_005), at: ms(1_006) });
     let bytes = encoded(encode_vitals, &whole);
     let (body, flags) =
         (&bytes[HEADER_BYTES..bytes.len() - CRC_BYTES], u16::from_le_bytes([bytes[2], bytes[3]]));
     assert_eq!(decode_vitals(at(), &forged(tag::VITALS, flags, body)).unwrap(), whole);
     let (fixed, _) = body.split_last_chunk::<8>().unwrap();
     let cases = [
-        (flags, [fixed, &i64::MIN.to_le_bytes()].concat(), "valid_from_recorded_at"),
+        (flags, [fixed, &i64::MIN.to_le_bytes()].concat(), "announced_at"),
         (flags, fixed.to_vec(), "bytes with flags"),
         (flags, [body, &[0]].concat(), "bytes with flags"),
         (flags & !1, body.to_vec(), "bytes with flags"),

@@ -38,16 +38,17 @@
 //! | 172 | 12 | LIKENESS |
 //! | 184 | 4 | CRC |
 //!
-//! Between likeness and CRC stand, each with a flag of its own: the number of a document (4 bytes, `HAS_DOC`), and the instant
-//! since which the begin of world time has been known (8 bytes, `BEGAN_LATER`). The flag `CALLERS_END` says that
+//! Between likeness and CRC stand, each with a flag of its own: the number of a document (4 bytes, `HAS_DOC`), the instant
+//! since which the begin of world time has been known (8 bytes, `BEGAN_LATER`), and an end that was announced with the instant
+//! since which it was known (16 bytes, `WAS_ANNOUNCED`). The flag `CALLERS_END` says that
 //! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 8 to 11 of the flags count the
 //! uses of the memory, as far as tables follow from them; `IS_PROMOTED` and `IS_CONSOLIDATED` say what became of it.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
-    Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times,
-    Usage, Vitals,
+    Announced, Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier,
+    Time, Times, Usage, Vitals,
 };
 use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
 
@@ -70,8 +71,11 @@ const IS_PROMOTED: u16 = 1 << 12;
 /// Flag of the header: a consolidation has looked at the memory.
 const IS_CONSOLIDATED: u16 = 1 << 13;
 
+/// Flag of the header: an end of world time was announced, and the present supersession has overtaken it.
+const WAS_ANNOUNCED: u16 = 16;
 /// All flags but the bits that count uses.
-const ONE_BIT: u16 = HAS_DOC | CALLERS_END | HAS_PAYLOAD | BEGAN_LATER | IS_PROMOTED | IS_CONSOLIDATED;
+const ONE_BIT: u16 =
+    HAS_DOC | CALLERS_END | HAS_PAYLOAD | BEGAN_LATER | WAS_ANNOUNCED | IS_PROMOTED | IS_CONSOLIDATED;
 
 const _: () = assert!(USES & ONE_BIT == 0);
 
@@ -182,14 +186,23 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     VERSION.put(out, vitals.version.to_le_bytes());
     put_times(vitals, out);
     put_place(&vitals.place, out);
-    let (doc, began) = (vitals.place.doc, vitals.times.valid_from_recorded_at);
-    out.extend(doc.into_iter().flat_map(u32::to_le_bytes));
-    out.extend(began.into_iter().flat_map(|at| at.as_millis().to_le_bytes()));
-    let doc = u16::from(doc.is_some()) * HAS_DOC;
-    let began = u16::from(began.is_some()) * BEGAN_LATER;
+    let parts = put_parts(vitals, out);
     let end = u16::from(vitals.expires_by == ExpiresBy::Caller) * CALLERS_END;
     let payload = u16::from(vitals.place.payload) * HAS_PAYLOAD;
-    seal(doc | began | end | payload | usage_bits(vitals.place.usage), key, out);
+    seal(parts | end | payload | usage_bits(vitals.place.usage), key, out);
+}
+
+/// Writes what stands between the fixed fields and the checksum. Returns the flags that say so.
+fn put_parts(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
+    let (doc, began, announced) =
+        (vitals.place.doc, vitals.times.valid_from_recorded_at, vitals.times.announced);
+    out.extend(doc.into_iter().flat_map(u32::to_le_bytes));
+    let announced_times = announced.map(|announced| [announced.end, announced.at]);
+    let times = began.into_iter().chain(announced_times.into_iter().flatten());
+    out.extend(times.flat_map(|at| at.as_millis().to_le_bytes()));
+    let doc = u16::from(doc.is_some()) * HAS_DOC;
+    let began = u16::from(began.is_some()) * BEGAN_LATER;
+    doc | began | (u16::from(announced.is_some()) * WAS_ANNOUNCED)
 }
 
 fn usage_bits(usage: Usage) -> u16 {
@@ -270,9 +283,13 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     if flags & HAS_DOC != 0 {
         vitals.place.doc = Some(u32::from_le_bytes(parts.take().ok_or_else(length)?));
     }
+    let mut time = |field| instant(field, parts.take().ok_or_else(length)?).map_err(bounds);
     if flags & BEGAN_LATER != 0 {
-        let since = instant("valid_from_recorded_at", parts.take().ok_or_else(length)?).map_err(bounds)?;
-        vitals.times.valid_from_recorded_at = Some(since);
+        vitals.times.valid_from_recorded_at = Some(time("valid_from_recorded_at")?);
+    }
+    if flags & WAS_ANNOUNCED != 0 {
+        let (end, at) = (time("announced_valid_to")?, time("announced_at")?);
+        vitals.times.announced = Some(Announced { end, at });
     }
     if !parts.0.is_empty() {
         return Err(length());
@@ -351,6 +368,7 @@ fn read_times(bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Read<Times> {
         valid_from_recorded_at: None,
         valid_to: instant_or_none("valid_to", VALID_TO.get(bytes))?,
         valid_to_before: instant_or_none("valid_to_before", VALID_TO_BEFORE.get(bytes))?,
+        announced: None,
         expires_at: instant_or_none("expires_at", EXPIRES_AT.get(bytes))?,
         superseded,
         removed_at: instant_or_none("removed_at", REMOVED_AT.get(bytes))?,

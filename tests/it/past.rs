@@ -10,7 +10,7 @@ use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
-    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Query, Scope,
+    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope,
 };
 
 fn point(valid: i64, known: i64) -> PointInTime {
@@ -408,6 +408,40 @@ fn v318_what_takes_a_place_stays_in_the_past() {
     }
 }
 
+/// V-319: what was known of an end ahead is told as it was, also where a write through the key has changed what was to end then.
+#[test]
+fn v319_an_end_that_was_announced_stays_known() {
+    for (revises, own) in [(true, None), (true, Some(900)), (false, None), (false, Some(900))] {
+        let world = World::at(100);
+        let draft = harbour("a").key("k");
+        let a = world.add(own.map_or(draft.clone(), |end| draft.clone().valid_to(ms(end)))).id;
+        let replace = |name: &str, at: i64| {
+            world.ns.replace(["k"], harbour(name), SupersedeMode::Replaced, Some(ms(at))).unwrap().id
+        };
+        world.set(200);
+        let b = replace("b", 600);
+        world.set(300);
+        let c = match revises {
+            true => world.ns.update("k", Patch::new().text("harbour c").vector(axis(0))).unwrap().id,
+            false => replace("c", 400),
+        };
+        world.set(350);
+        let begins = if revises { 300 } else { 400 };
+        for world in [&world, &copy_of(&world)] {
+            let seen = |valid, known| seen_at(world, point(valid, known));
+            assert_eq!(seen(700, 150), BTreeSet::from([a]), "nothing was announced yet");
+            assert_eq!(seen(550, 250), BTreeSet::from([a]));
+            assert_eq!(seen(700, 250), BTreeSet::from([b]), "{revises} {own:?}");
+            assert_eq!(seen(begins, 350), BTreeSet::from([c]));
+            assert_eq!(seen(700, 350), BTreeSet::from([b]));
+            world.ns.restore(a.to_string()).unwrap();
+            let row = world.row(a);
+            assert_eq!((row.valid_to, row.valid_to_before, row.announced), (own.map(ms), None, None));
+            world.check();
+        }
+    }
+}
+
 /// A number that is as good as chance, the same in each run.
 struct Dice(u64);
 
@@ -423,7 +457,9 @@ fn visible(row: &Memory, valid: i64, known: i64) -> bool {
     let (valid, known) = (ms(valid), ms(known));
     let replaced = row.superseded.filter(|s| s.mode == SupersedeMode::Replaced);
     let ended = row.superseded.filter(|s| s.mode != SupersedeMode::Replaced).map(|s| s.at);
+    let announced = row.announced.zip(row.superseded).filter(|(said, _)| said.at <= known);
     let world_end = match replaced {
+        _ if announced.is_some_and(|(_, s)| known < s.at) => announced.map(|(said, _)| said.end),
         Some(s) if known < s.at => row.valid_to_before,
         _ => row.valid_to,
     };

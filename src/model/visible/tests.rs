@@ -84,6 +84,23 @@ fn v318_a_begin_that_a_supersession_gave_was_not_known_before() {
 }
 
 #[test]
+fn v319_an_end_that_was_announced_was_known_until_it_was_overtaken() {
+    let announced = Some(Announced { end: t(600), at: t(200) });
+    for mode in SupersedeMode::ALL.iter().copied() {
+        let (valid_to, valid_to_before) = match mode {
+            SupersedeMode::Replaced => (Some(t(400)), Some(t(900))),
+            _ => (Some(t(900)), None),
+        };
+        let row = Times { valid_to, valid_to_before, announced, ..recorded(100) };
+        let row = superseded(row, 300, mode);
+        assert!(row.visible(t(899), t(199)) && !row.visible(t(900), t(199)));
+        assert!(row.visible(t(599), t(299)) && !row.visible(t(600), t(299)));
+        assert_eq!(row.visible(t(399), t(300)), mode == SupersedeMode::Replaced);
+        assert!(!row.visible(t(400), t(300)));
+    }
+}
+
+#[test]
 fn v284_a_clock_that_steps_back_hides_nothing() {
     assert!(recorded(1_000).visible_live(t(400)));
 }
