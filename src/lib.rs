@@ -90,7 +90,7 @@ pub mod gc {
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
 pub mod memory {
     pub use crate::model::{
-        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Bucket,
+        Actor, AgentName, Aggregate, AggregateId, AggregateType, Announced, Attachment, AuthorKind, Bucket,
         ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
         ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Goal, GoalDraft, GoalId, Holder,
         InContext, Included, Inclusion, Limbo, Link, Partition, Payload, PointInTime, Significance,

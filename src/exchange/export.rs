@@ -488,7 +488,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         let is_less = memory.sources.len() + memory.consolidated_from.len() < made_from;
         self.report.provenance_left_out += u64::from(is_less);
         if self.superseder(namespace, memory)?.is_none() && memory.superseded.take().is_some() {
-            memory.valid_to_before = None;
+            (memory.valid_to_before, memory.announced) = (None, None);
             (memory.state, memory.also) = (State::Live, None);
         }
         if let Some(also) = memory.also

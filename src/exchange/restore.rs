@@ -9,13 +9,13 @@ use crate::exchange::line::{DraftLine, typed, typed_within};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::hex::unhex;
 use crate::model::{
-    CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId, PINNED_TAG,
-    Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason, check_categories,
-    check_entities, check_key, check_links, check_tags, check_text,
+    Announced, CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId,
+    PINNED_TAG, Partition, Parts, RunId, State, SupersedeMode, Supersession, Time, Times, Tombstone,
+    TombstoneReason, check_categories, check_entities, check_key, check_links, check_tags, check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 18] = [
+pub(super) const KEPT: [&str; 21] = [
     "id",
     "keys",
     "state",
@@ -24,7 +24,10 @@ pub(super) const KEPT: [&str; 18] = [
     "expires_by",
     "superseded_at",
     "superseded_by",
+    "valid_from_recorded_at",
     "valid_to_before",
+    "announced_valid_to",
+    "announced_at",
     "removed_at",
     "access_seq",
     "deletes_source",
@@ -77,14 +80,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let (valid_from, valid_to) =
         (std::mem::take(&mut fields.valid_from), std::mem::take(&mut fields.valid_to));
     let (draft, partition) = check(draft)?;
-    let superseded = match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
-        (Some(at), Some(by), Some(mode)) => Some(Supersession { at, by, mode }),
-        (None, None, None) => None,
-        _ => {
-            let why = "must stand together with superseded_at and supersede_mode";
-            return Err(Error::invalid("superseded_by", why, "only some of the three"));
-        }
-    };
+    let (superseded, announced) = (superseded(&kept, mode)?, announced(&kept)?);
     let (embedding_space, is_of_former_space) = space(&kept)?;
     let holders = holders(&kept)?;
     let keys: Vec<String> = kept.must("keys")?;
@@ -97,8 +93,10 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let times = Times {
         recorded_at: kept.must("recorded_at")?,
         valid_from: valid_from.value().copied(),
+        valid_from_recorded_at: kept.maybe("valid_from_recorded_at")?,
         valid_to: valid_to.value().copied(),
         valid_to_before: kept.maybe("valid_to_before")?,
+        announced,
         expires_at: expires_at(draft.expiry)?,
         superseded,
         removed_at: kept.maybe("removed_at")?,
@@ -125,6 +123,28 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         also: kept.maybe("also")?,
         ..Memory::of(kept.must("id")?, parts)
     })
+}
+
+fn superseded(kept: &KeptMembers<'_>, mode: Option<SupersedeMode>) -> Result<Option<Supersession>> {
+    match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
+        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode })),
+        (None, None, None) => Ok(None),
+        _ => {
+            let why = "must stand together with superseded_at and supersede_mode";
+            Err(Error::invalid("superseded_by", why, "only some of the three"))
+        }
+    }
+}
+
+fn announced(kept: &KeptMembers<'_>) -> Result<Option<Announced>> {
+    match (kept.maybe("announced_valid_to")?, kept.maybe("announced_at")?) {
+        (Some(end), Some(at)) => Ok(Some(Announced { end, at })),
+        (None, None) => Ok(None),
+        _ => {
+            let why = "must stand together with announced_at";
+            Err(Error::invalid("announced_valid_to", why, "only one of the two"))
+        }
+    }
 }
 
 /// The embedding space of the vector, and whether it is a former one. The vector itself may stand in a NumPy file.

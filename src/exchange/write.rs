@@ -145,7 +145,12 @@ fn write_kept(memory: &Memory, object: &mut Object<'_>) {
     object.member("recorded_at", &memory.recorded_at);
     object.member("expires_at", &memory.expires_at);
     object.unless("expires_by", &memory.expires_by, &ExpiresBy::Tier);
+    object.maybe("valid_from_recorded_at", &memory.valid_from_recorded_at);
     object.maybe("valid_to_before", &memory.valid_to_before);
+    if let Some(announced) = &memory.announced {
+        object.member("announced_valid_to", &announced.end);
+        object.member("announced_at", &announced.at);
+    }
     object.maybe("removed_at", &memory.removed_at);
     if let Some(superseded) = &memory.superseded {
         object.member("superseded_at", &superseded.at);

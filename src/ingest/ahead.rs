@@ -8,7 +8,7 @@ use crate::error::{Result, sound};
 use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
-use crate::model::{MemoryId, RuleId, SupersedeMode, Time, Times, Vitals};
+use crate::model::{Announced, MemoryId, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub(super) struct Ahead {
     old: MemoryId,
     /// One replacement after the other. None if what was to come is gone.
     steps: Vec<Step>,
+    /// The memories whose places others take, with the ends that they have by that.
+    announced: Vec<(MemoryId, Announced)>,
 }
 
 /// One memory takes the place of another.
@@ -38,7 +40,7 @@ impl Ahead {
         let passed = self.steps.iter().take_while(|step| step.at <= at).count();
         let rest = self.steps.split_off(passed);
         let Some(last) = self.steps.last() else { return (self.old, Some(Ahead { steps: rest, ..self })) };
-        let ahead = Ahead { old: last.new, steps: rest };
+        let ahead = Ahead { old: last.new, steps: rest, announced: self.announced };
         (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
     }
 
@@ -90,13 +92,15 @@ impl NamespaceWriter<'_, '_, '_> {
         if vitals.times.superseded.is_none() || !vitals.times.is_or_will_be_true(self.now()) {
             return Ok(None);
         }
-        let mut ahead = Ahead { old, steps: Vec::new() };
+        let mut ahead = Ahead { old, steps: Vec::new(), announced: Vec::new() };
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         let mut at = old;
         while seen.insert(at)
             && let Some((step, next)) = self.step_from(at, &vitals, new)?
         {
+            let announced = vitals.times.superseded.zip(vitals.times.valid_to);
+            ahead.announced.extend(announced.map(|(by, end)| (at, Announced { end, at: by.at })));
             ahead.steps.push(step);
             (at, vitals) = (step.new, next);
         }
@@ -120,8 +124,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let Some((superseded, end)) = superseded.zip(times.valid_to) else { return Ok(None) };
         let successor = self.ledger.successor(self.ns(), superseded.by, self.now())?;
         // What was to come can be merged into a memory that has ended by then.
-        let successor =
-            successor.filter(|(_, next)| next.times.valid_from.is_some() || own_end(&next.times) > end);
+        let successor = successor.filter(|(_, next)| {
+            next.times.valid_from.is_some() || next.times.own_end().is_none_or(|own| own > end)
+        });
         let is_gone = successor.is_none();
         // What was to come is gone, but a text of a key of the row can come later.
         let later = if is_gone { self.to_come_after(old, beside)? } else { None };
@@ -161,7 +166,8 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lets what a change has left of the memory, and the row that the change made, be replaced at the instant ahead.
+    /// Lets what a change has left of the memory, and the row that the change made, be replaced at the instant ahead. Of a memory that
+    /// ends in another way now, it stays known how it was to end.
     pub(super) fn replace_ahead(&mut self, ahead: &Ahead, made: MemoryId) -> Result<()> {
         let made = Some(made).filter(|made| *made != ahead.old);
         let first = ahead.steps.first().into_iter();
@@ -180,12 +186,6 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves, since })?;
             }
         }
-        Ok(())
+        ahead.announced.iter().try_for_each(|(id, end)| self.ledger.keep_announced(&self.context, *id, *end))
     }
-}
-
-/// The end in world time that a memory has without what takes its place.
-fn own_end(times: &Times) -> Time {
-    let end = if times.superseded.is_some() { times.valid_to_before } else { times.valid_to };
-    end.unwrap_or(Time::MAX)
 }

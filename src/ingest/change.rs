@@ -638,7 +638,7 @@ impl NamespaceWriter<'_, '_, '_> {
         vitals.version = 1;
         vitals.times.recorded_at = now;
         vitals.times.superseded = None;
-        vitals.times.valid_to_before = None;
+        (vitals.times.valid_to_before, vitals.times.announced) = (None, None);
         vitals.reinforcement_count = holder.share.max(1);
         vitals.content_bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&text).prefix();

@@ -195,8 +195,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 let fields = &edit.patch.fields;
                 if fields.valid_from.is_given() || fields.valid_to.is_given() {
                     // The other end may lie elsewhere in each row; these two were found to fit.
-                    (parts.vitals.times.valid_from, parts.vitals.times.valid_to) =
-                        (times.valid_from, times.valid_to);
+                    parts.vitals.times.valid_from = times.valid_from;
+                    parts.vitals.times.valid_from_recorded_at = times.valid_from_recorded_at;
+                    parts.vitals.times.valid_to = times.valid_to;
                 }
                 self.patch_parts(&mut parts, edit)?;
                 parts.vitals.reinforcement_count = before.vitals.reinforcement_count;
@@ -240,6 +241,13 @@ impl NamespaceWriter<'_, '_, '_> {
         let tier = parts.vitals.tier;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
+        if edit.patch.fields.valid_from.is_given() {
+            // A write says since when it is true, and no supersession.
+            parts.vitals.times.valid_from_recorded_at = None;
+        }
+        if edit.patch.fields.valid_to.is_given() {
+            parts.vitals.times.announced = None;
+        }
         self.believe(&mut parts.vitals, &edit.patch.fields);
         let lasts_now = tier.is_short_term() && !parts.vitals.tier.is_short_term();
         if lasts_now && parts.vitals.confidence.is_none() {

@@ -11,8 +11,7 @@ use crate::ingest::message::Standing;
 use crate::ledger::{Change, Recreated};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, JournalRow,
-    Kept, Memory, MemoryId, Outcome, Parts, RuleId, Run, RunId, SupersedeMode, Time, Tombstone,
-    check_content,
+    Kept, Memory, MemoryId, Outcome, Parts, RuleId, Run, RunId, Time, Tombstone, check_content,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows, Walk, keys};
 use crate::text::normal_form;
@@ -145,6 +144,7 @@ impl NamespaceWriter<'_, '_, '_> {
         match row {
             Kept::Memory(memory) => {
                 reach("recorded_at", Some(memory.recorded_at))?;
+                reach("valid_from_recorded_at", memory.valid_from_recorded_at)?;
                 reach("superseded_at", memory.superseded.map(|superseded| superseded.at))?;
                 reach("removed_at", memory.removed_at)
             }
@@ -625,9 +625,7 @@ impl NamespaceWriter<'_, '_, '_> {
 /// Whether world time ends before it begins, without the cut of a supersession.
 fn is_inverted(memory: &Memory) -> bool {
     let times = memory.times();
-    let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
-    let to = if replaced { times.valid_to_before } else { times.valid_to };
-    times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)
+    times.valid_from.zip(times.own_end()).is_some_and(|(from, to)| from >= to)
 }
 
 /// The slice of the family that a message began. What the texts of its members have in common is stored with the message; the rest

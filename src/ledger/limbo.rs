@@ -202,7 +202,7 @@ impl Ledger<'_, '_> {
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
             applied.erased = self.give_back(context, by, id, Beyond::Merges, &why)?;
-            vitals.times.superseded = None;
+            (vitals.times.superseded, vitals.times.announced) = (None, None);
         }
         if vitals.times.superseded.is_none() {
             said = self.said_since(context, id)?;

@@ -13,11 +13,11 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{
-    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
-    TombstoneReason, Vitals,
+    Actor, Announced, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time,
+    Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
-use crate::store::{NsId, Rows, Traces, Walk, keys};
+use crate::store::{NsId, Rows, Traces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -182,8 +182,11 @@ impl Ledger<'_, '_> {
         let was = (&replaced.0, &replaced.1);
         let brought = if merges { self.brought_vector(ns, was, &content.text)? } else { None };
         let begins = mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none();
+        // A row that was there before has been true before, and is so again if the other is restored.
+        let begins_later = begins && vitals.times.recorded_at < context.now;
         if begins {
             vitals.times.valid_from = Some(at);
+            vitals.times.valid_from_recorded_at = begins_later.then_some(context.now);
         }
         // A key belongs to the partition that wrote it. In another partition its agent could no longer write
         // it (MODEL-8).
@@ -228,8 +231,7 @@ impl Ledger<'_, '_> {
             }
         }
         let mut deltas = Vec::new();
-        if begins && vitals.times.recorded_at < context.now {
-            // A row that was there before has been true before, and is so again if the other is restored.
+        if begins_later {
             let (field, after) = (format!("{OF_THE_OTHER}{VALID_FROM}"), json!(at));
             deltas.push(Delta { field, before: json!(null), after });
         }
@@ -326,7 +328,7 @@ impl Ledger<'_, '_> {
         };
         let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
-        vitals.times.superseded = None;
+        (vitals.times.superseded, vitals.times.announced) = (None, None);
         if is_asked && promised.is_none() {
             renew(&mut vitals, context.now, &context.ttl);
         }
@@ -352,6 +354,28 @@ impl Ledger<'_, '_> {
         let superseded_by = self.follow_writers(context, id, said, why)?;
         let restored = Some(Restored { keys_taken, replaced, superseded_by });
         Ok(Applied { restored, erased, ..Applied::default() })
+    }
+
+    /// Keeps of a row that was to end at an instant ahead, and now is superseded in another way, what was known of that end until
+    /// then. A damaged row stays as it is.
+    pub(crate) fn keep_announced(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        announced: Announced,
+    ) -> Result<()> {
+        let Some((before, content)) = sound(self.load_there(context.ns, id))?.flatten() else {
+            return Ok(());
+        };
+        // Where a write has only interrupted the supersession, it is known since the same instant.
+        let is_other = before.times.superseded.is_some_and(|by| announced.at < by.at);
+        if !is_other || before.times.own_end() == Some(announced.end) {
+            return Ok(());
+        }
+        let mut vitals = before.clone();
+        vitals.times.announced = Some(announced);
+        self.place_row(context, id, &before, &content, vitals, &content)?;
+        Ok(())
     }
 
     /// What the keys of a row that is back had said in its place becomes an earlier text of theirs. A row that others wrote
@@ -389,13 +413,12 @@ impl Ledger<'_, '_> {
     }
 
     /// A memory that was there before it took the place of `old`, which is restored, is true from when it was before. Nothing
-    /// changes if it has replaced others too, if somebody has said since when it is true, or if the journal tells no more of it.
+    /// changes as long as it has replaced others too, nor if somebody has said since when it is true.
     fn unbegin(&mut self, context: &Context, by: MemoryId, old: MemoryId) -> Result<Option<Delta>> {
         let ns = context.ns;
-        let Some(begun) = self.begun_for(ns, by, old)? else { return Ok(None) };
         // A damaged row stays as it is.
         let Some((before, content)) = sound(self.load_there(ns, by))?.flatten() else { return Ok(None) };
-        if json!(before.times.valid_from) != begun.after {
+        if before.times.valid_from_recorded_at.is_none() {
             return Ok(None);
         }
         for other in self.tx.superseded_by(ns, by)? {
@@ -406,24 +429,11 @@ impl Ledger<'_, '_> {
             }
         }
         let mut vitals = before.clone();
-        vitals.times.valid_from = None;
+        (vitals.times.valid_from, vitals.times.valid_from_recorded_at) = (None, None);
         vitals.version += 1;
         self.place_row(context, by, &before, &content, vitals, &content)?;
-        Ok(Some(Delta { before: begun.after, after: begun.before, ..begun }))
-    }
-
-    /// What the last supersession of `old`, if it was by this memory, says of when this memory begins.
-    fn begun_for(&self, ns: NsId, by: MemoryId, old: MemoryId) -> Result<Option<Delta>> {
-        let steps = self.tx.journal_numbers(&Walk::prefix(&keys::journal_holder(ns, old, None)))?;
-        for seq in steps.into_iter().rev() {
-            let Some(step) = sound(self.tx.journal_row(ns, seq))?.flatten() else { continue };
-            if step.op == Op::Supersede && step.subject == Some(old) {
-                let is_by = step.evidence.members.first() == Some(&by);
-                let begun = |delta: &Delta| delta.field.strip_prefix(OF_THE_OTHER) == Some(VALID_FROM);
-                return Ok(step.deltas.into_iter().find(begun).filter(|_| is_by));
-            }
-        }
-        Ok(None)
+        let field = format!("{OF_THE_OTHER}{VALID_FROM}");
+        Ok(Some(Delta { field, before: json!(before.times.valid_from), after: json!(null) }))
     }
 
     /// Why a row that nothing has replaced can't be restored, and what can.

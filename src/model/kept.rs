@@ -188,7 +188,18 @@ impl Memory {
         if let Some(removed) = times.removed_at.filter(|removed| *removed < times.recorded_at) {
             return Err(Error::invalid("removed_at", "must not lie before recorded_at", removed));
         }
+        if let (None, Some(since)) = (times.valid_from, times.valid_from_recorded_at) {
+            return Err(Error::invalid(
+                "valid_from_recorded_at",
+                "must stand beside valid_from alone",
+                since,
+            ));
+        }
         let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
+        if let (None, Some(announced)) = (times.superseded, times.announced) {
+            let why = "is allowed only beside superseded_by";
+            return Err(Error::invalid("announced_valid_to", why, announced.end));
+        }
         if let Some(before) = times.valid_to_before {
             if !replaced {
                 let why = "is allowed only with supersede_mode replaced";

@@ -11,7 +11,7 @@ use crate::model::name::{NamespaceName, Partition};
 use crate::model::parts::Parts;
 use crate::model::payload::Payload;
 use crate::model::time::Time;
-use crate::model::visible::{Supersession, Times};
+use crate::model::visible::{Announced, Supersession, Times};
 
 /// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -239,8 +239,12 @@ macro_rules! memory {
             pub sources: Vec<MemoryId>,
             /// When the database learned of the memory: transaction time.
             pub recorded_at: Time,
+            /// When a supersession gave `valid_from` to the memory, which was there before; none if a write gave it.
+            pub valid_from_recorded_at: Option<Time>,
             /// What `valid_to` was before the memory was replaced.
             pub valid_to_before: Option<Time>,
+            /// An end that was announced, and that the supersession of the memory has overtaken before it came.
+            pub announced: Option<Announced>,
             /// The end of life, exclusive; none means never.
             pub expires_at: Option<Time>,
             /// Who set the end of life.
@@ -302,7 +306,9 @@ macro_rules! memory {
                     links: Vec::new(),
                     sources: Vec::new(),
                     recorded_at: times.recorded_at,
+                    valid_from_recorded_at: times.valid_from_recorded_at,
                     valid_to_before: times.valid_to_before,
+                    announced: times.announced,
                     expires_at: times.expires_at,
                     expires_by: parts.vitals.expires_by,
                     superseded: times.superseded,
@@ -329,7 +335,9 @@ macro_rules! memory {
                 let mut parts = Parts::new(&self.row_text, self.recorded_at);
                 $($(parts.$part.$($place).+.clone_from(&self.$name);)+)+
                 let Parts { vitals, content, access } = &mut parts;
+                vitals.times.valid_from_recorded_at = self.valid_from_recorded_at;
                 vitals.times.valid_to_before = self.valid_to_before;
+                vitals.times.announced = self.announced;
                 vitals.times.expires_at = self.expires_at;
                 vitals.times.superseded = self.superseded;
                 vitals.times.removed_at = self.removed_at;
@@ -372,8 +380,10 @@ impl Memory {
         Times {
             recorded_at: self.recorded_at,
             valid_from: self.valid_from,
+            valid_from_recorded_at: self.valid_from_recorded_at,
             valid_to: self.valid_to,
             valid_to_before: self.valid_to_before,
+            announced: self.announced,
             expires_at: self.expires_at,
             superseded: self.superseded,
             removed_at: self.removed_at,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! transaction time  known-at k     recorded_at ─────────────── tx_end
-//! world time        valid-at v        valid_from ─────────── world_end
+//! world time        valid-at v       world_begin ─────────── world_end
 //! life                                              ─────── expires_at
 //! ```
 //! A memory is visible at (v, k) if and only if it lies in all three half-open intervals. Nothing else
@@ -24,6 +24,15 @@ pub struct Supersession {
     pub mode: SupersedeMode,
 }
 
+/// An end in world time that was announced, and that another supersession has overtaken before it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The end.
+    pub end: Time,
+    /// The transaction time since which it was known.
+    pub at: Time,
+}
+
 /// The instants that decide visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Times {
@@ -31,10 +40,15 @@ pub struct Times {
     pub recorded_at: Time,
     /// World time from which the text is true; none means always.
     pub valid_from: Option<Time>,
+    /// The transaction time of the supersession that gave `valid_from` to a row that was there before; none if a write gave
+    /// it. Until then the text was believed to have been true always.
+    pub valid_from_recorded_at: Option<Time>,
     /// World time until which the text is true (exclusive); none means for ever.
     pub valid_to: Option<Time>,
     /// What `valid_to` was before the row was replaced: the older belief.
     pub valid_to_before: Option<Time>,
+    /// The end that was known until the present supersession took the place of the one that had announced it.
+    pub announced: Option<Announced>,
     /// The end of life (exclusive); none means never.
     pub expires_at: Option<Time>,
     /// The supersession: by which memory, when and how.
@@ -57,10 +71,24 @@ impl Times {
         earliest(self.removed_at, superseded)
     }
 
+    /// The begin of the row in world time, as believed at `known`.
+    fn world_begin(&self, known: Time) -> Option<Time> {
+        self.valid_from.filter(|_| self.valid_from_recorded_at.is_none_or(|since| since <= known))
+    }
+
     /// The end of the row in world time, as believed at `known`.
     fn world_end(&self, known: Time) -> Option<Time> {
+        match (self.superseded, self.announced) {
+            (Some(s), Some(announced)) if announced.at <= known && known < s.at => Some(announced.end),
+            (Some(s), _) if known < s.at => self.own_end(),
+            _ => self.valid_to,
+        }
+    }
+
+    /// The end in world time that the row has without what takes its place.
+    pub fn own_end(&self) -> Option<Time> {
         match self.superseded {
-            Some(s) if s.mode == SupersedeMode::Replaced && known < s.at => self.valid_to_before,
+            Some(s) if s.mode == SupersedeMode::Replaced => self.valid_to_before,
             _ => self.valid_to,
         }
     }
@@ -69,7 +97,7 @@ impl Times {
     pub fn visible(&self, valid: Time, known: Time) -> bool {
         self.recorded_at <= known
             && self.tx_end().is_none_or(|end| known < end)
-            && self.valid_from.is_none_or(|from| from <= valid)
+            && self.world_begin(known).is_none_or(|from| from <= valid)
             && self.world_end(known).is_none_or(|end| valid < end)
             && self.expires_at.is_none_or(|end| valid < end)
     }

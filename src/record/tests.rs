@@ -15,9 +15,9 @@ use crate::error::ErrorKind;
 use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, PAYLOAD_BYTES_MAX, TIME_MAX_MS};
 use crate::model::field::tests::sample;
 use crate::model::{
-    Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder, JournalRow, Kind,
-    MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time,
-    Times, Tombstone, TombstoneReason, Usage, Vitals,
+    Access, Actor, Announced, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder,
+    JournalRow, Kind, MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode,
+    Supersession, Tier, Time, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 
 const KEY: &[u8] = b"\x00\x00\x00\x01key";
@@ -257,7 +257,9 @@ proptest! {
     fn vitals_round_trip(value in arbitrary::vitals()) {
         let bytes = encoded(encode_vitals, &value);
         let doc = if value.place.doc.is_some() { size_of::<u32>() } else { 0 };
-        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc);
+        let began = if value.times.valid_from_recorded_at.is_some() { size_of::<i64>() } else { 0 };
+        let announced = if value.times.announced.is_some() { 2 * size_of::<i64>() } else { 0 };
+        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc + began + announced);
         prop_assert_eq!(decode_vitals(at(), &bytes)?, value);
     }
 
@@ -451,6 +453,30 @@ fn forged_vitals_out_of_bounds_are_refused() {
 }
 
 #[test]
+fn forged_parts_behind_vitals_are_refused() {
+    let mut whole = vitals();
+    whole.place.doc = Some(9);
+    whole.times.valid_from_recorded_at = Some(ms(1_004));
+    whole.times.announced = Some(Announced { end: ms(1_005), at: ms(1_006) });
+    let bytes = encoded(encode_vitals, &whole);
+    let (body, flags) =
+        (&bytes[HEADER_BYTES..bytes.len() - CRC_BYTES], u16::from_le_bytes([bytes[2], bytes[3]]));
+    assert_eq!(decode_vitals(at(), &forged(tag::VITALS, flags, body)).unwrap(), whole);
+    let (fixed, _) = body.split_last_chunk::<8>().unwrap();
+    let cases = [
+        (flags, [fixed, &i64::MIN.to_le_bytes()].concat(), "announced_at"),
+        (flags, fixed.to_vec(), "bytes with flags"),
+        (flags, [body, &[0]].concat(), "bytes with flags"),
+        (flags & !1, body.to_vec(), "bytes with flags"),
+        (flags | 1 << 15, body.to_vec(), "bytes with flags"),
+    ];
+    for (flags, body, why) in cases {
+        let error = decode_vitals(at(), &forged(tag::VITALS, flags, &body)).unwrap_err().to_string();
+        assert!(error.contains(why), "{why}: {error}");
+    }
+}
+
+#[test]
 fn a_forged_list_length_allocates_nothing() {
     // A holder whose tags claim 2^32 - 1 entries in a row of 12 bytes.
     let body = [1, 1, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
@@ -559,6 +585,8 @@ fn sizes_are_as_designed() {
     let mut with_document = vitals();
     with_document.place.doc = Some(9);
     assert_eq!(size(encoded(encode_vitals, &with_document)), 192);
+    with_document.times.valid_from_recorded_at = Some(ms(1_004));
+    assert_eq!(size(encoded(encode_vitals, &with_document)), 200);
     let text = "x".repeat(300);
     assert_eq!(size(encoded(encode_content, &plain(&text))) - 300, 10);
     let tagged = Content { tags: vec!["project".to_owned(), "rust".to_owned()], ..plain(&text) };

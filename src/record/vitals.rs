@@ -38,15 +38,17 @@
 //! | 172 | 12 | LIKENESS |
 //! | 184 | 4 | CRC |
 //!
-//! With the flag `HAS_DOC` the number of a document stands between likeness and CRC. The flag `CALLERS_END` says that
+//! Between likeness and CRC stand, each with a flag of its own: the number of a document (4 bytes, `HAS_DOC`), the instant
+//! since which the begin of world time has been known (8 bytes, `BEGAN_LATER`), and an end that was announced with the instant
+//! since which it was known (16 bytes, `WAS_ANNOUNCED`). The flag `CALLERS_END` says that
 //! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 8 to 11 of the flags count the
 //! uses of the memory, as far as tables follow from them; `IS_PROMOTED` and `IS_CONSOLIDATED` say what became of it.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
-    Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times,
-    Usage, Vitals,
+    Announced, Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier,
+    Time, Times, Usage, Vitals,
 };
 use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
 
@@ -58,6 +60,8 @@ const HAS_DOC: u16 = 1;
 const CALLERS_END: u16 = 2;
 /// Flag of the header: the memory has a payload.
 const HAS_PAYLOAD: u16 = 4;
+/// Flag of the header: a supersession gave the memory the begin of its world time after it was stored.
+const BEGAN_LATER: u16 = 8;
 /// Place of the four bits of the header that count uses.
 const USES_SHIFT: u32 = 8;
 /// These bits.
@@ -67,7 +71,13 @@ const IS_PROMOTED: u16 = 1 << 12;
 /// Flag of the header: a consolidation has looked at the memory.
 const IS_CONSOLIDATED: u16 = 1 << 13;
 
-const _: () = assert!(USES & (HAS_DOC | CALLERS_END | HAS_PAYLOAD | IS_PROMOTED | IS_CONSOLIDATED) == 0);
+/// Flag of the header: an end of world time was announced, and the present supersession has overtaken it.
+const WAS_ANNOUNCED: u16 = 16;
+/// All flags but the bits that count uses.
+const ONE_BIT: u16 =
+    HAS_DOC | CALLERS_END | HAS_PAYLOAD | BEGAN_LATER | WAS_ANNOUNCED | IS_PROMOTED | IS_CONSOLIDATED;
+
+const _: () = assert!(USES & ONE_BIT == 0);
 
 /// A field at a fixed place of the value.
 #[derive(Clone, Copy)]
@@ -176,11 +186,23 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     VERSION.put(out, vitals.version.to_le_bytes());
     put_times(vitals, out);
     put_place(&vitals.place, out);
-    out.extend(vitals.place.doc.into_iter().flat_map(u32::to_le_bytes));
-    let doc = vitals.place.doc.map_or(0, |_| HAS_DOC);
+    let parts = put_parts(vitals, out);
     let end = u16::from(vitals.expires_by == ExpiresBy::Caller) * CALLERS_END;
     let payload = u16::from(vitals.place.payload) * HAS_PAYLOAD;
-    seal(doc | end | payload | usage_bits(vitals.place.usage), key, out);
+    seal(parts | end | payload | usage_bits(vitals.place.usage), key, out);
+}
+
+/// Writes what stands between the fixed fields and the checksum. Returns the flags that say so.
+fn put_parts(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
+    let (doc, began, announced) =
+        (vitals.place.doc, vitals.times.valid_from_recorded_at, vitals.times.announced);
+    out.extend(doc.into_iter().flat_map(u32::to_le_bytes));
+    let announced_times = announced.map(|announced| [announced.end, announced.at]);
+    let times = began.into_iter().chain(announced_times.into_iter().flatten());
+    out.extend(times.flat_map(|at| at.as_millis().to_le_bytes()));
+    let doc = u16::from(doc.is_some()) * HAS_DOC;
+    let began = u16::from(began.is_some()) * BEGAN_LATER;
+    doc | began | (u16::from(announced.is_some()) * WAS_ANNOUNCED)
 }
 
 fn usage_bits(usage: Usage) -> u16 {
@@ -252,24 +274,44 @@ fn put_place(place: &Place, out: &mut [u8]) {
 /// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
 pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (flags, _) = open(tag::VITALS, at, bytes)?;
-    let length = flags & !(CALLERS_END | HAS_PAYLOAD | USES | IS_PROMOTED | IS_CONSOLIDATED);
-    let (fixed, doc) = match (length, bytes.split_first_chunk::<VITALS_BYTES>()) {
-        (0, Some((fixed, []))) => (fixed, None),
-        // The number stands where the checksum does otherwise.
-        (HAS_DOC, Some((fixed, [_, _, _, _]))) => {
-            (fixed, fixed.last_chunk().map(|doc| u32::from_le_bytes(*doc)))
-        }
-        _ => return Err(at.corrupted(format!("{} bytes with flags {flags:#06x}", bytes.len()))),
-    };
-    let mut vitals =
-        read_vitals(fixed).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))?;
-    vitals.place.doc = doc;
+    let length = || at.corrupted(format!("{} bytes with flags {flags:#06x}", bytes.len()));
+    let fixed = bytes.first_chunk::<VITALS_BYTES>().filter(|_| flags & !(ONE_BIT | USES) == 0);
+    let fixed = fixed.ok_or_else(length)?;
+    let bounds = |field: &str| at.corrupted(format!("{field} is out of its bounds"));
+    let mut vitals = read_vitals(fixed).map_err(bounds)?;
+    let mut parts = Parts(bytes.get(VITALS_BYTES - CRC_BYTES..bytes.len() - CRC_BYTES).unwrap_or_default());
+    if flags & HAS_DOC != 0 {
+        vitals.place.doc = Some(u32::from_le_bytes(parts.take().ok_or_else(length)?));
+    }
+    let mut time = |field| instant(field, parts.take().ok_or_else(length)?).map_err(bounds);
+    if flags & BEGAN_LATER != 0 {
+        vitals.times.valid_from_recorded_at = Some(time("valid_from_recorded_at")?);
+    }
+    if flags & WAS_ANNOUNCED != 0 {
+        let (end, at) = (time("announced_valid_to")?, time("announced_at")?);
+        vitals.times.announced = Some(Announced { end, at });
+    }
+    if !parts.0.is_empty() {
+        return Err(length());
+    }
     vitals.place.payload = flags & HAS_PAYLOAD != 0;
     vitals.place.usage = usage_of(flags);
     if flags & CALLERS_END != 0 {
         vitals.expires_by = ExpiresBy::Caller;
     }
     Ok(vitals)
+}
+
+/// What stands between the fixed fields and the checksum and is not read yet.
+struct Parts<'b>(&'b [u8]);
+
+impl Parts<'_> {
+    /// The next bytes; none if there are not so many.
+    fn take<const WIDTH: usize>(&mut self) -> Option<[u8; WIDTH]> {
+        let (part, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*part)
+    }
 }
 
 /// A field, or the name of the one that is out of its bounds: an [`Error`](crate::Error) is a hundred bytes, and
@@ -323,8 +365,10 @@ fn read_times(bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Read<Times> {
     Ok(Times {
         recorded_at: instant("recorded_at", RECORDED_AT.get(bytes))?,
         valid_from: instant_or_none("valid_from", VALID_FROM.get(bytes))?,
+        valid_from_recorded_at: None,
         valid_to: instant_or_none("valid_to", VALID_TO.get(bytes))?,
         valid_to_before: instant_or_none("valid_to_before", VALID_TO_BEFORE.get(bytes))?,
+        announced: None,
         expires_at: instant_or_none("expires_at", EXPIRES_AT.get(bytes))?,
         superseded,
         removed_at: instant_or_none("removed_at", REMOVED_AT.get(bytes))?,

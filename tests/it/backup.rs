@@ -378,6 +378,12 @@ const HAND: &[(&str, Change)] = &[
         supersede(line, &id);
     }),
     ("superseded_by", |line| line["superseded_by"] = line["id"].clone()),
+    ("valid_from_recorded_at", |line| line["valid_from_recorded_at"] = line["recorded_at"].clone()),
+    ("announced_valid_to", |line| line["announced_at"] = line["recorded_at"].clone()),
+    ("announced_valid_to", |line| {
+        line["announced_at"] = line["recorded_at"].clone();
+        line["announced_valid_to"] = line["recorded_at"].clone();
+    }),
     ("valid_to_before", |line| line["valid_to_before"] = line["recorded_at"].clone()),
     ("valid_to", |line| {
         line["valid_from"] = json!("2026-01-01T00:00:00Z");

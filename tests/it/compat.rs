@@ -40,15 +40,15 @@ fn a_file_of_another_format_is_refused() {
     let ns = NamespaceName::default();
     let db = Database::open(&path).unwrap();
     db.namespace(&ns).unwrap().add(Draft::new("still there").key("k")).unwrap();
-    assert_eq!(db.format(), 14);
+    assert_eq!(db.format(), 15);
     db.close().unwrap();
-    for other in [0, 13, 15] {
+    for other in [0, 14, 16] {
         let own = set_format(&path, other);
         for read_only in [false, true] {
             let refused = Database::builder().read_only(read_only).open(&path).unwrap_err();
             let Error::Format { found, expected } = refused else { panic!("{refused:?}") };
-            assert_eq!((found, expected), (u32::from(other), 14));
-            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 14"));
+            assert_eq!((found, expected), (u32::from(other), 15));
+            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 15"));
         }
         set_format(&path, own);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::backup::copy_of;
 use crate::world::{World, axis, ms, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass};
@@ -9,7 +10,7 @@ use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
-    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Query, Scope,
+    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope,
 };
 
 fn point(valid: i64, known: i64) -> PointInTime {
@@ -381,6 +382,66 @@ fn a_search_of_the_past_judges_few_rows() {
     assert!(past.plan.ranked <= 3 * live.plan.ranked.max(70), "{:?} and {:?}", past.plan, live.plan);
 }
 
+/// V-318: what takes the place of another was there before, and is told of the time before. It was believed to be true always until then,
+/// and is so again where the other is restored.
+#[test]
+fn v318_what_takes_a_place_stays_in_the_past() {
+    for at in [None, Some(900)] {
+        let world = World::at(100);
+        let [a, b] = ["a", "b"].map(|name| world.add(harbour(name).key(name)).id);
+        world.set(300);
+        world.supersede(a, b, SupersedeMode::Replaced, at).unwrap();
+        world.set(400);
+        let begins = at.unwrap_or(300);
+        for world in [&world, &copy_of(&world)] {
+            assert_eq!(seen_at(world, point(200, 200)), BTreeSet::from([a, b]));
+            assert_eq!(seen_at(world, point(begins + 50, 299)), BTreeSet::from([a, b]));
+            assert_eq!(seen_at(world, point(begins - 1, 400)), BTreeSet::from([a]));
+            assert_eq!(seen_at(world, point(begins, 400)), BTreeSet::from([b]));
+            assert_eq!(world.live(), [if at.is_none() { b } else { a }]);
+            world.ns.restore(a.to_string()).unwrap();
+            assert_eq!(world.row(b).valid_from_recorded_at, None);
+            assert_eq!(seen_at(world, point(200, 200)), BTreeSet::from([a, b]));
+            assert_eq!(world.live().len(), 2);
+            world.check();
+        }
+    }
+}
+
+/// V-319: what was known of an end ahead is told as it was, also where a write through the key has changed what was to end then.
+#[test]
+fn v319_an_end_that_was_announced_stays_known() {
+    for (revises, own) in [(true, None), (true, Some(900)), (false, None), (false, Some(900))] {
+        let world = World::at(100);
+        let draft = harbour("a").key("k");
+        let a = world.add(own.map_or(draft.clone(), |end| draft.clone().valid_to(ms(end)))).id;
+        let replace = |name: &str, at: i64| {
+            world.ns.replace(["k"], harbour(name), SupersedeMode::Replaced, Some(ms(at))).unwrap().id
+        };
+        world.set(200);
+        let b = replace("b", 600);
+        world.set(300);
+        let c = match revises {
+            true => world.ns.update("k", Patch::new().text("harbour c").vector(axis(0))).unwrap().id,
+            false => replace("c", 400),
+        };
+        world.set(350);
+        let begins = if revises { 300 } else { 400 };
+        for world in [&world, &copy_of(&world)] {
+            let seen = |valid, known| seen_at(world, point(valid, known));
+            assert_eq!(seen(700, 150), BTreeSet::from([a]), "nothing was announced yet");
+            assert_eq!(seen(550, 250), BTreeSet::from([a]));
+            assert_eq!(seen(700, 250), BTreeSet::from([b]), "{revises} {own:?}");
+            assert_eq!(seen(begins, 350), BTreeSet::from([c]));
+            assert_eq!(seen(700, 350), BTreeSet::from([b]));
+            world.ns.restore(a.to_string()).unwrap();
+            let row = world.row(a);
+            assert_eq!((row.valid_to, row.valid_to_before, row.announced), (own.map(ms), None, None));
+            world.check();
+        }
+    }
+}
+
 /// A number that is as good as chance, the same in each run.
 struct Dice(u64);
 
@@ -396,14 +457,17 @@ fn visible(row: &Memory, valid: i64, known: i64) -> bool {
     let (valid, known) = (ms(valid), ms(known));
     let replaced = row.superseded.filter(|s| s.mode == SupersedeMode::Replaced);
     let ended = row.superseded.filter(|s| s.mode != SupersedeMode::Replaced).map(|s| s.at);
+    let announced = row.announced.zip(row.superseded).filter(|(said, _)| said.at <= known);
     let world_end = match replaced {
+        _ if announced.is_some_and(|(_, s)| known < s.at) => announced.map(|(said, _)| said.end),
         Some(s) if known < s.at => row.valid_to_before,
         _ => row.valid_to,
     };
+    let world_begin = row.valid_from.filter(|_| row.valid_from_recorded_at.is_none_or(|at| at <= known));
     row.recorded_at <= known
         && row.removed_at.is_none_or(|at| known < at)
         && ended.is_none_or(|at| known < at)
-        && row.valid_from.is_none_or(|from| from <= valid)
+        && world_begin.is_none_or(|from| from <= valid)
         && world_end.is_none_or(|to| valid < to)
         && row.expires_at.is_none_or(|end| valid < end)
 }

@@ -1,6 +1,7 @@
 //! Expiry, supersession, visibility at times, forgetting, undo, the clock: the vectors of the specification
 //! (LIFE-1 to LIFE-26, MODEL-13 to MODEL-21, MODEL-30, MODEL-33, MODEL-38).
 
+use crate::backup::copy_of;
 use crate::world::{World, axis, holders, ms, revised, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RunId, Undone};
@@ -660,6 +661,26 @@ fn life_7_a_restore_gives_back_when_the_other_began() {
         assert_eq!(world.live().len(), 2);
         world.check();
     }
+    // As long as it replaces another one it begins as it did, in whatever order the others are restored. An export tells it too.
+    for order in [[0, 1], [1, 0]] {
+        let world = World::at(100);
+        let [a, b, c] = ["a", "b", "c"].map(|key| world.add(text(&format!("text {key}")).key(key)).id);
+        for (at, old) in [(500, a), (510, c)] {
+            world.set(at);
+            world.supersede(old, b, SupersedeMode::Replaced, None).unwrap();
+        }
+        world.set(600);
+        for world in [&world, &copy_of(&world)] {
+            let [first, second] = order.map(|place| [a, c][place]);
+            world.ns.restore(first.to_string()).unwrap();
+            let (row, began) = (world.row(b), Some(ms(500)));
+            assert_eq!((row.valid_from, row.valid_from_recorded_at), (began, began), "it replaces the other");
+            world.ns.restore(second.to_string()).unwrap();
+            let row = world.row(b);
+            assert_eq!((row.valid_from, row.valid_from_recorded_at), (None, None));
+            world.check();
+        }
+    }
     // What was said since stays, and what replaces another one too.
     for says in [false, true] {
         let world = World::at(100);
@@ -668,6 +689,7 @@ fn life_7_a_restore_gives_back_when_the_other_began() {
         world.supersede(a, b, SupersedeMode::Replaced, None).unwrap();
         if says {
             world.ns.update("b", Patch::new().valid_from(ms(400))).unwrap();
+            assert_eq!(world.row(b).valid_from_recorded_at, None, "a write says it");
         } else {
             world.supersede(c, b, SupersedeMode::Replaced, None).unwrap();
         }

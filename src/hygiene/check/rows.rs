@@ -5,7 +5,7 @@ use crate::hygiene::check::circles::Settled;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
-use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Vitals};
+use crate::model::{Content, Counted, Kind, MemoryId, Vitals};
 use crate::record::{At, decode_vitals};
 use crate::store::keys;
 use crate::store::{NsId, PartId, Rows, Table};
@@ -80,9 +80,7 @@ impl Check<'_> {
             let what = format!("recorded at {}, after the last commit", times.recorded_at);
             self.find(Code::Times, Table::Vitals, key, what);
         }
-        let replaced = times.superseded.is_some_and(|s| s.mode == SupersedeMode::Replaced);
-        let to = if replaced { times.valid_to_before } else { times.valid_to };
-        if let (Some(from), Some(to)) = (times.valid_from, to)
+        if let (Some(from), Some(to)) = (times.valid_from, times.own_end())
             && from >= to
             && !self.has_any(Table::Superseded, &keys::memory(ns, id))?
         {

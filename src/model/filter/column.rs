@@ -223,7 +223,22 @@ pub(super) static KEPT: &[Named] = &[
     ),
     named("deletes_source", Type::Bool, Values::Hot(|row, seen| row.vitals.deletes_source.any(seen))),
     named("expires_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.expires_at.any(seen))),
+    named(
+        "valid_from_recorded_at",
+        Type::Time,
+        Values::Hot(|row, seen| row.vitals.times.valid_from_recorded_at.any(seen)),
+    ),
     named("valid_to_before", Type::Time, Values::Hot(|row, seen| row.vitals.times.valid_to_before.any(seen))),
+    named(
+        "announced_valid_to",
+        Type::Time,
+        Values::Hot(|row, seen| row.vitals.times.announced.map(|announced| announced.end).any(seen)),
+    ),
+    named(
+        "announced_at",
+        Type::Time,
+        Values::Hot(|row, seen| row.vitals.times.announced.map(|announced| announced.at).any(seen)),
+    ),
     named("recorded_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.recorded_at.any(seen))),
     named(
         "superseded_at",

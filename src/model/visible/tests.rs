@@ -74,6 +74,33 @@ fn v211_a_replacement_ahead_leaves_both_to_their_time() {
 }
 
 #[test]
+fn v318_a_begin_that_a_supersession_gave_was_not_known_before() {
+    let known = Some(t(300));
+    let row = Times { valid_from: Some(t(250)), valid_from_recorded_at: known, ..recorded(100) };
+    assert!(row.visible(t(200), t(299)));
+    assert!(!row.visible(t(200), t(300)));
+    assert!(row.visible(t(250), t(300)));
+    assert!(!row.visible_live(t(249)));
+}
+
+#[test]
+fn v319_an_end_that_was_announced_was_known_until_it_was_overtaken() {
+    let announced = Some(Announced { end: t(600), at: t(200) });
+    for mode in SupersedeMode::ALL.iter().copied() {
+        let (valid_to, valid_to_before) = match mode {
+            SupersedeMode::Replaced => (Some(t(400)), Some(t(900))),
+            _ => (Some(t(900)), None),
+        };
+        let row = Times { valid_to, valid_to_before, announced, ..recorded(100) };
+        let row = superseded(row, 300, mode);
+        assert!(row.visible(t(899), t(199)) && !row.visible(t(900), t(199)));
+        assert!(row.visible(t(599), t(299)) && !row.visible(t(600), t(299)));
+        assert_eq!(row.visible(t(399), t(300)), mode == SupersedeMode::Replaced);
+        assert!(!row.visible(t(400), t(300)));
+    }
+}
+
+#[test]
 fn v284_a_clock_that_steps_back_hides_nothing() {
     assert!(recorded(1_000).visible_live(t(400)));
 }
@@ -84,10 +111,11 @@ proptest::proptest! {
     fn slot_interval_equals_the_predicate(
         recorded_at in 0_i64..60, from in proptest::option::of(0_i64..60), to in proptest::option::of(0_i64..60),
         expires in proptest::option::of(0_i64..60), how in 0_u8..6, at in 0_i64..60, now in 0_i64..80,
+        begun in proptest::option::of(0_i64..60),
     ) {
         let mut row = Times {
             recorded_at: t(recorded_at), valid_from: from.map(t), valid_to: to.map(t), expires_at: expires.map(t),
-            ..Times::default()
+            valid_from_recorded_at: begun.map(t), ..Times::default()
         };
         if let Some(mode) = SupersedeMode::from_code(how) {
             row = superseded(row, at, mode);

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
-    Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, ExpiresBy,
-    Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode, Supersession,
-    Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Usage, Vitals,
+    Access, Actor, Announced, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence,
+    ExpiresBy, Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode,
+    Supersession, Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
 
@@ -70,17 +70,24 @@ fn times() -> impl Strategy<Value = Times> {
         time(),
         [option::of(time()), option::of(time()), option::of(time())],
         option::of(superseded),
-        [option::of(time()), option::of(time())],
+        [option::of(time()), option::of(time()), option::of(time())],
+        option::of((time(), time()).prop_map(|(end, at)| Announced { end, at })),
     )
-        .prop_map(|(recorded_at, [valid_from, valid_to, valid_to_before], superseded, [a, b])| Times {
-            recorded_at,
-            valid_from,
-            valid_to,
-            valid_to_before,
-            expires_at: a,
-            superseded,
-            removed_at: b,
-        })
+        .prop_map(
+            |(recorded_at, [valid_from, valid_to, valid_to_before], superseded, [a, b, c], announced)| {
+                Times {
+                    recorded_at,
+                    valid_from,
+                    valid_from_recorded_at: c,
+                    valid_to,
+                    valid_to_before,
+                    announced,
+                    expires_at: a,
+                    superseded,
+                    removed_at: b,
+                }
+            },
+        )
 }
 
 fn usage() -> impl Strategy<Value = Usage> {

@@ -87,6 +87,7 @@ impl Model {
             reinforcement: hold.share.max(1),
             holders: vec![hold],
             valid_from: Some(at),
+            begun: false,
             valid_to: None,
             valid_to_before: None,
             expires,

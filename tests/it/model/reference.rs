@@ -42,6 +42,8 @@ pub(crate) struct Row {
     pub(crate) holders: Vec<Hold>,
     pub(crate) reinforcement: u32,
     pub(crate) valid_from: Option<Time>,
+    /// It was there before, and begins since it took the place of another.
+    pub(crate) begun: bool,
     pub(crate) valid_to: Option<Time>,
     pub(crate) valid_to_before: Option<Time>,
     pub(crate) expires: Option<Time>,
@@ -242,6 +244,7 @@ impl Model {
                 holders: vec![hold],
                 reinforcement: 1,
                 valid_from: write.valid.0,
+                begun: false,
                 valid_to: write.valid.1,
                 valid_to_before: None,
                 expires: write.expiry,
@@ -367,7 +370,7 @@ impl Model {
         copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
         if led.is_some() {
             (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
-            hold.ahead = false;
+            (copy.begun, hold.ahead) = (false, false);
         }
         hold.patch(&edit);
         copy.renew(hold, edit, vector);
@@ -447,6 +450,7 @@ impl Model {
         let moves = moves.filter(|_| row.agent == agent);
         if mode == SupersedeMode::Replaced && row.valid_from.is_none() {
             row.valid_from = Some(at);
+            row.begun = made_at(new) < now;
         }
         let own = row.keys();
         for hold in
@@ -502,6 +506,7 @@ impl Model {
             row.superseded = None;
             if mode == SupersedeMode::Replaced {
                 row.valid_to = row.valid_to_before.take();
+                self.unbegin(by);
             }
             self.replace((id, later), SupersedeMode::Correction, Some(None), [now, now]);
             return Ok(lost);
@@ -520,6 +525,9 @@ impl Model {
             let before = row.valid_to_before.take();
             // The end stays, although nothing comes then any more.
             row.valid_to = if gone { row.valid_to } else { before };
+            if to != To::Write {
+                self.unbegin(by);
+            }
         }
         for (other, numbers) in since {
             let is_of_others =
@@ -535,6 +543,15 @@ impl Model {
             }
         }
         Ok(lost)
+    }
+
+    /// What replaces no other row any more is true from when it was before.
+    fn unbegin(&mut self, by: MemoryId) {
+        let replaces = |(_, mode)| mode == SupersedeMode::Replaced;
+        let stays = self.superseded_by(by).into_iter().any(replaces);
+        if let Some(row) = self.rows.get_mut(&by).filter(|row| row.begun && !stays) {
+            (row.valid_from, row.begun) = (None, false);
+        }
     }
 
     /// A row that is back has its keys again, but for those that others than its superseders have; these it loses. What the keys
@@ -683,6 +700,12 @@ impl Model {
     }
 }
 
+/// When a row was made: its id says it.
+fn made_at(id: MemoryId) -> Time {
+    let millis = id.as_bytes()[..6].iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte));
+    Time::from_millis(millis)
+}
+
 /// What a change gives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edit {
@@ -735,6 +758,7 @@ impl Row {
     pub(super) fn give(&mut self, edit: &Edit) {
         self.expires = edit.expiry.or(self.expires);
         self.valid_from = edit.valid.0.or(self.valid_from);
+        self.begun &= edit.valid.0.is_none();
         self.valid_to = edit.valid.1.or(self.valid_to);
     }
 
