@@ -394,4 +394,5 @@ fn a_message_goes_with_its_writer_beside_a_damaged_one() {
     assert_eq!(told(&world), keys);
     world.forget_tag("first-key");
     assert_eq!(told(&world), keys[1..]);
+    world.forget_id(ids[0]);
 }
