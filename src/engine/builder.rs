@@ -13,6 +13,7 @@ use crate::limits::{DIM_MAX, within};
 use crate::model::{Actor, IdSource, RandomIds, Span, random};
 use crate::policy::Policy;
 use crate::store::disk::{Disk, Folder};
+use crate::store::rehearsal::Rehearsal;
 use crate::store::{Durability, Options, Store};
 
 /// Cache of the key-value store, unless the caller says otherwise.
@@ -43,6 +44,7 @@ pub struct Builder {
     dimensions: Option<usize>,
     create: bool,
     read_only: bool,
+    rehearsal: bool,
     shared: bool,
     wait: Option<Span>,
     paranoid: bool,
@@ -69,6 +71,7 @@ impl Default for Builder {
             dimensions: None,
             create: true,
             read_only: false,
+            rehearsal: false,
             shared: false,
             wait: None,
             paranoid: false,
@@ -288,6 +291,28 @@ impl Builder {
         self
     }
 
+    /// Only rehearse: the file is read and never written, and what the handle writes stays in memory and goes with the handle. So
+    /// [`Namespace::forget_plan`](crate::Namespace::forget_plan) and the dry runs of other calls do their work on a file that can't be
+    /// written. They need memory for the pages that the work would write. The file must exist, and nobody may write it meanwhile.
+    ///
+    /// ```
+    /// use oubliette::{Database, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// db.close()?;
+    /// let rehearsal = Database::builder().rehearsal(true).open(&path)?;
+    /// let team = rehearsal.namespace("team")?;
+    /// let id = team.list(&Default::default())?.items[0].id;
+    /// assert_eq!(team.forget_plan(Forget::names([id.to_string()]))?.live, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rehearsal(mut self, rehearsal: bool) -> Self {
+        self.rehearsal = rehearsal;
+        self
+    }
+
     /// Let other processes read while this one writes. Every commit then takes two syncs, and
     /// [`Durability::Batch`] is refused. Off by default.
     ///
@@ -488,12 +513,16 @@ impl Builder {
             cache_bytes: self.cache_bytes,
             shared: self.shared,
             read_only: self.read_only,
-            create: self.create,
+            create: self.create && !self.rehearsal,
             paranoid: self.paranoid,
             secret,
             opener: random()?,
         };
-        let store = open_waiting(&self.disk, &options, self.wait)?;
+        let disk: Arc<dyn Disk> = match self.rehearsal {
+            true => Arc::new(Rehearsal(self.disk)),
+            false => self.disk,
+        };
+        let store = open_waiting(&disk, &options, self.wait)?;
         let opening = Opening {
             store,
             durability: self.durability,

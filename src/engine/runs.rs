@@ -281,7 +281,7 @@ impl Namespace {
                     return Ok(((Returned { finished: true, ..Returned::default() }, 0), Vec::new()));
                 }
                 if row.state != RunState::Undoing
-                    && Time::from_millis(row.started_ms).plus(horizon) <= writer.context.now
+                    && Time::from_millis(row.latest_ms).plus(horizon) <= writer.context.now
                 {
                     return Err(Error::Conflict {
                         what: format!("undo {run}"),

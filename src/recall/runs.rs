@@ -74,7 +74,8 @@ impl<S: Source> Reader<'_, S> {
         let started_at = Time::from_millis(row.started_ms);
         // An undo that was begun in time may end later.
         let ends = row.sort == RunSort::Maintain && row.state != RunState::Undoing;
-        let until = ends.then(|| started_at.plus(context.horizon));
+        let latest_at = Time::from_millis(row.latest_ms);
+        let until = ends.then(|| latest_at.plus(context.horizon));
         let in_time = until.is_none_or(|until| self.now < until);
         let can_be_undone = row.state != RunState::Undone && in_time && self.has_left(ns, id)?;
         Ok(RunReport {
@@ -83,7 +84,7 @@ impl<S: Source> Reader<'_, S> {
             status: RunStatus::of(row.state, context.at_work.contains(&id), context.may_write),
             by: row.by,
             started_at,
-            latest_at: Time::from_millis(row.latest_ms),
+            latest_at,
             counts: row.counts,
             can_be_undone,
             undoable_until: until.filter(|_| can_be_undone),

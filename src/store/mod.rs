@@ -30,6 +30,7 @@ mod plans;
 mod queries;
 mod raw;
 mod recover;
+pub(crate) mod rehearsal;
 mod rows;
 mod shrink;
 mod size;

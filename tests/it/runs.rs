@@ -222,6 +222,26 @@ fn a_pass_that_stops_early_is_cut_off_and_goes_on() {
     assert_eq!((whole.status, whole.counts), (RunStatus::Done, counts([("collapse", 3)])));
 }
 
+/// What a run did last can be taken back for as long as any other work, however long ago the run began.
+#[test]
+fn a_run_that_went_on_late_can_be_taken_back() {
+    let world = World::new();
+    profiles(&world);
+    let before = world.live().len();
+    let part = MaintainOptions { max_rows: Some(1), ..MaintainOptions::live() };
+    let run = world.db.maintain_with(&part.passes([Pass::Collapse])).unwrap().run.unwrap();
+    let first = world.live().len();
+    world.advance("20d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert!(world.live().len() < first && first < before);
+    let late = only(&world.ns);
+    assert_eq!((late.id, late.undoable_until), (run, Some(world.now().plus("7d".parse().unwrap()))));
+    world.advance("1h");
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.live().len(), before, "what the run had removed at first still stands in limbo");
+    world.check();
+}
+
 #[test]
 fn other_operations_of_many_parts_have_runs_that_nothing_takes_back() {
     let world = World::new();

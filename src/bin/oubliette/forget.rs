@@ -25,7 +25,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         None if options.any_agent || options.filter.is_none() => Scope::Any,
         None => Scope::Shared,
     };
-    let database = place.open(Access::Write)?;
+    let database = if options.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     place.unknown_namespace(&database.namespaces()?, output)?;
     let what = match (&options.tag, &options.filter) {
         (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },

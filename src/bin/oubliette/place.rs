@@ -39,6 +39,11 @@ fn may_be_read(why: ErrorKind) -> bool {
     matches!(why, ErrorKind::Locked | ErrorKind::Io | ErrorKind::Corrupted | ErrorKind::Unavailable)
 }
 
+/// Whether a file, or all of its disk, may only be read.
+fn is_write_protected(why: &std::io::Error) -> bool {
+    matches!(why.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// What the config file may say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +64,8 @@ pub(crate) enum Access {
     Read,
     /// To write; it must be there.
     Write,
+    /// To try what a command would do, on a file that is not written; it must be there.
+    Rehearse,
     /// To write; it is made if need be.
     Create,
     /// To write, whatever made its vectors; it must be there.
@@ -269,7 +276,7 @@ impl Place {
 
     /// Opens it, with more options.
     pub(crate) fn open_with(&self, access: Access, extra: Extra) -> Result<Database> {
-        let is_read = access == Access::Read || self.read_only;
+        let is_read = access == Access::Read || self.read_only && access != Access::Rehearse;
         let database = match &self.standing {
             Standing::Guest(host) => host.open(&self.terms, &self.caller, is_read, extra),
             Standing::Alone => self.open_here(access, extra, self.wait),
@@ -308,7 +315,8 @@ impl Place {
         patience: Duration,
     ) -> Result<Database> {
         let database = self.open_or_find(sharing, access, extra, patience)?;
-        if access != Access::Read && !self.read_only {
+        // Others would write what is kept in memory alone.
+        if !matches!(access, Access::Read | Access::Rehearse) && !self.read_only {
             sharing.begin(&database, &self.terms);
         }
         Ok(database)
@@ -347,6 +355,7 @@ impl Place {
         let path = self.path()?;
         let open = |access: Access| {
             let builder = self.builder().create(access == Access::Create).read_only(access == Access::Read);
+            let builder = builder.rehearsal(access == Access::Rehearse);
             let builder = match wait {
                 Some(wait) => builder.wait(wait),
                 None => builder,
@@ -362,7 +371,7 @@ impl Place {
             }
             Ok(database)
         };
-        if self.read_only {
+        if self.read_only && access != Access::Rehearse {
             return open(Access::Read);
         }
         if access == Access::Create
@@ -376,6 +385,16 @@ impl Place {
             // After a crash the file must be opened for writing once; then it can be read.
             Err(Error::Unavailable { .. }) if access == Access::Read => open(Access::Write),
             other => other,
+        }
+    }
+
+    /// To try what a command would do. Where the file can't be written, or is not to be, what the trial writes stays in memory.
+    pub(crate) fn open_to_rehearse(&self) -> Result<Database> {
+        let opened = if self.read_only { None } else { Some(self.open(Access::Write)) };
+        match opened {
+            Some(Err(Error::Io { source, .. })) if is_write_protected(&source) => self.open(Access::Rehearse),
+            Some(opened) => opened,
+            None => self.open(Access::Rehearse),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::told;
 /// `namespace move`.
 pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output<'_>) -> Done {
     let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
-    let database = place.open(Access::Write)?;
+    let database = if how.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     let done = database.move_namespace(options.from.as_str(), options.to.as_str(), &how);
     place.close(database)?;
     show(&options.from, done, output)
@@ -25,7 +25,7 @@ pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output<'_>) -
     if keys.contains(&"") {
         return Err(Error::invalid("--by", "must name keys of the metadata", options.by.join(",")).into());
     }
-    let database = place.open(Access::Write)?;
+    let database = if how.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     let done = database.split_namespace(options.from.as_str(), &keys, &how);
     place.close(database)?;
     show(&options.from, done, output)

@@ -146,7 +146,7 @@ pub(crate) fn memory(
     lines.push(String::new());
     lines.push(standing(of));
     lines.extend(origin(of));
-    lines.extend(end(of));
+    lines.extend(end(of, &reason));
     lines.extend(details(of));
     lines
 }
@@ -202,8 +202,8 @@ fn origin(of: Subject<'_>) -> Vec<String> {
     lines
 }
 
-/// How long a memory holds, and what stands in its place.
-fn end(of: Subject<'_>) -> Vec<String> {
+/// How long a memory holds, and what stands in its place. `reason` says in words why it was removed.
+fn end(of: Subject<'_>, reason: &dyn Fn(&str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     let valid: Vec<_> = [("from", "valid_from"), ("until", "valid_to")]
         .into_iter()
@@ -344,8 +344,9 @@ pub(crate) fn explanation(
     for (name, what) in [("merged_from", "Merged into it"), ("replaces", "It took the place of")] {
         lines.extend(named(of, name).map(|names| format!("{what}: {names}.")));
     }
+    let reason = |name: &str| reason_told(of, name);
     // What is gone has no validity and no end any more.
-    lines.extend(memory.map(end).unwrap_or_default());
+    lines.extend(memory.map(|memory| end(memory, &reason)).unwrap_or_default());
     if memory.is_none() {
         lines.extend(of.text("replaced_by").map(|by| format!("{} took its place.", begun(&called(by)))));
     }
@@ -369,6 +370,17 @@ pub(crate) fn explanation(
     }
     lines.extend(events(of, verbose));
     lines
+}
+
+/// Why a memory is gone, as [`reason`] says it; of one that was pruned the rule and its numbers, as far as the journal goes back.
+fn reason_told(of: Subject<'_>, name: &str) -> String {
+    let is_removal = |event: &&Value| event.get("op").and_then(Value::as_str) == Some("retire");
+    let removal = of.list("events").iter().rev().find(is_removal);
+    let why = removal.and_then(|event| event.get("evidence")?.get("signature")?.as_str());
+    match why.filter(|_| name == "pruned") {
+        Some(why) => format!("it was pruned for {why}"),
+        None => reason(name),
+    }
 }
 
 /// The latest events, a line each, the oldest first; with `verbose` all of them, and why each happened.

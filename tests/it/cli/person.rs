@@ -324,6 +324,44 @@ fn texts_come_out_of_a_file_whose_embedding_space_is_lost() {
     assert_eq!(back["stored"], 3, "{back}");
 }
 
+/// A dry run does its work on a file that is only read as well, and leaves it as it was.
+#[test]
+fn a_dry_run_needs_no_file_that_can_be_written() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.document(&["add", "Dee drinks mate", "--metadata", r#"{"project": "tea"}"#]);
+    let before = std::fs::read(sandbox.path("m.oub")).unwrap();
+    for arguments in [
+        &["forget", "a", "--dry-run"][..],
+        &["forget", "--filter", r#"{"kind": "knowledge"}"#, "--dry-run"],
+        &["namespace", "move", "default", "other", "--dry-run"],
+        &["namespace", "split", "default", "--by", "project", "--dry-run"],
+    ] {
+        let told = sandbox.document(&[arguments, &["--read-only"]].concat());
+        assert_eq!(std::fs::read(sandbox.path("m.oub")).unwrap(), before, "{arguments:?}");
+        assert_eq!(told, sandbox.document(arguments), "{arguments:?}");
+        sandbox.write("m.oub", &before);
+    }
+}
+
+/// What `prune` has removed tells the rule and its numbers.
+#[test]
+fn explain_tells_by_what_a_memory_was_pruned() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.toml", "prune.enabled = true\n");
+    let run = |arguments: &[&str]| {
+        let always = ["--db", "m.oub", "--now", NOW, "--policy", "p.toml"];
+        let answer = sandbox.plain(&[&always, arguments].concat(), b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.out
+    };
+    let written = ["--kind", "consolidated_summary", "--created-at", "2026-01-01T00:00:00Z"];
+    run(&[&["add", "what the session said", "--key", "s"], &written[..]].concat());
+    run(&["maintain", "prune"]);
+    let told = run(&["explain", "s"]);
+    assert!(told.contains("it was pruned for utility 0.000000, below 0.2."), "{told}");
+}
+
 #[test]
 fn a_cut_file_has_a_hint_of_its_own() {
     let sandbox = Sandbox::new();
