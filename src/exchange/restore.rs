@@ -10,8 +10,8 @@ use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, NAME_BYTES_MAX, TAG_BYTES_MAX}
 use crate::model::hex::unhex;
 use crate::model::{
     Announced, CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId,
-    PINNED_TAG, Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason,
-    check_categories, check_entities, check_key, check_links, check_tags, check_text,
+    PINNED_TAG, Partition, Parts, RunId, State, SupersedeMode, Supersession, Time, Times, Tombstone,
+    TombstoneReason, check_categories, check_entities, check_key, check_links, check_tags, check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
@@ -80,24 +80,10 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let (valid_from, valid_to) =
         (std::mem::take(&mut fields.valid_from), std::mem::take(&mut fields.valid_to));
     let (draft, partition) = check(draft)?;
-    let superseded = match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
-        (Some(at), Some(by), Some(mode)) => Some(Supersession { at, by, mode }),
-        (None, None, None) => None,
-        _ => {
-            let why = "must stand together with superseded_at and supersede_mode";
-            return Err(Error::invalid("superseded_by", why, "only some of the three"));
-        }
-    };
-    let announced = match (kept.maybe("announced_valid_to")?, kept.maybe("announced_at")?) {
-        (Some(end), Some(at)) => Some(Announced { end, at }),
-        (None, None) => None,
-        _ => {
-            let why = "must stand together with announced_at";
-            return Err(Error::invalid("announced_valid_to", why, "only one of the two"));
-        }
-    };
+    let (superseded, announced) = (superseded(&kept, mode)?, announced(&kept)?);
     let (embedding_space, is_of_former_space) = space(&kept)?;
-    let holders = holders(&kept)?;
+    let recorded_at = kept.must("recorded_at")?;
+    let holders = holders(&kept, recorded_at)?;
     let keys: Vec<String> = kept.must("keys")?;
     keys.iter().try_for_each(|key| check_key(key))?;
     if !holders.is_empty() && draft.key.as_ref() != holders.iter().find_map(|holder| holder.key.as_ref()) {
@@ -106,7 +92,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     }
     let fields = &draft.fields;
     let times = Times {
-        recorded_at: kept.must("recorded_at")?,
+        recorded_at,
         valid_from: valid_from.value().copied(),
         valid_from_recorded_at: kept.maybe("valid_from_recorded_at")?,
         valid_to: valid_to.value().copied(),
@@ -138,6 +124,28 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         also: kept.maybe("also")?,
         ..Memory::of(kept.must("id")?, parts)
     })
+}
+
+fn superseded(kept: &KeptMembers<'_>, mode: Option<SupersedeMode>) -> Result<Option<Supersession>> {
+    match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
+        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode })),
+        (None, None, None) => Ok(None),
+        _ => {
+            let why = "must stand together with superseded_at and supersede_mode";
+            Err(Error::invalid("superseded_by", why, "only some of the three"))
+        }
+    }
+}
+
+fn announced(kept: &KeptMembers<'_>) -> Result<Option<Announced>> {
+    match (kept.maybe("announced_valid_to")?, kept.maybe("announced_at")?) {
+        (Some(end), Some(at)) => Ok(Some(Announced { end, at })),
+        (None, None) => Ok(None),
+        _ => {
+            let why = "must stand together with announced_at";
+            Err(Error::invalid("announced_valid_to", why, "only one of the two"))
+        }
+    }
 }
 
 /// The embedding space of the vector, and whether it is a former one. The vector itself may stand in a NumPy file.
@@ -219,8 +227,11 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
     }
 }
 
-fn holders(kept: &KeptMembers<'_>) -> Result<Vec<Holder>> {
-    let holders: Vec<Holder> = kept.must("holders")?;
+/// The holders of a line. One that does not say since when the memory has it is as old as the memory.
+fn holders(kept: &KeptMembers<'_>, recorded_at: Time) -> Result<Vec<Holder>> {
+    let mut holders: Vec<Holder> = kept.must("holders")?;
+    let unsaid = holders.iter_mut().filter(|holder| holder.since == Holder::not_said());
+    unsaid.for_each(|holder| holder.since = recorded_at);
     let holders: Vec<Holder> = holders.into_iter().map(checked).collect::<Result<_>>()?;
     let numbers = holders.iter().zip(holders.iter().skip(1));
     if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {
