@@ -685,6 +685,7 @@ fn stand_in(memory: &mut Memory) {
         number: (0..).find(|number| !used.contains(number)).unwrap_or_default(),
         count: 1,
         share: u32::from(held.is_empty()),
+        since: memory.recorded_at,
         tags: unbrought(&mut memory.tags, held.iter().flat_map(|holder| &holder.tags)),
         categories: unbrought(&mut memory.categories, held.iter().flat_map(|holder| &holder.categories)),
         entities: unbrought(&mut memory.entities, held.iter().flat_map(|holder| &holder.entities)),

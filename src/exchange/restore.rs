@@ -82,7 +82,8 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let (draft, partition) = check(draft)?;
     let (superseded, announced) = (superseded(&kept, mode)?, announced(&kept)?);
     let (embedding_space, is_of_former_space) = space(&kept)?;
-    let holders = holders(&kept)?;
+    let recorded_at = kept.must("recorded_at")?;
+    let holders = holders(&kept, recorded_at)?;
     let keys: Vec<String> = kept.must("keys")?;
     keys.iter().try_for_each(|key| check_key(key))?;
     if !holders.is_empty() && draft.key.as_ref() != holders.iter().find_map(|holder| holder.key.as_ref()) {
@@ -91,7 +92,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     }
     let fields = &draft.fields;
     let times = Times {
-        recorded_at: kept.must("recorded_at")?,
+        recorded_at,
         valid_from: valid_from.value().copied(),
         valid_from_recorded_at: kept.maybe("valid_from_recorded_at")?,
         valid_to: valid_to.value().copied(),
@@ -226,8 +227,11 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
     }
 }
 
-fn holders(kept: &KeptMembers<'_>) -> Result<Vec<Holder>> {
-    let holders: Vec<Holder> = kept.must("holders")?;
+/// The holders of a line. One that does not say since when the memory has it is as old as the memory.
+fn holders(kept: &KeptMembers<'_>, recorded_at: Time) -> Result<Vec<Holder>> {
+    let mut holders: Vec<Holder> = kept.must("holders")?;
+    let unsaid = holders.iter_mut().filter(|holder| holder.since == Holder::not_said());
+    unsaid.for_each(|holder| holder.since = recorded_at);
     let holders: Vec<Holder> = holders.into_iter().map(checked).collect::<Result<_>>()?;
     let numbers = holders.iter().zip(holders.iter().skip(1));
     if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {

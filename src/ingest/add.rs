@@ -403,6 +403,7 @@ impl NamespaceWriter<'_, '_, '_> {
             key: draft.key.clone(),
             count: 1,
             share: u32::try_from(share).unwrap_or(u32::MAX),
+            since: self.now(),
             tags: draft.tags.clone().unwrap_or_default(),
             categories: draft.categories.clone().unwrap_or_default(),
             entities: draft.entities.clone().unwrap_or_default(),

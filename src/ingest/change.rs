@@ -587,7 +587,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if self.is_over(&vitals) || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        let says_alone = holder.wrote_row_text() && self.says_alone(id, &holder)?;
+        let says_alone = self.says_alone(id, &holder)?;
         self.copy_apart(id, &vitals, &holder, says_alone)
     }
 
@@ -599,10 +599,10 @@ impl NamespaceWriter<'_, '_, '_> {
         holder: &Holder,
         says_alone: bool,
     ) -> Result<MemoryId> {
-        // The text of the row, if nothing else tells it, is seen in the past as before. Of a near text that the row had absorbed
-        // nobody knows when it came.
-        let was_told = says_alone && holder.wrote_row_text();
-        let known_since = was_told.then_some(vitals.times.recorded_at);
+        // A text that nothing else tells is seen in the past as before: that of the row as long as the row, and a near text that
+        // the row had absorbed since it came.
+        let said_since = if holder.wrote_row_text() { vitals.times.recorded_at } else { holder.since };
+        let known_since = says_alone.then_some(said_since);
         let edit = Edit { known_since, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, holder.number, edit)?;
         Ok(alone)

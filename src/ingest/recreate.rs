@@ -145,6 +145,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Kept::Memory(memory) => {
                 reach("recorded_at", Some(memory.recorded_at))?;
                 reach("valid_from_recorded_at", memory.valid_from_recorded_at)?;
+                memory.holders.iter().try_for_each(|holder| reach("holders.since", Some(holder.since)))?;
                 reach("superseded_at", memory.superseded.map(|superseded| superseded.at))?;
                 reach("removed_at", memory.removed_at)
             }

@@ -35,7 +35,7 @@ impl Ledger<'_, '_> {
         let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources, payload } = row;
         let ns = context.ns;
         self.refuse_used(ns, id)?;
-        holder.number = 0;
+        (holder.number, holder.since) = (0, vitals.times.recorded_at);
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
         vitals.place.doc = None;
@@ -85,7 +85,7 @@ impl Ledger<'_, '_> {
                 number
             }
             None => {
-                holder.number = vitals.place.give_number()?;
+                (holder.number, holder.since) = (vitals.place.give_number()?, context.now);
                 vitals.place.holders += 1;
                 self.put_holder(ns, id, &holder)?;
                 holder.number

@@ -408,19 +408,24 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)
     }
 
-    /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and from now on if nothing
-    /// tells when that was. Until then that row says the text, so no read of the past sees the text before it was written, or twice.
-    /// A row that has ended begins no later than it ended.
+    /// From when on a row stands for the text of a teller: since the row from which the teller came ended, and since the text was
+    /// written into the row itself if the teller came from no other. Where that other row is gone, it ended as the teller came. So no
+    /// read of the past sees the text before it was written, or twice. A row that has ended begins no later than it ended.
     fn stands_since(&self, context: &Context, id: MemoryId, row: &Vitals, teller: &Holder) -> Result<Time> {
-        let mut since = None;
-        if let Some(from) = teller.from {
-            let ended = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.times.tx_end());
-            // Its tombstone is from its removal.
-            let stone = sound(self.tx.tombstone(context.ns, from))?.flatten();
-            let removed = stone.filter(|stone| stone.replaced_by == Some(id)).map(|stone| stone.deleted_at);
-            since = ended.unwrap_or(removed);
-        }
-        let since = since.unwrap_or(context.now);
+        let since = match teller.from {
+            None => {
+                let said = teller.text.as_deref().map(|text| self.said_here_since(context.ns, id, text));
+                said.transpose()?.flatten().map_or(teller.since, |said| said.min(teller.since))
+            }
+            Some(from) => {
+                let ended = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.times.tx_end());
+                // Its tombstone is from its removal.
+                let stone = sound(self.tx.tombstone(context.ns, from))?.flatten();
+                let removed =
+                    stone.filter(|stone| stone.replaced_by == Some(id)).map(|stone| stone.deleted_at);
+                ended.unwrap_or(removed.or(Some(teller.since))).unwrap_or(context.now)
+            }
+        };
         let superseded = row.times.superseded.map(|superseded| superseded.at);
         Ok([row.times.removed_at, superseded].into_iter().flatten().fold(since, Time::min))
     }

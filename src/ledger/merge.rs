@@ -128,7 +128,7 @@ impl Ledger<'_, '_> {
             let number = kept.place.give_number()?;
             let copy =
                 self.merged_copy(holder.clone(), (&row.content.text, &kept_content.text), brought.as_ref());
-            let mut moved = Holder { number, from: Some(loser), ..copy };
+            let mut moved = Holder { number, from: Some(loser), since: context.now, ..copy };
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);
             self.put_holder(ns, id, &moved)?;

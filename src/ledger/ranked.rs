@@ -158,6 +158,12 @@ impl Writers {
         changed
     }
 
+    /// The holders that have this text of their own.
+    pub(super) fn with_text(&self, text: &str) -> impl Iterator<Item = &Holder> {
+        let numbers = self.texts.get(&hash_of(text)).into_iter().flatten();
+        numbers.filter_map(|number| self.holder(*number)).filter(move |one| one.text.as_deref() == Some(text))
+    }
+
     fn holder(&self, number: u32) -> Option<&Holder> {
         self.all.get(&number).map(|one| &one.holder)
     }

@@ -41,7 +41,7 @@ impl Ledger<'_, '_> {
         for holder in lost.values_mut() {
             holder.tags.sort_unstable();
             holder.tags.dedup();
-            holder.share = free.min(1);
+            (holder.share, holder.since) = (free.min(1), vitals.times.recorded_at);
             free -= holder.share;
             match in_limbo {
                 true => truth(self.tx).put_holder(ns, id, holder)?,

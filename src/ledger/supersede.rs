@@ -224,6 +224,7 @@ impl Ledger<'_, '_> {
                     _ => led_on(holder, &replaced.1.text, &content.text),
                 };
                 (moved.number, moved.share, moved.from) = (number, 0, Some(old));
+                moved.since = context.now;
                 // A memory is not linked to itself (MODEL-24).
                 moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;

@@ -7,7 +7,7 @@ use crate::error::{Result, sound};
 use crate::ledger::ranked::{KeptWriters, Writers};
 use crate::ledger::writer::{Ledger, truth};
 use crate::model::order::Rank;
-use crate::model::{Holder, MemoryId};
+use crate::model::{Holder, MemoryId, Time};
 use crate::store::{NsId, Rows};
 
 impl Ledger<'_, '_> {
@@ -49,6 +49,16 @@ impl Ledger<'_, '_> {
             Some(kept) => Ok(kept.writers.holders().any(is_one)),
             None => self.tx.any_holder(ns, id, is_one),
         }
+    }
+
+    /// Since when the holders that were written into a row say this text, which is not that of the row; none if none of them says it.
+    pub(super) fn said_here_since(&self, ns: NsId, id: MemoryId, text: &str) -> Result<Option<Time>> {
+        let here = |holder: &&Holder| holder.from.is_none() && holder.text.as_deref() == Some(text);
+        let changes = self.tx.watch.changes(ns, id);
+        Ok(match self.writers.as_ref().filter(|kept| kept.are_of(ns, id, changes)) {
+            Some(kept) => kept.writers.with_text(text).filter(here).map(|holder| holder.since).min(),
+            None => self.readable_holders(ns, id)?.iter().filter(here).map(|holder| holder.since).min(),
+        })
     }
 
     /// Reads the writers of a row, and watches what they were read from.

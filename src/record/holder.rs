@@ -1,9 +1,10 @@
 //! Holders: [`Holder`] as parts.
 //!
-//! With one key and three field HMACs a row is 40 bytes and its strings.
+//! With one key and three field HMACs a row is 40 bytes and its strings. Mostly a holder is as old as its memory, whose id says when
+//! it was made. So the instant of a holder is stored as the milliseconds after that, and not at all if there are none.
 
 use crate::error::Result;
-use crate::model::{Entity, Holder, Link, MemoryId, RunId};
+use crate::model::{Entity, Holder, Link, MemoryId, RunId, Time};
 use crate::record::frame::{At, tag};
 use crate::record::parts::{PartReader, PartWriter};
 
@@ -23,6 +24,7 @@ pub(crate) fn encode_holder(holder: &Holder, key: &[u8], out: &mut Vec<u8>) {
     parts.maybe(holder.text.as_deref());
     parts.maybe(holder.from.as_ref().map(MemoryId::as_bytes));
     parts.maybe(holder.follows.then_some(()));
+    parts.maybe(Some(holder.since.as_millis() - made_at(key)).filter(|later| *later != 0));
     parts.seal(key);
 }
 
@@ -33,10 +35,11 @@ pub(crate) fn encode_holder(holder: &Holder, key: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn decode_holder(at: At<'_>, bytes: &[u8]) -> Result<Holder> {
     let mut parts = PartReader::open(tag::HOLDER, at, bytes)?;
     let (number, count, share) = parts.always("number, count, share")?;
-    let holder = Holder {
+    let mut holder = Holder {
         number,
         count,
         share,
+        since: Time::EPOCH,
         key: parts.maybe("key")?,
         tags: parts.list("tags")?,
         categories: parts.list("categories")?,
@@ -48,8 +51,17 @@ pub(crate) fn decode_holder(at: At<'_>, bytes: &[u8]) -> Result<Holder> {
         from: parts.maybe("from")?.map(MemoryId::from_bytes),
         follows: parts.maybe::<()>("follows")?.is_some(),
     };
+    let later: i64 = parts.maybe("since")?.unwrap_or_default();
+    holder.since = at.time("since", made_at(at.key).saturating_add(later))?;
     parts.finish()?;
     Ok(holder)
+}
+
+/// The milliseconds in the id of the memory to which a key of a holder belongs: the id begins with them, behind the number of the
+/// namespace.
+fn made_at(key: &[u8]) -> i64 {
+    let millis = key.get(4..10).unwrap_or_default();
+    millis.iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte))
 }
 
 fn entities(rows: Vec<(String, String)>) -> Vec<Entity> {

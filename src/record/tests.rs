@@ -477,6 +477,33 @@ fn forged_parts_behind_vitals_are_refused() {
 }
 
 #[test]
+fn a_holder_is_mostly_as_old_as_its_memory() {
+    let place = |millis: u64| [&[0, 0, 0, 1], &millis.to_be_bytes()[2..], &[7; 10], &[0; 4]].concat();
+    let key = place(1_767_434_400_000);
+    let bytes = |since: i64| {
+        let mut out = Vec::new();
+        encode_holder(&Holder { since: ms(since), ..holder() }, &key, &mut out);
+        out
+    };
+    let at = At::new("holder", &key);
+    let made = bytes(1_767_434_400_000);
+    for (since, more) in [(0, 0), (63, 1), (-64, 1), (86_400_000, 4), (-1_767_434_400_000, 6)] {
+        let since = 1_767_434_400_000 + since;
+        let written = bytes(since);
+        assert_eq!(written.len(), made.len() + more, "{since}");
+        assert_eq!(decode_holder(at, &written).unwrap().since, ms(since));
+    }
+    // An id without a time, and an instant that no encoder writes.
+    let (end, wild) = (place(u64::MAX >> 16), bytes(TIME_MAX_MS));
+    let mut beyond = Vec::new();
+    begin(tag::HOLDER, &mut beyond);
+    beyond.extend_from_slice(&wild[HEADER_BYTES..wild.len() - CRC_BYTES]);
+    seal(u16::from_le_bytes([wild[2], wild[3]]), &end, &mut beyond);
+    let error = decode_holder(At::new("holder", &end), &beyond).unwrap_err();
+    assert!(error.to_string().contains("since"), "{error}");
+}
+
+#[test]
 fn a_forged_list_length_allocates_nothing() {
     // A holder whose tags claim 2^32 - 1 entries in a row of 12 bytes.
     let body = [1, 1, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];

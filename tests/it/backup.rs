@@ -358,6 +358,7 @@ const HAND: &[(&str, Change)] = &[
     ("holders.count", |line| line["holders"][0]["count"] = json!(0)),
     ("holders.count", |line| line["holders"][0]["count"] = json!(2)),
     ("holders.from", |line| line["holders"][0]["from"] = line["id"].clone()),
+    ("holders.since", |line| line["holders"][0]["since"] = json!("2030-01-01T00:00:00Z")),
     ("holders", |line| line["holders"] = json!([])),
     ("version", |line| line["version"] = json!(0)),
     ("version", |line| line["version"] = json!(u64::MAX)),

@@ -11,6 +11,7 @@ use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
     Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope,
+    Time,
 };
 
 fn point(valid: i64, known: i64) -> PointInTime {
@@ -291,9 +292,9 @@ fn a_retold_text_is_not_known_before_it_was_written() {
     }
 }
 
-/// The same of a near text that never had a row of its own: nothing tells when it came.
+/// The same of a near text that never had a row of its own: its holder tells when it came.
 #[test]
-fn a_retold_text_without_a_row_is_known_from_then_on() {
+fn a_retold_text_without_a_row_is_known_since_it_came() {
     let world = World::at(100);
     world.db.set_policy("write.vector_match = \"reinforce\"", Syntax::Toml).unwrap();
     let row = world.add(harbour("a").key("k1")).id;
@@ -301,7 +302,7 @@ fn a_retold_text_without_a_row_is_known_from_then_on() {
     assert_eq!(world.add(text("market b").key("k2").vector(axis(0))).id, row);
     world.set(300);
     world.forget(&["k1"]);
-    assert_eq!((world.row(row).text.as_str(), world.row(row).recorded_at), ("market b", ms(300)));
+    assert_eq!((world.row(row).text.as_str(), world.row(row).recorded_at), ("market b", ms(200)));
     world.check();
 }
 
@@ -437,6 +438,47 @@ fn v319_an_end_that_was_announced_stays_known() {
             world.ns.restore(a.to_string()).unwrap();
             let row = world.row(a);
             assert_eq!((row.valid_to, row.valid_to_before, row.announced), (own.map(ms), None, None));
+            world.check();
+        }
+    }
+}
+
+/// V-320: a text that a row absorbed is told since it came, where it stays alone: because the first writer of the row leaves, or because its
+/// own writer says something else since.
+#[test]
+fn v320_what_a_row_absorbed_stays_in_the_past() {
+    for (leaves, again) in [("k1", false), ("k1", true), ("k2", false)] {
+        let world = World::at(100);
+        world.db.set_policy("write.normalized_match = 'absorb'", Syntax::Toml).unwrap();
+        let written = world.add(text("The cat sat on the mat").key("k1")).id;
+        world.set(200);
+        let absorbed = "the  cat sat on the mat";
+        assert_eq!(world.add(text(absorbed).key("k2")).id, written);
+        world.set(300);
+        if again {
+            assert_eq!(world.add(text(absorbed).key("k3")).id, written);
+            world.forget(&["k2"]);
+        }
+        let stays = if again { "k3" } else { "k2" };
+        let since = if again { 300 } else { 200 };
+        let holders = world.row(written).holders;
+        let told: Vec<Time> = holders.iter().map(|holder| holder.since).collect();
+        assert_eq!(told, [ms(100), ms(since)]);
+        world.set(500);
+        let copy = copy_of(&world);
+        for world in [&world, &copy] {
+            match leaves {
+                "k1" => drop(world.forget(&["k1"])),
+                _ => drop(world.ns.update("k2", Patch::new().text("the dog slept")).unwrap()),
+            }
+            for (known, is_there) in [(since - 1, false), (since, true), (499, true)] {
+                let found = world.ns.get_at(stays, &point(known, known)).unwrap();
+                assert_eq!(
+                    found.map(|row| row.text),
+                    is_there.then(|| absorbed.to_owned()),
+                    "{leaves} {known}"
+                );
+            }
             world.check();
         }
     }

@@ -265,15 +265,16 @@ pub(super) fn holder() -> impl Strategy<Value = Holder> {
     let lists = (vec(text(), 0..4), vec(text(), 0..4), vec(entity, 0..4), vec(link, 0..4));
     let fields = vec((any::<u8>(), any::<[u8; 8]>()), 0..5);
     let options = (option::of(text()), option::of(run()), option::of(text()), option::of(id()));
-    (any::<(u32, u32, u32, bool)>(), lists, fields, options).prop_map(
+    (any::<(u32, u32, u32, bool)>(), time(), lists, fields, options).prop_map(
         |(
             (number, count, share, follows),
+            since,
             (tags, categories, entities, links),
             fields,
             (key, run, text, from),
         )| {
             let lists = Holder { tags, categories, entities, links, fields, ..Holder::default() };
-            Holder { number, key, count, share, run, text, from, follows, ..lists }
+            Holder { number, key, count, share, since, run, text, from, follows, ..lists }
         },
     )
 }
