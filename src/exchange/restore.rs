@@ -227,11 +227,17 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
     }
 }
 
+/// Whether a holder of a line says since when the memory has it.
+#[derive(Deserialize)]
+struct SaidSince {
+    since: Option<Time>,
+}
+
 /// The holders of a line. One that does not say since when the memory has it is as old as the memory.
 fn holders(kept: &KeptMembers<'_>, recorded_at: Time) -> Result<Vec<Holder>> {
     let mut holders: Vec<Holder> = kept.must("holders")?;
-    let unsaid = holders.iter_mut().filter(|holder| holder.since == Holder::not_said());
-    unsaid.for_each(|holder| holder.since = recorded_at);
+    let said: Vec<SaidSince> = kept.must("holders")?;
+    holders.iter_mut().zip(said).for_each(|(holder, said)| holder.since = said.since.unwrap_or(recorded_at));
     let holders: Vec<Holder> = holders.into_iter().map(checked).collect::<Result<_>>()?;
     let numbers = holders.iter().zip(holders.iter().skip(1));
     if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {

@@ -26,7 +26,7 @@ pub struct Holder {
     /// The share of the row's reinforcement count.
     pub share: u32,
     /// The transaction time since which the row has the holder: that of its write, or that at which it came from another row.
-    #[serde(default = "Holder::not_said")]
+    #[serde(default)]
     pub since: Time,
     /// The tags that the write brought, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -131,11 +131,6 @@ mod names_of_fields {
 }
 
 impl Holder {
-    /// The instant of a holder in a line that does not say it: nothing was written so early.
-    pub(crate) fn not_said() -> Time {
-        Time::MIN
-    }
-
     /// Whether the holder wrote the text of its row. The text lives as long as such a holder exists.
     ///
     /// ```
