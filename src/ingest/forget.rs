@@ -365,6 +365,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
         }
+        let by_callers = if brings_back { self.replaced_by_callers(&rows)? } else { BTreeSet::new() };
         for (id, numbers) in &rows {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
@@ -404,7 +405,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 restored.append(&mut self.restore_named_by(id, &leavers)?);
             }
             match brings_back {
-                true => restored.append(&mut self.restore_of_leavers(id, &leavers)?),
+                true => restored.append(&mut self.restore_of_leavers(id, &leavers, &by_callers)?),
                 false => self.settle_of_leavers(id, &leavers, rule)?,
             }
         }

@@ -74,11 +74,12 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
     /// their place and others stay on it. A row of which somebody has gone on to the row that stays is replaced still, and so is
-    /// a row if its key says something newer.
+    /// a row if its key says something newer, or if it was replaced by the word of a caller ([`Self::replaced_by_callers`]).
     pub(super) fn restore_of_leavers(
         &mut self,
         at: MemoryId,
         leavers: &[Holder],
+        by_callers: &BTreeSet<MemoryId>,
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, mut restored) = (self.ns(), BTreeSet::new());
         let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
@@ -86,7 +87,8 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(restored);
         }
         for id in self.replaced_by_leavers(at, leavers)? {
-            if let Some(change) = inverse(Op::Supersede, id)
+            if !by_callers.contains(&id)
+                && let Some(change) = inverse(Op::Supersede, id)
                 && self.is_back(change)?
             {
                 restored.insert(id);
@@ -258,6 +260,36 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(left)
+    }
+
+    /// The rows of which writers that are about to leave had replaced nothing, though they say the key of such a row: a caller let the
+    /// row replace it into which a pass has brought them. What was replaced so is replaced still when they have left. It is asked
+    /// before the first of them leaves: of a writer whose own row is gone nothing tells where it wrote.
+    pub(super) fn replaced_by_callers(
+        &self,
+        leaving: &BTreeMap<MemoryId, Vec<u32>>,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let (mut by_callers, mut by_leavers) = (BTreeSet::new(), BTreeSet::new());
+        for (at, numbers) in leaving {
+            for number in numbers {
+                let Some(leaver) = sound(tx.holder(ns, *at, *number))?.flatten() else { continue };
+                let Some(key) = leaver.key.as_deref().filter(|_| leaver.has_text()) else { continue };
+                let own = leaver.from.map(|from| tx.has_row(ns, from)).transpose()?;
+                for (id, _) in tx.holders_of_key(ns, key)? {
+                    let row = sound(tx.vitals(ns, id))?.flatten();
+                    if row.and_then(|row| row.times.superseded_by()) == Some(*at) {
+                        let came = own == Some(true) && leaver.from != Some(id);
+                        if came {
+                            by_callers.insert(id)
+                        } else {
+                            by_leavers.insert(id)
+                        };
+                    }
+                }
+            }
+        }
+        Ok(&by_callers - &by_leavers)
     }
 
     /// A row, and the rows into which it was merged, one after the other.

@@ -273,3 +273,23 @@ fn a_merged_writer_has_its_text_again() {
     story.step(&Op::Undo(0));
     assert_eq!((story.world.row(KEYS[1]).id, story.world.is_live(merged)), (merged, true));
 }
+
+/// A caller lets another memory replace what a key says. An import gives the key a new text, which a pass merges into that
+/// memory. The undo of the import takes back the text, and not what the caller said.
+#[test]
+fn a_replacement_by_a_caller_outlives_the_import_that_was_merged_there() {
+    let say = |key: Option<usize>, text: usize, core: bool| Say { key, text, tagged: false, core };
+    let mut story = Story::new();
+    story.step(&Op::Write(say(None, 1, true)));
+    story.step(&Op::Write(say(None, 1, false)));
+    story.step(&Op::Write(say(Some(0), 4, false)));
+    story.step(&Op::Write(say(None, 0, false)));
+    story.step(&Op::Pass(0));
+    let old = story.world.row(KEYS[0]).id;
+    story.step(&Op::Supersede(1, 0, SupersedeMode::Replaced));
+    story.step(&Op::Import(vec![say(Some(0), 0, false)]));
+    story.step(&Op::Import(vec![say(None, 0, false)]));
+    story.step(&Op::Pass(0));
+    story.step(&Op::Undo(2));
+    assert!(!story.world.is_live(old));
+}
