@@ -639,6 +639,8 @@ impl NamespaceWriter<'_, '_, '_> {
         vitals.times.recorded_at = now;
         vitals.times.superseded = None;
         (vitals.times.valid_to_before, vitals.times.announced) = (None, None);
+        // Its begin is its own from now on, and goes with no restoration of what another row had replaced.
+        vitals.times.valid_from_recorded_at = None;
         vitals.reinforcement_count = holder.share.max(1);
         vitals.content_bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&text).prefix();

@@ -285,11 +285,15 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(had_messages)
     }
 
-    /// The messages of keys with which nothing is left of what was asked for.
-    fn forget_messages_of_gone(&mut self, keys: &BTreeSet<String>, answer: &mut Forgotten) -> Result<()> {
-        for key in keys {
+    /// The messages of keys with which nothing is left of what was asked for, in the partitions in which it was.
+    fn forget_messages_of_gone(
+        &mut self,
+        keys: &BTreeSet<(PartId, String)>,
+        answer: &mut Forgotten,
+    ) -> Result<()> {
+        for (part, key) in keys {
             if self.ledger.tx.holders_of_key(self.ns(), key)?.is_empty() {
-                self.forget_messages(key, None, &BTreeSet::new(), answer)?;
+                self.forget_messages(key, Some(*part), &BTreeSet::new(), answer)?;
             }
         }
         Ok(())
@@ -385,6 +389,7 @@ impl NamespaceWriter<'_, '_, '_> {
             if there.is_empty() {
                 continue;
             }
+            let part = sound(self.ledger.tx.part_of(self.ns(), *id))?.flatten();
             let applied = self.detach(*id, there, rule, reason)?;
             match applied.left {
                 Some(_) if is_copy => {}
@@ -392,7 +397,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
-            keys.extend(leavers.iter().filter_map(|leaver| leaver.key.clone()));
+            keys.extend(
+                part.into_iter().flat_map(|part| {
+                    leavers.iter().filter_map(move |leaver| Some((part, leaver.key.clone()?)))
+                }),
+            );
             left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
@@ -412,7 +421,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;
-        if reason.is_asked_for() {
+        if reason != TombstoneReason::Undone {
             self.forget_messages_of_gone(&keys, &mut answer)?;
         }
         self.tell_derived(&mut answer)?;
@@ -430,7 +439,9 @@ impl NamespaceWriter<'_, '_, '_> {
         for id in found.iter().filter_map(|(id, numbers)| numbers.is_none().then_some(*id)) {
             if self.ledger.tx.has_row(self.ns(), id)? {
                 let writers = self.ledger.readable_holders(self.ns(), id)?;
-                keys.extend(writers.into_iter().filter_map(|writer| writer.key));
+                let there = sound(self.ledger.tx.part_of(self.ns(), id))?.flatten();
+                let of_row = writers.into_iter().filter_map(|writer| Some((there?, writer.key?)));
+                keys.extend(of_row);
                 self.forget_row(id, RuleId::FORGET_FILTER, (true, part), &mut answer)?;
                 answer.forgotten += 1;
             }

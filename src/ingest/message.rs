@@ -211,7 +211,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let id = *self.next_id()?.as_bytes();
         let memory = outcome.id;
         // Through its key a message keeps what the memory before it was, and its repeats are like that.
-        if matches!(outcome.decision, Decision::Revised { .. })
+        if matches!(outcome.decision, Decision::Stored | Decision::Revised { .. })
             && let Some((vitals, content)) = sound(self.ledger.load_there(self.ns(), memory))?.flatten()
         {
             message.standing = Standing::of(&vitals, &content, message.standing.author_id.take());

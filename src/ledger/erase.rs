@@ -244,20 +244,12 @@ impl Ledger<'_, '_> {
     /// Memories of a key that are erased, by their tombstones.
     pub(crate) fn gone_of_key(&self, ns: NsId, key: &str) -> Result<BTreeSet<MemoryId>> {
         let mut all = BTreeSet::new();
-        for stone in self.tombstones_of_key(ns, key)? {
-            all.extend((!self.tx.has_row(ns, stone.id)?).then_some(stone.id));
-        }
-        Ok(all)
-    }
-
-    /// The tombstones of the memories of a key, as far as they can be read.
-    pub(super) fn tombstones_of_key(&self, ns: NsId, key: &str) -> Result<Vec<Tombstone>> {
-        let mut all = Vec::new();
         for hash in self.secret.names_of_key(key) {
             for id in self.tx.tombstones_of_hash(ns, &hash)? {
                 // A plain hash can be that of a content.
                 let stone = sound(self.tx.tombstone(ns, id))?.flatten();
-                all.extend(stone.filter(|stone| stone.key_hashes.contains(&hash)));
+                let is_key = stone.is_some_and(|stone| stone.key_hashes.contains(&hash));
+                all.extend((is_key && !self.tx.has_row(ns, id)?).then_some(id));
             }
         }
         Ok(all)

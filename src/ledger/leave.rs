@@ -202,7 +202,10 @@ impl Ledger<'_, '_> {
             Departure::Apart | Departure::Back(_) => None,
         };
         let derived = match departure {
-            Departure::Forgotten(..) if is_asked => self.erase_messages_of(context, id, leaving, retold)?,
+            // An undo withdraws the messages of its run by itself; those of before are none of it.
+            Departure::Forgotten(reason, _) if is_asked && reason != TombstoneReason::Undone => {
+                self.erase_messages_of(context, id, leaving, retold)?
+            }
             _ => Vec::new(),
         };
         let left = Some(Left { text_held, said_anew });

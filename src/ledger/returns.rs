@@ -7,9 +7,7 @@ use crate::ledger::applied::{Applied, Onward};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{
-    Content, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times, TombstoneReason, Vitals,
-};
+use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times};
 use crate::store::{NsId, Rows};
 use std::ops::ControlFlow;
 
@@ -26,10 +24,8 @@ pub(super) struct SaidSince {
 struct Rewritten {
     /// The writer, as the row has it.
     holder: Holder,
-    /// The row that has its key now, or had it last and is gone.
+    /// The row that has its key now.
     later: MemoryId,
-    /// Whether that row is gone, because its end has come.
-    is_gone: bool,
     /// When it said something else for the first time.
     since: Time,
 }
@@ -112,8 +108,8 @@ impl Ledger<'_, '_> {
 
     /// The writers of a returning row that have said something else since. For each of them another row has the key, after
     /// everything that had come there from the returning row itself was given back: a current row, or a row that was
-    /// written since and has ended, also where maintenance has removed it for that. What has ended is no reason to say again
-    /// what was said before. What can't be read says nothing.
+    /// written since and has ended. What has ended is no reason to say again what was said before. What can't be read says
+    /// nothing.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut rewritten, mut all) = (Vec::new(), true);
@@ -124,44 +120,18 @@ impl Ledger<'_, '_> {
             times.is_current(context.now) || (stands && went.is_some_and(|went| times.recorded_at >= went))
         };
         for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
-            let Some(key) = holder.key.as_deref() else {
-                all = false;
-                continue;
-            };
-            let found = sound(holder_of_key(&*self.tx, ns, key, context.now))?.flatten();
-            let later = found.filter(|found| found.id != id && is_later(&found.vitals.times));
-            if let Some(later) = later
-                && sound(self.load(ns, later.id))?.is_some()
-            {
-                let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
-                rewritten.push(Rewritten { holder, later: later.id, is_gone: false, since });
-            } else if let Some((since, later)) = self.ended_since(ns, (key, id), went)? {
-                rewritten.push(Rewritten { holder, later, is_gone: true, since });
-            } else {
-                all = false;
+            let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
+            let found = found.map_or(Ok(None), |found| sound(found).map(Option::flatten))?;
+            match found.filter(|found| found.id != id && is_later(&found.vitals.times)) {
+                Some(later) if sound(self.load(ns, later.id))?.is_some() => {
+                    let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
+                    rewritten.push(Rewritten { holder, later: later.id, since });
+                }
+                _ => all = false,
             }
         }
         all &= !rewritten.is_empty();
         Ok(SaidSince { rewritten, all })
-    }
-
-    /// The last memory of a key, other than `id`, that was written after an instant and has been removed since because its end had come, and when it
-    /// was written.
-    fn ended_since(
-        &self,
-        ns: NsId,
-        (key, id): (&str, MemoryId),
-        went: Option<Time>,
-    ) -> Result<Option<(Time, MemoryId)>> {
-        let Some(went) = went else { return Ok(None) };
-        let mut last = None;
-        for stone in self.tombstones_of_key(ns, key)? {
-            let written = stone.id.made_at().filter(|written| *written >= went);
-            if stone.reason == TombstoneReason::Expired && stone.id != id {
-                last = last.max(written.map(|written| (written, stone.id)));
-            }
-        }
-        Ok(last)
     }
 
     /// When the key of a holder said something else than a row that went at `went`: the transaction time of the first row that
@@ -208,16 +178,13 @@ impl Ledger<'_, '_> {
             return Ok(None);
         }
         let (mut latest, mut ended) = (None, None);
-        for Rewritten { later, is_gone, since, .. } in said.rewritten {
-            let there = self.tx.vitals(context.ns, later)?.filter(|_| !is_gone);
+        for Rewritten { later, since, .. } in said.rewritten {
+            let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
             // The id decides between equal instants, so the choice does not depend on the order of the holders.
-            latest = latest.max(Some((there.map(|row| row.times.recorded_at), later)));
+            latest = latest.max(Some((recorded, later)));
             ended = ended.max(Some(since));
         }
-        let Some((there, later)) = latest else { return Ok(None) };
-        if there.is_none() {
-            return self.follow_gone(context, id, row, (later, ended), why);
-        }
+        let Some((_, later)) = latest else { return Ok(None) };
         let rewritten = Superseding {
             old: id,
             new: later,
@@ -229,26 +196,6 @@ impl Ledger<'_, '_> {
             since: ended,
         };
         self.take_place(context, rewritten, row, why)?;
-        Ok(Some(later))
-    }
-
-    /// The same of a row after whose text all its writers have said something that is gone by now.
-    fn follow_gone(
-        &mut self,
-        context: &Context,
-        id: MemoryId,
-        (before, content): (Vitals, Content),
-        (later, ended): (MemoryId, Option<Time>),
-        why: Why,
-    ) -> Result<Option<MemoryId>> {
-        let mut vitals = before.clone();
-        let at = ended.unwrap_or(context.now);
-        vitals.times.superseded = Some(Supersession { at, by: later, mode: SupersedeMode::Correction });
-        vitals.version += 1;
-        self.place_row(context, id, &before, &content, vitals, &content)?;
-        let mut why = why;
-        why.evidence.members.push(later);
-        self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
         Ok(Some(later))
     }
 }

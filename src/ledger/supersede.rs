@@ -17,7 +17,7 @@ use crate::model::{
     Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
-use crate::store::{NsId, Rows, Traces};
+use crate::store::{NsId, Read, Rows, Table, Traces, Walk, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -422,12 +422,18 @@ impl Ledger<'_, '_> {
         if before.times.valid_from_recorded_at.is_none() {
             return Ok(None);
         }
-        for other in self.tx.superseded_by(ns, by)? {
+        let mut replaces_another = false;
+        // Mostly one of the first is replaced still, and there may be many.
+        self.tx.walk(Table::Superseded, &Walk::prefix(&keys::memory(ns, by)), &mut |key, _| {
+            let other = keys::Superseded::read(Table::Superseded, key)?.id;
             let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != old);
             let superseded = row.and_then(|row| row.times.superseded);
-            if superseded.is_some_and(|superseded| superseded.mode == SupersedeMode::Replaced) {
-                return Ok(None);
-            }
+            replaces_another =
+                superseded.is_some_and(|superseded| superseded.mode == SupersedeMode::Replaced);
+            Ok(if replaces_another { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        if replaces_another {
+            return Ok(None);
         }
         let mut vitals = before.clone();
         (vitals.times.valid_from, vitals.times.valid_from_recorded_at) = (None, None);

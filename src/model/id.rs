@@ -121,17 +121,6 @@ uuid_id!(
     "goal"
 );
 
-impl MemoryId {
-    /// The instant in a UUIDv7: the transaction time at which the id was made. None in an id of another version.
-    pub(crate) fn made_at(&self) -> Option<Time> {
-        let id = uuid::Uuid::from_bytes(self.0);
-        let (seconds, nanos) =
-            id.get_timestamp().filter(|_| id.get_version_num() == 7).map(|stamp| stamp.to_unix())?;
-        let millis = seconds.checked_mul(1_000)?.checked_add(u64::from(nanos / 1_000_000))?;
-        i64::try_from(millis).ok().map(Time::from_millis)
-    }
-}
-
 /// A source of ids. A test injects its own source to make a run repeatable.
 ///
 /// Sources that write to the same file must never return an id twice. The engine treats a repeated id as a

@@ -6,7 +6,7 @@ use crate::growth::exported;
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Partition, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Filter, Forget, Kind, MemoryId, Scope, WriteOptions};
 use serde_json::json;
@@ -226,5 +226,44 @@ fn a_message_that_lost_its_key_on_the_way_is_not_forgotten_with_it() {
     assert_eq!(keys()[TEXTS[0]], None);
     assert_eq!(there.forget(Forget::names(["k0"])).unwrap().forgotten, 1);
     assert_eq!(keys().into_keys().collect::<Vec<_>>(), [TEXTS[0]]);
+    world.check();
+}
+
+/// An undo withdraws the messages of its import. What a key had said before stays said, also where the memory that told it is gone.
+#[test]
+fn an_undo_forgets_no_message_of_before() {
+    let world = World::new();
+    let mut draft = said("k0", TEXTS[0]);
+    draft.fields.tier = Some(Tier::Working);
+    world.add(draft);
+    world.advance("30d");
+    pass(&world, &[Pass::Expire]);
+    world.advance("20d");
+    pass(&world, &[Pass::Limbo]);
+    assert_eq!((world.live().len(), keys_told(&world)), (0, vec!["k0".to_owned()]));
+    let run = world.start_import();
+    world.import(run, vec![text("dogs bark at night").key("k0").vector(axis(1))]);
+    world.ns.undo(run).unwrap();
+    assert_eq!(keys_told(&world), ["k0"]);
+    world.check();
+}
+
+/// What is asked for in the part of one agent takes no message of another.
+#[test]
+fn a_message_of_another_agent_with_the_same_key_stays() {
+    let world = World::new();
+    let of = |agent: &str, words: &str| said("k0", words).agent(agent);
+    let mut draft = of("a", TEXTS[0]);
+    draft.fields.tier = Some(Tier::Working);
+    world.add(draft);
+    world.advance("30d");
+    pass(&world, &[Pass::Expire]);
+    world.advance("20d");
+    pass(&world, &[Pass::Limbo]);
+    world.add(of("b", "dogs bark at night"));
+    let Partition::Agent(name) = Partition::agent("b").unwrap() else { unreachable!() };
+    let scope = Scope::Agent(name);
+    world.ns.forget(Forget::filter(Filter::parse(r#"{"key":"k0"}"#).unwrap(), scope)).unwrap();
+    assert_eq!(told(&world).into_values().collect::<Vec<_>>(), [TEXTS[0]]);
     world.check();
 }

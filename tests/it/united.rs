@@ -4,7 +4,7 @@ use crate::backup::copy_of;
 use crate::growth;
 use crate::world::{World, at, axis, near, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
-use oubliette::memory::{Expiry, Field, PointInTime, Significance, SupersedeMode, Tier};
+use oubliette::memory::{Field, PointInTime, Significance, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
     Draft, Filter, Forget, Kind, Memory, MemoryId, PageRequest, Patch, Scope, State, WriteOptions,
@@ -692,46 +692,5 @@ fn life_7_a_restored_text_has_its_key_again_from_a_memory_of_others() {
         world.forget(&["k"]);
         assert_eq!(world.live(), [world.row("o").id]);
         world.check();
-    }
-}
-
-/// What a key said since counts also where it has ended and is gone: neither a row that returns whole nor one into which the key's
-/// had been merged before says it again (MODEL-67).
-#[test]
-fn model_67_what_has_ended_and_is_gone_was_said_all_the_same() {
-    for passes in [vec![Pass::VectorDuplicates], vec![Pass::NearDuplicates, Pass::VectorDuplicates]] {
-        for says_more in [false, true] {
-            let world = World::new();
-            let words = "John has joined a group last week.";
-            world.add(text("something else of old").key("k").vector(axis(1)));
-            world.advance("1s");
-            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            for key in ["o", "k"] {
-                world.ns.add_all(vec![text(words).key(key).vector(axis(0))], &apart).unwrap();
-                world.advance("1s");
-            }
-            let near = text("John has joined a group last week..").key("p").vector(axis(0));
-            world.ns.add_all(vec![near], &apart).unwrap();
-            world.advance("1s");
-            let run =
-                world.db.maintain_with(&MaintainOptions::live().passes(passes.clone())).unwrap().run.unwrap();
-            assert_eq!(world.live().len(), 1);
-            world.advance("1m");
-            match says_more {
-                true => {
-                    let left = text("John has left").key("k").vector(axis(2));
-                    world.add(left.expiry(Expiry::At(world.ahead("2h"))));
-                }
-                false => drop(world.ns.touch(["k"], Expiry::At(world.ahead("2h"))).unwrap()),
-            }
-            world.advance("1d");
-            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
-            world.ns.undo(run).unwrap();
-            world.check();
-            let holds = |key: &str| {
-                world.live().into_iter().filter(|id| world.row(*id).keys.contains(&key.to_owned())).count()
-            };
-            assert_eq!([holds("o"), holds("p"), holds("k")], [1, 1, 0], "{passes:?}, says more: {says_more}");
-        }
     }
 }
