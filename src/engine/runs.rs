@@ -196,9 +196,9 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`, for one whose memories
-    /// are all in another namespace by now, and for a run of a sort that nothing takes back (`reindex`, `reembed`, `compact`,
-    /// `index`).
+    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance whose last work is older than
+    /// `undo.horizon`, for one whose memories are all in another namespace by now, and for a run of a sort that nothing takes
+    /// back (`reindex`, `reembed`, `compact`, `index`).
     pub fn undo(&self, run: RunId) -> Result<Undone> {
         let row = self.run_row(run)?;
         if row.as_ref().is_some_and(|row| row.state == RunState::Undone) {
