@@ -360,15 +360,13 @@ impl NamespaceWriter<'_, '_, '_> {
         self.ledger.any_holder(self.ns(), id, has_text)
     }
 
-    /// Whether neither another writer of a row nor an earlier row says what this holder says. A writer who came with this import
-    /// goes with the undo of this import, and counts only beside another of the same.
+    /// Whether neither another writer of a row nor an earlier row says what this holder says.
     fn says_alone(&self, id: MemoryId, holder: &Holder) -> Result<bool> {
         let (_, content) = self.ledger.load(self.ns(), id)?;
         let own = holder.text.as_ref().unwrap_or(&content.text);
         let says_it = &mut |other: &Holder| {
             let text = other.text.as_ref().unwrap_or(&content.text);
-            let stays = other.run.is_none() || other.run != self.context.run || other.run == holder.run;
-            other.number != holder.number && !other.follows && text == own && stays
+            other.number != holder.number && !other.follows && text == own
         };
         Ok(!holder.follows
             && !self.ledger.any_holder(self.ns(), id, says_it)?

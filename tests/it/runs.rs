@@ -490,27 +490,3 @@ fn a_copy_takes_back_what_a_line_had_named() {
     assert_eq!(copy.row("a").text, OLD);
     copy.check();
 }
-
-/// Who came with an import goes with its undo, so what a key said before the import is not left to those who came with it.
-#[test]
-fn an_undo_brings_back_what_a_key_had_said_like_others_of_the_import() {
-    for by_tag in [false, true] {
-        let world = World::new();
-        let tag = "import:x:2026-01-01";
-        let before = world.add(text("Ann lives in Bruges").key("ann:home")).id;
-        world.advance("1h");
-        let run = world.start_import();
-        let lines = [("meeting:7", "Ann lives in Bruges"), ("ann:home", "Ann lives in Rome")];
-        world.import(run, lines.map(|(key, words)| text(words).key(key).tag(tag)).into());
-        assert_eq!(world.row("ann:home").text, "Ann lives in Rome");
-        world.advance("1h");
-        match by_tag {
-            true => drop(world.forget_tag(tag)),
-            false => assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new()),
-        }
-        let back = world.row("ann:home");
-        assert_eq!(back.text, "Ann lives in Bruges");
-        assert_eq!(world.live(), [back.id], "and nothing else of {before}");
-        world.check();
-    }
-}
