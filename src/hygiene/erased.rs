@@ -247,11 +247,13 @@ impl Search {
         for window in windows {
             self.windows.remove(&window);
         }
-        for needle in needles {
-            let of_anchor = anchor_of(&needle).and_then(|anchor| self.needles.get_mut(&anchor));
-            if let Some(of_length) = of_anchor.and_then(|all| all.get_mut(&needle.len())) {
-                of_length.remove(&needle);
-            }
+        needles.iter().for_each(|needle| self.remove_needle(needle));
+    }
+
+    fn remove_needle(&mut self, needle: &[u8]) {
+        let of_anchor = anchor_of(needle).and_then(|anchor| self.needles.get_mut(&anchor));
+        if let Some(of_length) = of_anchor.and_then(|all| all.get_mut(&needle.len())) {
+            of_length.remove(needle);
         }
     }
 }
@@ -277,6 +279,7 @@ pub(crate) fn check_erased(
     let mut search = Search::new(probes, &tenants);
     if !search.is_empty() {
         subtract_rows(snapshot, &mut search)?;
+        subtract_keys(snapshot, &mut search)?;
         subtract_vectors(snapshot, &mut search)?;
     }
     let is_unproven = |text: &String| !text.is_empty() && !search.has(text);
@@ -390,6 +393,20 @@ fn tells_of_nobody_forgotten(snapshot: &Snapshot, table: Table, (ns, id): (NsId,
         }
     }
     Ok(true)
+}
+
+/// The keys of live rows, in whatever form they stand somewhere: the journal quotes them, and of a step that tells of a live row
+/// nothing is a residue. What only contains such a key is searched for.
+fn subtract_keys(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
+    snapshot.walk(Table::HolderKey, &Walk::all(), &mut |key, _| {
+        let keys::HolderKey { ns, key: name, id, .. } = keys::HolderKey::read(Table::HolderKey, key)?;
+        if snapshot.vitals(ns, id)?.is_some() {
+            for (form, _) in forms_of(name.0, &[ns.0]) {
+                search.remove_needle(&form);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// The vectors of live rows and their codes.

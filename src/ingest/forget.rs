@@ -239,7 +239,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut past = BTreeSet::new();
         for id in &ids {
             let Some(times) = superseded(*id)?.filter(|times| times.removed_at.is_none()) else { continue };
-            let merged = times.merged_into().map(|into| self.merged_on(into)).transpose()?;
+            let merged =
+                times.merged_into().map(|into| self.ledger.merged_on(self.ns(), into)).transpose()?;
             let end = merged.and_then(|merged| merged.last().copied()).filter(|end| ids.contains(end));
             let is_true = match end {
                 Some(end) => superseded(end)?.is_none(),

@@ -49,7 +49,10 @@ impl NamespaceWriter<'_, '_, '_> {
             let ids = erased.predecessors.iter().map(|(id, _)| *id);
             let onward = erased.onward.as_ref();
             // Where the writers have left the row into which the erased one was merged, nothing leads there any more.
-            let merged = onward.and_then(Onward::merged_into).map(|at| self.merged_on(at)).transpose()?;
+            let merged = onward
+                .and_then(Onward::merged_into)
+                .map(|at| self.ledger.merged_on(self.ns(), at))
+                .transpose()?;
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
             for id in &self.latest_first(ids.collect())? {
@@ -167,6 +170,11 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(Some(NamedLeft::Damaged(id)));
         };
         let Some(row) = row else {
+            let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
+            // What the run itself had brought goes with its undo, and is not missed.
+            if stone.is_some_and(|stone| stone.made_by.is_some() && stone.made_by == step.run) {
+                return Ok(None);
+            }
             let since = self.ledger.told_since(self.ns(), id, step.seq)?;
             let is_elsewhere = since.iter().any(|later| matches!(later.op, Op::Restore | Op::Supersede));
             return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by }));
@@ -181,7 +189,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<TakenBack> {
         let stays =
             |why: &str| TakenBack { is_live: false, lost: vec![format!("{id} stays superseded: {why}")] };
-        let end = self.merged_on(by)?.last().copied().unwrap_or(by);
+        let end = self.ledger.merged_on(self.ns(), by)?.last().copied().unwrap_or(by);
         let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
         if stands.is_some_and(|row| row.times.superseded.is_some()) {
             // An old fact does not come back beside the newest.
@@ -252,7 +260,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut left = Vec::new();
         for id in self.latest_first(by.keys().copied().collect())? {
             let Some(by) = by.get(&id) else { continue };
-            let merged = self.merged_on(*by)?;
+            let merged = self.ledger.merged_on(self.ns(), *by)?;
             let Some(place) = merged.iter().position(|row| *row == at) else { continue };
             let way = merged.get(..=place).unwrap_or_default();
             if self.ledger.is_whole(ns, id)? && !self.is_still_at(way, id)? {
@@ -270,39 +278,38 @@ impl NamespaceWriter<'_, '_, '_> {
         leaving: &BTreeMap<MemoryId, Vec<u32>>,
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
-        let (mut by_callers, mut by_leavers) = (BTreeSet::new(), BTreeSet::new());
+        let mut by_callers = BTreeSet::new();
+        // The rows of a key, each with the row that has superseded it. Many rows may be left by writers of one key.
+        let mut superseded: BTreeMap<String, Vec<(MemoryId, MemoryId)>> = BTreeMap::new();
         for (at, numbers) in leaving {
+            // The rows in which the writers that a pass has brought here wrote, by key, and the keys of all others.
+            let (mut origins, mut wrote_here) = (BTreeMap::<_, BTreeSet<MemoryId>>::new(), BTreeSet::new());
             for number in numbers {
-                let Some(leaver) = sound(tx.holder(ns, *at, *number))?.flatten() else { continue };
-                let Some(key) = leaver.key.as_deref().filter(|_| leaver.has_text()) else { continue };
-                let own = leaver.from.map(|from| tx.has_row(ns, from)).transpose()?;
-                for (id, _) in tx.holders_of_key(ns, key)? {
-                    let row = sound(tx.vitals(ns, id))?.flatten();
-                    if row.and_then(|row| row.times.superseded_by()) == Some(*at) {
-                        let came = own == Some(true) && leaver.from != Some(id);
-                        if came {
-                            by_callers.insert(id)
-                        } else {
-                            by_leavers.insert(id)
-                        };
-                    }
+                let leaver = sound(tx.holder(ns, *at, *number))?.flatten().filter(Holder::has_text);
+                let Some((key, from)) = leaver.and_then(|leaver| Some((leaver.key?, leaver.from))) else {
+                    continue;
+                };
+                match from {
+                    Some(from) if tx.has_row(ns, from)? => drop(origins.entry(key).or_default().insert(from)),
+                    _ => drop(wrote_here.insert(key)),
                 }
             }
+            for (key, origins) in origins.into_iter().filter(|(key, _)| !wrote_here.contains(key)) {
+                if !superseded.contains_key(&key) {
+                    let mut of_key = Vec::new();
+                    for (id, _) in tx.holders_of_key(ns, &key)? {
+                        let by =
+                            sound(tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded_by());
+                        of_key.extend(by.map(|by| (id, by)));
+                    }
+                    superseded.insert(key.clone(), of_key);
+                }
+                let of_key = superseded.get(&key).into_iter().flatten();
+                by_callers
+                    .extend(of_key.filter(|(id, by)| by == at && !origins.contains(id)).map(|(id, _)| *id));
+            }
         }
-        Ok(&by_callers - &by_leavers)
-    }
-
-    /// A row, and the rows into which it was merged, one after the other.
-    pub(super) fn merged_on(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
-        let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), Some(id));
-        // Damaged rows could lead in a circle, so no row is visited twice.
-        while let Some(at) = next.filter(|at| seen.insert(*at)) {
-            all.push(at);
-            next = sound(self.ledger.tx.vitals(self.ns(), at))?
-                .flatten()
-                .and_then(|row| row.times.merged_into());
-        }
-        Ok(all)
+        Ok(by_callers)
     }
 
     /// Whether a writer of a row is among those of the last row of a way, by its key, or because the writer went this way.

@@ -114,8 +114,14 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut repeated = BTreeMap::new();
         for (id, _) in doomed {
             if !repeated.contains_key(id) {
-                let events = self.ledger.tx.events_of(self.ns(), id.as_bytes(), usize::MAX)?;
-                repeated.insert(*id, events.len() as u64);
+                let mut events = 0;
+                for event in self.ledger.tx.events_of(self.ns(), id.as_bytes(), usize::MAX)? {
+                    // What maintenance had handed on to the row stays.
+                    let row = sound(self.ledger.tx.event(self.ns(), &event))?;
+                    let origin = row.flatten().and_then(|row| row.origin);
+                    events += u64::from(origin.is_none_or(|origin| origin == *id.as_bytes()));
+                }
+                repeated.insert(*id, events);
             }
         }
         Ok(repeated)

@@ -75,7 +75,8 @@ pub(crate) enum Moves {
     None,
     /// All holders. A supersession that would give the new memory too many tags is refused.
     All,
-    /// All holders whose tags have room on the new memory. The key of another stays with the old memory.
+    /// All holders whose tags have room on the new memory, and whose keys have said nothing else since. The key of another
+    /// stays with the old memory.
     Fitting,
     /// All holders except the one with this number, with which the new row was made.
     AllBut(u32),

@@ -57,7 +57,7 @@ impl Ledger<'_, '_> {
         let is_asked_for = reason.is_asked_for() || is_promised;
         self.leave_queries(context.ns, id, is_asked_for)?;
         if is_asked_for {
-            erased.derived.append(&mut self.erase_messages(context, id)?);
+            erased.derived.append(&mut self.erase_messages(context, id, reason)?);
         } else {
             let superseded =
                 sound(self.tx.vitals(context.ns, id))?.flatten().and_then(|row| row.times.superseded);
@@ -235,7 +235,7 @@ impl Ledger<'_, '_> {
                 let of_aggregate = |(_, mode): &&(MemoryId, SupersedeMode)| *mode == SupersedeMode::Aggregate;
                 first = self.kin(ns, id)?.predecessors.iter().find(of_aggregate).map(|(id, _)| *id);
             }
-            made.append(&mut self.erase_messages(context, id)?);
+            made.append(&mut self.erase_messages(context, id, TombstoneReason::Forget)?);
         }
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(ForgottenLate { derived: made, had_messages, first })

@@ -354,9 +354,18 @@ impl Ledger<'_, '_> {
     /// Erases the text of the messages behind a memory, and everything by which they were recognised. These are the
     /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
     /// aggregate. Returns the memories of aggregates that may still carry the text.
-    pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
+    ///
+    /// An undo takes back what its run has said. A message that maintenance had handed on to the memory was said before.
+    pub(super) fn erase_messages(
+        &mut self,
+        context: &Context,
+        memory: MemoryId,
+        reason: TombstoneReason,
+    ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
         let mut doomed = self.members(ns, memory.as_bytes())?;
+        let stays = |row: &EventRow| row.origin.is_some_and(|origin| origin != *memory.as_bytes());
+        doomed.retain(|_, row| reason != TombstoneReason::Undone || !stays(row));
         let own = self.aggregate_of_memory(ns, memory)?;
         if let Some(id) = own {
             doomed.extend(self.members(ns, &id)?);

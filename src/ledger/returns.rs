@@ -2,12 +2,12 @@
 //! row that had superseded it.
 
 use crate::error::{Error, Result, sound};
-use crate::index::holder_of_key;
+use crate::index::{holder_among, holder_of_key};
 use crate::ledger::applied::{Applied, Onward};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times};
+use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times, Vitals};
 use crate::store::{NsId, Rows};
 use std::ops::ControlFlow;
 
@@ -151,6 +151,20 @@ impl Ledger<'_, '_> {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(first.unwrap_or(went))
+    }
+
+    /// Whether what the key of a holder of `old` said last stands in another row than `new`, also where that has ended.
+    pub(super) fn says_elsewhere(
+        &self,
+        context: &Context,
+        holder: &Holder,
+        (old, new): (MemoryId, MemoryId),
+    ) -> Result<bool> {
+        // A key that only leads here leads on.
+        let Some(key) = holder.key.as_deref().filter(|_| holder.has_text()) else { return Ok(false) };
+        let others = |id: MemoryId, _: &Vitals| Ok(id != old);
+        let last = sound(holder_among(&*self.tx, context.ns, key, context.now, others))?.flatten();
+        Ok(last.is_some_and(|last| last.id != new))
     }
 
     /// Lets writers that have said something else leave a row that is back. If all writers have, the row is superseded

@@ -145,13 +145,13 @@ impl Ledger<'_, '_> {
         Ok(chain)
     }
 
-    /// The rows into which a row was merged since, one after the other.
-    fn merged_from(&self, ns: NsId, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
-        let (mut all, mut at) = (BTreeSet::new(), Some(id));
+    /// A row, and the rows into which it was merged, one after the other.
+    pub(crate) fn merged_on(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), Some(id));
         // Damaged rows could lead in a circle, so no row is visited twice.
-        while let Some(next) = at {
-            let row = sound(self.tx.vitals(ns, next))?.flatten();
-            at = row.and_then(|row| row.times.merged_into()).filter(|into| all.insert(*into));
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
+            all.push(at);
+            next = sound(self.tx.vitals(ns, at))?.flatten().and_then(|row| row.times.merged_into());
         }
         Ok(all)
     }
@@ -204,7 +204,9 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 let has_room = tags_fit(&content.tags, &holder.tags);
-                if moves == Moves::Fitting && !has_room {
+                if moves == Moves::Fitting
+                    && (!has_room || self.says_elsewhere(context, &holder, (old, new))?)
+                {
                     continue;
                 }
                 // Passes look for room before they plan, and an update gives the tags anew.
@@ -295,10 +297,10 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let ns = context.ns;
         let (before, mut content) = self.load(ns, id)?;
-        if before.times.removed_at.is_some() {
-            return self.return_from_limbo(context, id, why);
-        }
         let refuse = |why: &str| Error::Conflict { what: format!("restore {id}"), why: why.to_owned() };
+        if before.times.removed_at.is_some() {
+            return self.restore_from_limbo(context, (id, &before), to, why);
+        }
         let Some(superseded) = before.times.superseded else {
             return Err(refuse(&self.why_in_place(context, id, &before)?));
         };
@@ -308,11 +310,7 @@ impl Ledger<'_, '_> {
         if let Some(end) = promised.filter(|end| is_asked && to == RestoreTo::Live && *end <= context.now) {
             return Err(refuse(&format!("its life ended at {end}")));
         }
-        let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
-        let stone = sound(self.tx.tombstone(ns, superseded.by))?
-            .flatten()
-            .filter(|_| replaced && to != RestoreTo::Write);
-        if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
+        if to != RestoreTo::Write && self.was_forgotten_after(ns, superseded)? {
             return Err(refuse("what took its place was forgotten"));
         }
         // Until an instant ahead the key means this row, through whatever has corrected what comes then.
@@ -411,6 +409,40 @@ impl Ledger<'_, '_> {
             replaced.push(other);
         }
         Ok(replaced)
+    }
+
+    /// Brings a row back that maintenance removed. One that had been superseded before, and whose supersession is undone, is live
+    /// again; for anybody else it is superseded as it was.
+    fn restore_from_limbo(
+        &mut self,
+        context: &Context,
+        (id, before): (MemoryId, &Vitals),
+        to: RestoreTo,
+        why: Why,
+    ) -> Result<Applied> {
+        let merged = sound(self.tx.limbo(context.ns, id))?.flatten().is_some_and(|limbo| limbo.replaced);
+        let superseded = before.times.superseded.filter(|_| to == RestoreTo::Undo && !merged);
+        // Asked before the first write.
+        if let Some(superseded) = superseded
+            && self.was_forgotten_after(context.ns, superseded)?
+        {
+            let why = "what took its place was forgotten".to_owned();
+            return Err(Error::Conflict { what: format!("restore {id}"), why });
+        }
+        let mut applied = self.return_from_limbo(context, id, why.clone())?;
+        if superseded.is_some() {
+            let mut live = self.restore(context, id, to, why)?;
+            applied.erased.append(&mut live.erased);
+            applied.restored = live.restored;
+        }
+        Ok(applied)
+    }
+
+    /// Whether somebody has forgotten what took the place of a row, and with it what the row said.
+    fn was_forgotten_after(&self, ns: NsId, superseded: Supersession) -> Result<bool> {
+        let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
+        let stone = sound(self.tx.tombstone(ns, superseded.by))?.flatten().filter(|_| replaced);
+        Ok(stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()))
     }
 
     /// A memory that was there before it took the place of `old`, which is restored, is true from when it was before. Nothing
@@ -570,7 +602,7 @@ impl Ledger<'_, '_> {
         let is_asked = to == RestoreTo::Live && context.run.is_none();
         let mut merged = BTreeSet::new();
         for superseder in superseders.iter().filter(|_| is_asked) {
-            merged.append(&mut self.merged_from(ns, *superseder)?);
+            merged.extend(self.merged_on(ns, *superseder)?.into_iter().skip(1));
         }
         let mut reclaimed = Reclaimed::default();
         for holder in self.tx.holders(ns, id)? {

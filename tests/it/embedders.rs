@@ -572,15 +572,18 @@ fn a_slow_model_is_given_fewer_texts_at_once() {
     clean(&db);
 }
 
+/// Takes its time, and gives nothing.
+fn hangs(_: &[&str]) -> bool {
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    false
+}
+
 /// A server that hangs holds up one write or query, and not each that follows.
 #[test]
 fn a_model_that_hangs_is_left_alone_for_as_long_as_it_took() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder);
-    let (model, calls) = asked("hanging", |_| {
-        std::thread::sleep(std::time::Duration::from_millis(1_100));
-        false
-    });
+    let (model, calls) = asked("hanging", hangs);
     db.use_embedder(model).unwrap();
     ns(&db).add_all((0..200).map(keyed).collect(), &WriteOptions::default()).unwrap();
     ns(&db).add("Ann lives in Ghent").unwrap();
@@ -598,10 +601,7 @@ fn a_model_that_hangs_is_left_alone_for_as_long_as_it_took() {
 fn a_model_that_hangs_holds_up_one_batch() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder);
-    let (model, calls) = asked("hanging", |_| {
-        std::thread::sleep(std::time::Duration::from_millis(1_100));
-        false
-    });
+    let (model, calls) = asked("hanging", hangs);
     db.use_embedder(model).unwrap();
     let name = ns(&db).name().clone();
     for at in 0..3 {

@@ -112,6 +112,7 @@ mod tiers;
 mod tokio;
 mod travel;
 mod undo_random;
+mod undone;
 mod united;
 mod verbatim;
 mod verbs;

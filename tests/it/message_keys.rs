@@ -229,17 +229,22 @@ fn a_message_that_lost_its_key_on_the_way_is_not_forgotten_with_it() {
     world.check();
 }
 
-/// An undo withdraws the messages of its import. What a key had said before stays said, also where the memory that told it is gone.
-#[test]
-fn an_undo_forgets_no_message_of_before() {
+/// A message whose memory has ended and is erased.
+fn outlived(mut message: Draft) -> World {
     let world = World::new();
-    let mut draft = said("k0", TEXTS[0]);
-    draft.fields.tier = Some(Tier::Working);
-    world.add(draft);
+    message.fields.tier = Some(Tier::Working);
+    world.add(message);
     world.advance("30d");
     pass(&world, &[Pass::Expire]);
     world.advance("20d");
     pass(&world, &[Pass::Limbo]);
+    world
+}
+
+/// An undo withdraws the messages of its import. What a key had said before stays said, also where the memory that told it is gone.
+#[test]
+fn an_undo_forgets_no_message_of_before() {
+    let world = outlived(said("k0", TEXTS[0]));
     assert_eq!((world.live().len(), keys_told(&world)), (0, vec!["k0".to_owned()]));
     let run = world.start_import();
     world.import(run, vec![text("dogs bark at night").key("k0").vector(axis(1))]);
@@ -251,15 +256,8 @@ fn an_undo_forgets_no_message_of_before() {
 /// What is asked for in the part of one agent takes no message of another.
 #[test]
 fn a_message_of_another_agent_with_the_same_key_stays() {
-    let world = World::new();
     let of = |agent: &str, words: &str| said("k0", words).agent(agent);
-    let mut draft = of("a", TEXTS[0]);
-    draft.fields.tier = Some(Tier::Working);
-    world.add(draft);
-    world.advance("30d");
-    pass(&world, &[Pass::Expire]);
-    world.advance("20d");
-    pass(&world, &[Pass::Limbo]);
+    let world = outlived(of("a", TEXTS[0]));
     world.add(of("b", "dogs bark at night"));
     let Partition::Agent(name) = Partition::agent("b").unwrap() else { unreachable!() };
     let scope = Scope::Agent(name);

@@ -145,3 +145,17 @@ fn a_backup_has_no_name_of_an_agent_that_is_gone() {
     assert!(!has_name("written.oub"));
     assert_eq!(sandbox.plain(&["--db", "looked.oub", "check", "--deep"], b"").code, 0);
 }
+
+/// A key that a live memory has is no residue where the journal quotes the key.
+#[test]
+fn a_key_that_is_still_in_use_is_no_residue() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.document(&["add", "Ann lives in the old town of Ghent", "--key", "user-4711-home"]);
+    sandbox.document(&["export", "before.jsonl", "--all-states"]);
+    sandbox.document(&["add", "Bob moved house to Rome last week", "--key", "user-4711-home"]);
+    sandbox.document(&["rename", "user-4711-home", "another-name-of-it"]);
+    sandbox.document(&["rename", "another-name-of-it", "user-4711-home"]);
+    sandbox.document(&["forget", old["id"].as_str().unwrap(), "--yes", "--erase"]);
+    let check = sandbox.document(&["check", "--erased", "before.jsonl"]);
+    assert_eq!(check["ok"], json!(true), "{check}");
+}

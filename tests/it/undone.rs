@@ -1,0 +1,124 @@
+//! What an undo leaves as it was: what was said before the run, by others, or by the same keys since (MODEL-30, MODEL-33, MODEL-67).
+
+use crate::growth::{cost, linear};
+use crate::world::{World, axis, text};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
+use oubliette::policy::Syntax;
+use oubliette::{Draft, Kind, WriteOptions};
+
+fn pass(world: &World, passes: &[Pass]) -> Option<RunId> {
+    world.db.maintain_with(&MaintainOptions::live().passes(passes.to_vec())).unwrap().run
+}
+
+fn short_lived(words: &str, key: &str) -> Draft {
+    let mut draft = text(words).key(key);
+    draft.fields.tier = Some(Tier::Working);
+    draft
+}
+
+/// A message that maintenance has handed on to a memory of the import was said before the import.
+#[test]
+fn model_30_a_message_of_before_stays_when_the_memory_that_tells_it_goes() {
+    let world = World::new();
+    world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
+    let mut message = text("the build is red").key("k").kind(Kind::Message);
+    message.fields.author_kind = Field::from(Some(AuthorKind::Human));
+    message.fields.author_id = Field::from(Some("ann".to_owned()));
+    world.add(message);
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("the build is green").key("k")]);
+    world.advance("20d");
+    pass(&world, &[Pass::Superseded]);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    let told = world.ns.events(&EventQuery::default()).unwrap().items;
+    let [event] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((event.payload.as_deref(), event.key.as_deref()), (Some("the build is red"), Some("k")));
+    world.check();
+    world.forget(&["k"]);
+    assert_eq!(world.ns.events(&EventQuery::default()).unwrap().items[0].payload, None);
+}
+
+/// What was superseded by the import is live again, also from limbo, into which its own end had brought it.
+#[test]
+fn model_33_what_has_ended_meanwhile_is_live_again() {
+    for named in [false, true] {
+        let world = World::new();
+        world.db.set_policy("undo.horizon = '60d'", Syntax::Toml).unwrap();
+        let old = world.add(short_lived("an old fact", "o")).id;
+        let new = named.then(|| world.add(text("a new fact").key("n")).id);
+        world.advance("1h");
+        let run = world.start_import();
+        let line = match named {
+            true => text("a new fact").key("n").supersedes("o"),
+            false => text("quite another matter").key("o"),
+        };
+        world.import(run, vec![line]);
+        world.advance("9d");
+        pass(&world, &[Pass::Expire]);
+        assert!(!world.is_live(old));
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.restored, undone.lost), (1, Vec::<String>::new()));
+        assert_eq!(world.row("o").id, old);
+        assert_eq!(world.live().len(), 1 + usize::from(named));
+        assert!(new.is_none_or(|new| world.is_live(new)));
+        world.check();
+    }
+}
+
+/// A line may name what a line before it has brought. Both go, and nothing is lost.
+#[test]
+fn model_33_what_the_run_had_brought_itself_is_not_missed() {
+    let world = World::new();
+    world.add(text("a new fact").key("n"));
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("an older statement").key("o"), text("a new fact").key("n").supersedes("o")]);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    assert_eq!(world.live(), [world.row("n").id]);
+    world.check();
+}
+
+/// Each writer of a row that comes back keeps to what it said itself since, also where that has ended and is not swept yet.
+#[test]
+fn model_67_a_key_does_not_say_what_another_writer_has_said_since() {
+    let world = World::new();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let near = |words: &str, key: &str| text(words).key(key).vector(axis(0));
+    let stays = near("Ann lives in Paris", "o").importance(1.0);
+    world.ns.add_all(vec![stays], &apart).unwrap();
+    world.advance("1m");
+    world.ns.add_all(vec![near("Ann lives in Paris.", "k1")], &apart).unwrap();
+    world.add(near("Ann lives in Paris.", "k2"));
+    world.advance("1h");
+    let run = pass(&world, &[Pass::VectorDuplicates]).unwrap();
+    assert_eq!(world.live().len(), 1);
+    world.advance("1h");
+    let end = Expiry::At(world.ahead("1d"));
+    world.add(text("Bob was here").key("k1").vector(axis(1)).expiry(end));
+    world.advance("1h");
+    let later = world.add(text("Carl likes cheese").key("k2").vector(axis(2))).id;
+    world.advance("3d");
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.row(later).keys, ["k2"]);
+    world.check();
+}
+
+/// Taking back an import of many versions of one key costs for each version the same.
+#[test]
+fn an_import_of_many_versions_of_one_key_goes() {
+    let of = |n: usize| {
+        let world = World::new();
+        let run = world.start_import();
+        let how = WriteOptions { run: Some(run), no_dedup: true, ..WriteOptions::default() };
+        let lines = (0..n).map(|at| text(&format!("status {at} of the machine is {}", at * 7)).key("k"));
+        world.ns.add_all(lines.collect(), &how).unwrap();
+        let cost = cost(|| assert_eq!(world.ns.undo(run).unwrap().removed, n as u64));
+        assert!(world.live().is_empty());
+        cost
+    };
+    linear(of(50), of(200), 4);
+}
