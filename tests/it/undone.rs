@@ -3,7 +3,7 @@
 use crate::growth::{cost, linear};
 use crate::world::{World, axis, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{Draft, Kind, WriteOptions};
 
@@ -104,6 +104,23 @@ fn model_67_a_key_does_not_say_what_another_writer_has_said_since() {
     world.advance("3d");
     world.ns.undo(run).unwrap();
     assert_eq!(world.row(later).keys, ["k2"]);
+    world.check();
+}
+
+/// A write through a key lets what is announced for the key wait, and puts it back. That is no work of the import, also where both
+/// came at one instant.
+#[test]
+fn model_33_what_was_announced_before_an_import_stays_announced() {
+    let world = World::new();
+    world.add(text("tea").key("k"));
+    let at = world.ahead("1d");
+    let replaced = world.ns.replace(["k"], text("coffee"), SupersedeMode::Replaced, Some(at));
+    let coffee = replaced.unwrap().id;
+    let run = world.start_import();
+    world.import(run, vec![text("tea").key("k").tag("hot")]);
+    world.advance("2d");
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.live(), [coffee]);
     world.check();
 }
 

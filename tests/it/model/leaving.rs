@@ -138,4 +138,34 @@ impl Model {
             })
         })
     }
+
+    /// The rows into which rows were merged as their duplicates.
+    pub(super) fn merged_from(&self, rows: &[MemoryId]) -> BTreeSet<MemoryId> {
+        let (mut merged, mut open) = (BTreeSet::new(), rows.to_vec());
+        while let Some(at) = open.pop() {
+            let by = self.rows.get(&at).and_then(|row| row.superseded);
+            let into = by.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(by, _)| by);
+            open.extend(into.filter(|into| merged.insert(*into)));
+        }
+        merged
+    }
+
+    /// What a key had replaced follows it to a row of its own with the same text.
+    pub(super) fn lead_versions(&mut self, key: &str, from: MemoryId, to: MemoryId) {
+        for (old, mode) in self.superseded_by(from) {
+            let is_version = self.rows[&old].holders.iter().any(|hold| hold.key.as_deref() == Some(key));
+            if is_version && mode != SupersedeMode::Duplicate && !self.is_still_at(from, old, None) {
+                self.rows.get_mut(&old).unwrap().superseded = Some((to, mode));
+            }
+        }
+    }
+
+    /// What replaces no other row any more is true from when it was before.
+    pub(super) fn unbegin(&mut self, by: MemoryId) {
+        let replaces = |(_, mode)| mode == SupersedeMode::Replaced;
+        let stays = self.superseded_by(by).into_iter().any(replaces);
+        if let Some(row) = self.rows.get_mut(&by).filter(|row| row.begun && !stays) {
+            (row.valid_from, row.begun) = (None, false);
+        }
+    }
 }

@@ -359,7 +359,7 @@ impl Model {
     }
 
     /// What one holder writes takes the holder to a row of its own; the row goes on for the others.
-    fn part_with(&mut self, id: MemoryId, at: usize, edit: Edit, new: MemoryId, led: Option<Time>) {
+    fn part_with(&mut self, id: MemoryId, at: usize, mut edit: Edit, new: MemoryId, led: Option<Time>) {
         let mut copy = self.rows[&id].clone();
         let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
         // What is to come stays the key's own.
@@ -373,8 +373,17 @@ impl Model {
             (copy.begun, hold.ahead) = (false, false);
         }
         hold.patch(&edit);
+        if edit.text.is_none() && led.is_none() {
+            // The write stays one of the run that brought it.
+            edit.run = hold.run;
+        }
+        let goes_on =
+            (edit.text.is_none() && led.is_none() && !hold.follows).then(|| hold.key.clone()).flatten();
         copy.renew(hold, edit, vector);
         self.rows.insert(new, copy);
+        if let Some(key) = goes_on {
+            self.lead_versions(&key, id, new);
+        }
     }
 
     /// A new text takes the place of a row, for the holder through which it came or for all.
@@ -545,19 +554,11 @@ impl Model {
         Ok(lost)
     }
 
-    /// What replaces no other row any more is true from when it was before.
-    fn unbegin(&mut self, by: MemoryId) {
-        let replaces = |(_, mode)| mode == SupersedeMode::Replaced;
-        let stays = self.superseded_by(by).into_iter().any(replaces);
-        if let Some(row) = self.rows.get_mut(&by).filter(|row| row.begun && !stays) {
-            (row.valid_from, row.begun) = (None, false);
-        }
-    }
-
     /// A row that is back has its keys again, but for those that others than its superseders have; these it loses. What the keys
     /// said in its place is named, if a caller asked for the row.
     fn reclaim(&mut self, id: MemoryId, chain: &[MemoryId], to: To, now: Time) -> (BTreeSet<String>, Since) {
         let (mut lost, mut since) = (BTreeSet::new(), Since::new());
+        let merged = if to == To::Live { self.merged_from(chain) } else { BTreeSet::new() };
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
@@ -574,7 +575,11 @@ impl Model {
             for (other, place) in others.chain(ahead).collect::<Vec<_>>() {
                 let row = self.rows.get_mut(&other).unwrap();
                 let hold = &mut row.holders[place];
-                if !chain.contains(&other) {
+                // What the key has said in the place of the row may have been united with the memory of others.
+                let is_united = merged.contains(&other)
+                    && !hold.follows
+                    && hold.from.is_some_and(|from| chain.contains(&from) || merged.contains(&from));
+                if !chain.contains(&other) && !is_united {
                     self.rows.get_mut(&id).unwrap().holders[at].key = None;
                     lost.insert(key.clone());
                 } else if to == To::Live && row.superseded.is_none() && !hold.follows {
