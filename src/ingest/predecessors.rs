@@ -1,5 +1,6 @@
 //! What a row had superseded, when the row or some of its writers go: it comes back, or follows to where they are now.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
@@ -25,6 +26,8 @@ enum NamedLeft {
         id: MemoryId,
         /// The row that has taken its place.
         by: MemoryId,
+        /// Whether the run itself had brought the row, which goes with its undo and is not missed.
+        is_own: bool,
     },
     /// The row can't be read.
     Damaged(MemoryId),
@@ -104,25 +107,35 @@ impl NamespaceWriter<'_, '_, '_> {
     /// the latest `most` of those that were not looked at yet. Returns how many are live again, and which are not, with the reason.
     pub(super) fn restore_named(&mut self, run: RunId, most: usize) -> Result<(u64, Vec<String>)> {
         let (ns, mut restored, mut lost) = (self.ns(), 0, Vec::new());
+        let mut led_on = BTreeMap::new();
         for seq in self.ledger.tx.journal_of_run(ns, run, most)? {
+            let mut backs = Vec::new();
             match sound(self.ledger.tx.journal_row(ns, seq))? {
-                Some(step) => {
-                    let left = step.map(|step| self.left_of(&step)).transpose()?.flatten();
-                    match left {
-                        Some(NamedLeft::Superseded { id, by }) => {
-                            let mut back = self.take_back_named(id, by)?;
-                            restored += u64::from(back.is_live);
-                            lost.append(&mut back.lost);
-                        }
-                        Some(NamedLeft::Gone { id, by }) => {
+                Some(step) => match step.map(|step| self.left_of(&step)).transpose()?.flatten() {
+                    Some(NamedLeft::Superseded { id, by }) => backs.push((id, by)),
+                    Some(NamedLeft::Gone { id, by, is_own }) => {
+                        if !is_own {
                             self.take_keys_of_gone(id, by)?;
                             lost.push(format!("{id} does not come back: it is gone"));
                         }
-                        Some(NamedLeft::Damaged(id)) => lost.push(format!("{id}: it is damaged")),
-                        None => {}
+                        // The step leads on what the row had superseded, too.
+                        let led_on = match led_on.entry(by) {
+                            Entry::Occupied(found) => found.into_mut(),
+                            Entry::Vacant(unread) => unread.insert(self.ledger.led_on_to(ns, by)?),
+                        };
+                        let of_row = led_on.iter().filter(|(_, gone)| *gone == id).map(|(old, _)| *old);
+                        let of_row = self.latest_first(of_row.collect())?;
+                        backs.extend(of_row.into_iter().map(|old| (old, by)));
                     }
-                }
+                    Some(NamedLeft::Damaged(id)) => lost.push(format!("{id}: it is damaged")),
+                    None => {}
+                },
                 None => lost.push(format!("row {seq} of the journal: it is damaged")),
+            }
+            for (id, by) in backs {
+                let mut back = self.take_back_named(id, by)?;
+                restored += u64::from(back.is_live);
+                lost.append(&mut back.lost);
             }
             self.ledger.tx.delete_journal_run(ns, run, seq)?;
         }
@@ -171,13 +184,10 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let Some(row) = row else {
             let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
-            // What the run itself had brought goes with its undo, and is not missed.
-            if stone.is_some_and(|stone| stone.made_by.is_some() && stone.made_by == step.run) {
-                return Ok(None);
-            }
+            let is_own = stone.is_some_and(|stone| stone.made_by.is_some() && stone.made_by == step.run);
             let since = self.ledger.told_since(self.ns(), id, step.seq)?;
             let is_elsewhere = since.iter().any(|later| matches!(later.op, Op::Restore | Op::Supersede));
-            return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by }));
+            return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by, is_own }));
         };
         // A later supersession is another one. One that an earlier write had asked for, and the step has only put back, is older.
         let by_step =

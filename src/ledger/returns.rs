@@ -86,9 +86,24 @@ impl Ledger<'_, '_> {
         self.place_row(context, id, &before, &content, vitals, &content)?;
         self.adopt_copies(ns, by, id, &onward)?;
         let mut why = why;
-        why.evidence.members.push(by);
+        why.evidence.members.extend([by, onward.gone]);
         self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
         Ok(Applied::default())
+    }
+
+    /// The rows that were led on to a row, each with the row that had superseded it before.
+    pub(crate) fn led_on_to(&self, ns: NsId, by: MemoryId) -> Result<Vec<(MemoryId, MemoryId)>> {
+        let mut led = Vec::new();
+        for id in self.tx.superseded_by(ns, by)? {
+            let told = self.tx.journal_of(ns, id)?;
+            let last = told.iter().rfind(|row| row.op == Op::Supersede);
+            if let Some([to, gone]) = last.map(|row| &row.evidence.members[..])
+                && *to == by
+            {
+                led.push((id, *gone));
+            }
+        }
+        Ok(led)
     }
 
     /// The holders of `id` that had gone on with the row that is gone now count as coming from `id` itself, and go

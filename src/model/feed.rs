@@ -23,7 +23,8 @@ pub struct ChangeNote {
     /// The run of the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Other memories of the change: those that were merged into the memory, or the one that took its place.
+    /// Other memories of the change: those that were merged into the memory, or the one that took its place and,
+    /// where that one stands there for another that is gone, the one that is gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemoryId>,
     /// The names of the fields that changed in place.

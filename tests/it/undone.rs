@@ -139,3 +139,48 @@ fn an_import_of_many_versions_of_one_key_goes() {
     };
     linear(of(50), of(200), 4);
 }
+
+/// A line may name what an earlier line of the import had brought: with that, what that had superseded comes back, too.
+#[test]
+fn model_33_what_a_named_row_of_the_import_had_superseded_is_live_again() {
+    for rewritten in [false, true] {
+        let world = World::new();
+        let old = world.add(text("Carl has a cat").key("k1")).id;
+        let stays = world.add(text("Fay reads novels").key("k0")).id;
+        world.advance("1h");
+        let run = world.start_import();
+        let mut lines = vec![
+            text("Emil went to Rome").key("k1"),
+            text("Fay reads novels").key("k0").supersedes("k1"),
+        ];
+        lines.extend(rewritten.then(|| text("Emil is back from Rome").key("k1")));
+        world.import(run, lines);
+        assert!(!world.is_live(old));
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.restored, undone.lost), (1, Vec::<String>::new()));
+        assert!(world.is_live(old));
+        assert_eq!((world.row(old).keys, world.row(stays).valid_from), (vec!["k1".to_owned()], None));
+        world.check();
+    }
+}
+
+/// The same of a row of another import that is undone before.
+#[test]
+fn model_33_what_led_on_to_a_row_is_live_again_after_both_imports_are_undone() {
+    let world = World::new();
+    let old = world.add(text("Carl has a cat").key("k1")).id;
+    world.add(text("Fay reads novels").key("k0"));
+    world.advance("1h");
+    let first = world.start_import();
+    world.import(first, vec![text("Emil went to Rome").key("k1")]);
+    world.advance("1h");
+    let second = world.start_import();
+    world.import(second, vec![text("Fay reads novels").key("k0").supersedes("k1")]);
+    world.advance("1h");
+    world.ns.undo(first).unwrap();
+    assert!(!world.is_live(old));
+    let undone = world.ns.undo(second).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 1));
+    assert!(world.is_live(old));
+    world.check();
+}
