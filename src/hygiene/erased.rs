@@ -372,7 +372,8 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
 }
 
 /// Whether a message, or an aggregate of messages, is of no memory that somebody has forgotten: with such a memory its text goes.
-/// With a memory that maintenance has removed, the message stays until its own time is over.
+/// With a memory that maintenance has removed, the message stays until its own time is over, and so do the messages of others when
+/// an undo takes the memory that told them.
 fn tells_of_nobody_forgotten(snapshot: &Snapshot, table: Table, (ns, id): (NsId, &Id)) -> Result<bool> {
     let of_aggregate = |id: &Id| -> Result<Option<Id>> {
         Ok(sound(snapshot.aggregate(ns, id))?.flatten().and_then(|row| row.memory))
@@ -387,7 +388,7 @@ fn tells_of_nobody_forgotten(snapshot: &Snapshot, table: Table, (ns, id): (NsId,
     for memory in memories.into_iter().flatten().map(MemoryId::from_bytes) {
         let stone = sound(snapshot.tombstone(ns, memory))?.flatten();
         let is_forgotten =
-            stone.is_none_or(|stone| stone.reason.is_asked_for() || stone.forgotten_at.is_some());
+            stone.is_none_or(|stone| stone.reason.is_forgotten() || stone.forgotten_at.is_some());
         if is_forgotten && !snapshot.has_row(ns, memory)? {
             return Ok(false);
         }

@@ -59,9 +59,14 @@ impl NamespaceWriter<'_, '_, '_> {
         // Asked before the first step is taken back.
         let untold = if row.state == RunState::Undoing { 0 } else { self.untold(run, &row)? };
         if events.is_empty() {
-            doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+            doomed = self.next_holders(run)?;
             let repeated = self.repeated(&doomed)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+            let next = self.ledger.tx.holders_of_run(ns, run, 1)?;
+            if next.iter().zip(doomed.last()).any(|((next, _), (last, _))| next == last) {
+                // What becomes of a row of so many holders is known with the last of them.
+                (done.forgotten, done.detached) = (0, 0);
+            }
             for (id, count) in repeated {
                 repeats += if self.ledger.tx.has_row(ns, id)? { 0 } else { count };
             }
@@ -98,6 +103,16 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(UndoStep { done, astray, parted, updated, repeats, told_on, superseded, untold, finished })
     }
 
+    /// The holders of a run that the next slice takes: of whole rows, unless one row alone has too many.
+    fn next_holders(&self, run: RunId) -> Result<Vec<(MemoryId, u32)>> {
+        let mut next = self.ledger.tx.holders_of_run(self.ns(), run, SLICE)?;
+        if let Some((last, _)) = next.last().copied().filter(|_| next.len() == SLICE) {
+            let whole = next.iter().position(|(id, _)| *id == last).filter(|whole| *whole > 0);
+            next.truncate(whole.unwrap_or(SLICE));
+        }
+        Ok(next)
+    }
+
     /// How many supersessions of a run are neither in its journal any more nor in another namespace.
     fn untold(&self, run: RunId, row: &RunRow) -> Result<u64> {
         let count = |name: &str| row.counts.get(name).copied().unwrap_or(0);
@@ -116,10 +131,9 @@ impl NamespaceWriter<'_, '_, '_> {
             if !repeated.contains_key(id) {
                 let mut events = 0;
                 for event in self.ledger.tx.events_of(self.ns(), id.as_bytes(), usize::MAX)? {
-                    // What maintenance had handed on to the row stays.
-                    let row = sound(self.ledger.tx.event(self.ns(), &event))?;
-                    let origin = row.flatten().and_then(|row| row.origin);
-                    events += u64::from(origin.is_none_or(|origin| origin == *id.as_bytes()));
+                    let row = sound(self.ledger.tx.event(self.ns(), &event))?.flatten();
+                    let goes = |row| self.ledger.is_undone_with(self.ns(), *id, &row);
+                    events += u64::from(row.map(goes).transpose()?.unwrap_or(true));
                 }
                 repeated.insert(*id, events);
             }

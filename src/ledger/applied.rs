@@ -71,6 +71,12 @@ impl Onward {
         (self.merged || is_duplicate).then_some(self.superseded.by)
     }
 
+    /// The row that had taken the place of the erased one as a new fact, if one had.
+    pub(super) fn replaced_by(&self) -> Option<MemoryId> {
+        let is_replaced = self.superseded.mode == SupersedeMode::Replaced;
+        (is_replaced && !self.merged).then_some(self.superseded.by)
+    }
+
     /// To where what a row had superseded goes on, if the writer who had replaced that has left: for a row of its own with the same
     /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {

@@ -200,11 +200,10 @@ impl Ledger<'_, '_> {
             true => self.retell_from(context, id, (gone.clone(), left), departure, &why)?,
             false => None,
         };
-        let derived =
-            match reason.is_some_and(|reason| reason.is_asked_for() && reason != TombstoneReason::Undone) {
-                true => self.erase_messages_of(context, id, &gone, retold)?,
-                false => Vec::new(),
-            };
+        let derived = match reason.is_some_and(TombstoneReason::is_forgotten) {
+            true => self.erase_messages_of(context, id, &gone, retold)?,
+            false => Vec::new(),
+        };
         for number in numbers {
             if reason.is_some() {
                 self.redact_wholly(ns, &keys::journal_holder(ns, id, Some(*number)))?;

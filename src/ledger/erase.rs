@@ -112,7 +112,15 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         // The journal row of this removal comes after the redaction, so its own evidence stays readable.
         self.redact(ns, id)?;
+        let rule = why.rule;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
+        // An undo leaves nothing that took the place of the row. What the row had superseded itself may be led on there.
+        if going.reason == TombstoneReason::Undone
+            && erased.predecessors.is_empty()
+            && let Some(by) = erased.onward.as_ref().and_then(Onward::replaced_by)
+        {
+            self.unbegin_for_gone(context, by, id, rule)?;
+        }
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
@@ -191,7 +199,7 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    /// Somebody asks to forget a memory that maintenance has erased before, by its id or by one of its keys. The messages that the
+    /// Somebody asks to forget a memory that maintenance or an undo has erased before, by its id or by one of its keys. The messages that the
     /// memory had told in a partition, or anywhere, are erased. Nothing happens if the memory was forgotten already, or as long as
     /// other keys have not asked: the memory was theirs, too.
     pub(crate) fn forget_gone(
@@ -203,7 +211,7 @@ impl Ledger<'_, '_> {
     ) -> Result<ForgottenLate> {
         let ns = context.ns;
         let stone = sound(self.tx.tombstone(ns, id))?.flatten();
-        let stone = stone.filter(|stone| !stone.reason.is_asked_for() && stone.forgotten_at.is_none());
+        let stone = stone.filter(|stone| !stone.reason.is_forgotten() && stone.forgotten_at.is_none());
         let Some(before) = stone else { return Ok(ForgottenLate::default()) };
         let mut made = Vec::new();
         for from in self.made_from(ns, id)? {

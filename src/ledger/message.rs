@@ -16,7 +16,8 @@ use crate::model::{
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{
-    AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
+    AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Traces, Walk, keys,
+    last_id,
 };
 
 /// An aggregate as its memory shows it: the metadata of a memory of the kind `aggregate`.
@@ -355,7 +356,9 @@ impl Ledger<'_, '_> {
     /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
     /// aggregate. Returns the memories of aggregates that may still carry the text.
     ///
-    /// An undo takes back what its run has said. A message that maintenance had handed on to the memory was said before.
+    /// An undo takes back what its run has said. A message that maintenance had handed on to the memory, or whose key has gone on to
+    /// say something else, was said by others. It stays, and notes who had told it. At an end that a caller set, what was said
+    /// before the text with that end stays.
     pub(super) fn erase_messages(
         &mut self,
         context: &Context,
@@ -363,9 +366,20 @@ impl Ledger<'_, '_> {
         reason: TombstoneReason,
     ) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let mut doomed = self.members(ns, memory.as_bytes())?;
-        let stays = |row: &EventRow| row.origin.is_some_and(|origin| origin != *memory.as_bytes());
-        doomed.retain(|_, row| reason != TombstoneReason::Undone || !stays(row));
+        let mut doomed = BTreeMap::new();
+        for (id, row) in self.members(ns, memory.as_bytes())? {
+            let goes = match reason {
+                TombstoneReason::Undone => self.is_undone_with(ns, memory, &row)?,
+                TombstoneReason::Expired => self.ends_with(ns, memory, &row)?,
+                _ => true,
+            };
+            if goes {
+                doomed.insert(id, row);
+            } else if row.origin.is_none() {
+                let row = EventRow { origin: Some(*memory.as_bytes()), ..row };
+                truth(self.tx).put_event(ns, &id, &row)?;
+            }
+        }
         let own = self.aggregate_of_memory(ns, memory)?;
         if let Some(id) = own {
             doomed.extend(self.members(ns, &id)?);
@@ -373,6 +387,26 @@ impl Ledger<'_, '_> {
         let mut derived = self.erase_events(context, doomed, own, Some(memory))?;
         derived.extend(self.told_on_by(ns, memory)?);
         Ok(derived)
+    }
+
+    /// Whether a message goes with the memory that tells it when an undo takes that back.
+    pub(crate) fn is_undone_with(&self, ns: NsId, memory: MemoryId, row: &EventRow) -> Result<bool> {
+        let is_its_own = row.origin.is_none_or(|origin| origin == *memory.as_bytes());
+        let has_writer = |key: &String| self.tx.holds_key(ns, key, memory);
+        Ok(is_its_own && row.key.as_ref().map(has_writer).transpose()?.unwrap_or(true))
+    }
+
+    /// Whether a message goes with the memory that tells it at an end that a caller set. A text that the memory has replaced had
+    /// another end, or none.
+    fn ends_with(&self, ns: NsId, memory: MemoryId, row: &EventRow) -> Result<bool> {
+        let Some(origin) = row.origin.map(MemoryId::from_bytes) else { return Ok(true) };
+        let stone = sound(self.tx.tombstone(ns, origin))?.flatten();
+        if stone.is_none_or(|stone| stone.reason != TombstoneReason::SupersededPurged) {
+            return Ok(true);
+        }
+        // What said the same as the memory was superseded by it, too.
+        let content = sound(self.tx.content(ns, memory))?.flatten();
+        Ok(content.is_none_or(|content| content.consolidated_from.contains(&origin)))
     }
 
     /// The same of the messages that were written under a key, in a partition or anywhere, wherever they are told by now; but

@@ -13,8 +13,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{
-    Actor, Announced, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time,
-    Times, TombstoneReason, Vitals,
+    Actor, Announced, Content, Delta, Evidence, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode,
+    Supersession, Time, Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
 use crate::store::{NsId, Read, Rows, Table, Traces, Walk, keys};
@@ -475,6 +475,20 @@ impl Ledger<'_, '_> {
         self.place_row(context, by, &before, &content, vitals, &content)?;
         let field = format!("{OF_THE_OTHER}{VALID_FROM}");
         Ok(Some(Delta { field, before: json!(before.times.valid_from), after: json!(null) }))
+    }
+
+    /// The same where an import that let a memory take the place of `old` is undone, and `old` is gone meanwhile.
+    pub(crate) fn unbegin_for_gone(
+        &mut self,
+        context: &Context,
+        by: MemoryId,
+        old: MemoryId,
+        rule: RuleId,
+    ) -> Result<()> {
+        let Some(delta) = self.unbegin(context, by, old)? else { return Ok(()) };
+        let deltas = vec![Delta { field: VALID_FROM.to_owned(), ..delta }];
+        let why = Why { rule, evidence: Evidence::default() };
+        self.journal(context, Op::Adjust, Some((by, None)), deltas, why)
     }
 
     /// Why a row that nothing has replaced can't be restored, and what can.

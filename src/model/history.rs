@@ -126,6 +126,11 @@ impl TombstoneReason {
                 | TombstoneReason::NamespaceDropped
         )
     }
+
+    /// Whether nothing of the memory was to stay. An undo leaves the messages of others.
+    pub(crate) const fn is_forgotten(self) -> bool {
+        self.is_asked_for() && !matches!(self, TombstoneReason::Undone)
+    }
 }
 
 /// What remains of a memory that is gone: no content, no vector.

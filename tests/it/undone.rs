@@ -5,6 +5,7 @@ use crate::world::{World, axis, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
+use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{Draft, Kind, WriteOptions};
 
 fn pass(world: &World, passes: &[Pass]) -> Option<RunId> {
@@ -39,6 +40,75 @@ fn model_30_a_message_of_before_stays_when_the_memory_that_tells_it_goes() {
     world.check();
     world.forget(&["k"]);
     assert_eq!(world.ns.events(&EventQuery::default()).unwrap().items[0].payload, None);
+}
+
+/// So does the message of a key that has gone on to say something else, whose memory an import has come to share. The proof of
+/// erasure asks for none of its words, until somebody forgets it.
+#[test]
+fn model_30_a_message_of_before_stays_when_its_key_has_said_something_else() {
+    let said = |words: &str, key: &str| {
+        let mut message = text(words).key(key).kind(Kind::Message);
+        message.fields.author_kind = Field::from(Some(AuthorKind::Human));
+        message.fields.author_id = Field::from(Some("bob".to_owned()));
+        message
+    };
+    for by_key in [false, true] {
+        let world = World::new();
+        let first = world.add(said("the early deploy of build 17 is done", "k1")).id;
+        let run = world.start_import();
+        world.import(run, vec![said("the early deploy of build 17 is done", "k2")]);
+        world.advance("1h");
+        world.add(said("the deploy of build 18 failed", "k1"));
+        let told = || -> Vec<Option<String>> {
+            let all = world.ns.events(&EventQuery::default()).unwrap().items;
+            all.into_iter().map(|event| event.payload).collect()
+        };
+        let all = told();
+        let undone = world.ns.undo(run).unwrap();
+        assert!(!world.is_live(first) && !undone.lost.iter().any(|lost| lost.contains("repeated")));
+        assert!(told().contains(&Some("the early deploy of build 17 is done".to_owned())));
+        assert_eq!(told().iter().flatten().count(), all.iter().flatten().count() - 1);
+        world.db.compact().unwrap();
+        let probe = ErasedProbe {
+            texts: vec!["the early deploy of build 17 is done".to_owned()],
+            ..ErasedProbe::default()
+        };
+        let checked =
+            world.db.check(&CheckOptions { erased: vec![probe], ..CheckOptions::default() }).unwrap();
+        assert!(checked.ok, "{checked:?}");
+        if by_key {
+            world.forget(&["k1"])
+        } else {
+            world.forget_id(first)
+        };
+        assert!(!told().contains(&Some("the early deploy of build 17 is done".to_owned())));
+        world.check();
+    }
+}
+
+/// The end of a text is no end of what its key had said before, whether or not maintenance has erased that meanwhile.
+#[test]
+fn life_56_the_end_of_a_text_takes_no_message_of_the_text_before() {
+    for erased in [false, true] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
+        let mut message = text("the build is red").key("k").kind(Kind::Message);
+        message.fields.author_kind = Field::from(Some(AuthorKind::Human));
+        message.fields.author_id = Field::from(Some("ann".to_owned()));
+        world.add(message);
+        world.advance("1h");
+        world.add(text("the password of the day is 1234").key("k").expiry(Expiry::At(world.ahead("20d"))));
+        world.advance("15d");
+        if erased {
+            pass(&world, &[Pass::Superseded]);
+        }
+        world.advance("10d");
+        pass(&world, &[Pass::Expire]);
+        assert!(!world.has_bytes_of("password") || world.live().is_empty());
+        let told = world.ns.events(&EventQuery::default()).unwrap().items;
+        assert_eq!(told[0].payload.as_deref(), Some("the build is red"), "{erased}");
+        world.check();
+    }
 }
 
 /// What was superseded by the import is live again, also from limbo, into which its own end had brought it.
@@ -79,6 +149,24 @@ fn model_33_what_the_run_had_brought_itself_is_not_missed() {
     let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
     assert_eq!(world.live(), [world.row("n").id]);
+    assert_eq!(world.row("n").valid_from, None);
+    world.check();
+}
+
+/// What took the place of a row that somebody has forgotten since is true from when it was before the import.
+#[test]
+fn model_33_a_begin_goes_with_the_import_that_gave_it() {
+    let world = World::new();
+    let old = world.add(text("Ann lives in Ghent").key("o")).id;
+    world.add(text("Fay reads novels").key("n"));
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("Fay reads novels").key("n").supersedes("o")]);
+    assert!(world.row("n").valid_from.is_some());
+    world.forget_id(old);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!(undone.lost, [format!("{old} does not come back: it is gone")]);
+    assert_eq!(world.row("n").valid_from, None);
     world.check();
 }
 
@@ -149,10 +237,8 @@ fn model_33_what_a_named_row_of_the_import_had_superseded_is_live_again() {
         let stays = world.add(text("Fay reads novels").key("k0")).id;
         world.advance("1h");
         let run = world.start_import();
-        let mut lines = vec![
-            text("Emil went to Rome").key("k1"),
-            text("Fay reads novels").key("k0").supersedes("k1"),
-        ];
+        let mut lines =
+            vec![text("Emil went to Rome").key("k1"), text("Fay reads novels").key("k0").supersedes("k1")];
         lines.extend(rewritten.then(|| text("Emil is back from Rome").key("k1")));
         world.import(run, lines);
         assert!(!world.is_live(old));
@@ -183,4 +269,19 @@ fn model_33_what_led_on_to_a_row_is_live_again_after_both_imports_are_undone() {
     assert_eq!((undone.restored, undone.lost.len()), (1, 1));
     assert!(world.is_live(old));
     world.check();
+}
+
+/// Memories are counted once, in however many steps an undo takes their writers away.
+#[test]
+fn an_undo_counts_no_memory_as_kept_that_goes() {
+    for texts in [400, 1] {
+        let world = World::new();
+        let run = world.start_import();
+        let line = |at: usize| text(&format!("statement {}", at % texts)).key(&format!("k{at}"));
+        world.import(run, (0..1_200).map(line).collect());
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.removed, undone.detached), (texts as u64, 0));
+        assert!(world.live().is_empty());
+        world.check();
+    }
 }
