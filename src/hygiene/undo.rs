@@ -35,7 +35,7 @@ pub(crate) struct Returned {
 impl Returned {
     /// Counts a row that came back, and names what did not come with it.
     fn tell(&mut self, id: MemoryId, restored: &Restored) {
-        self.restored += u64::from(restored.superseded_by.is_none());
+        self.restored += u64::from(restored.is_live());
         self.lost.extend(restored.lost(id));
     }
 }
@@ -359,10 +359,11 @@ fn bring_back(
                 return Ok(());
             }
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
-            if limbo.reason == TombstoneReason::Summarized {
+            let restored = restored.unwrap_or_default();
+            if limbo.reason == TombstoneReason::Summarized && !restored.stays {
                 ledger.note_summarized(context, id)?;
             }
-            all.tell(id, &restored.unwrap_or_default());
+            all.tell(id, &restored);
         }
         Some(_) => all.lost.push(format!("{id}: another run removed it since")),
         None if ledger.tx.vitals(context.ns, id)?.is_some() => {

@@ -39,7 +39,7 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(crate) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
         let (id, _) = self.find(name)?;
         let applied = self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Live })?;
-        let Restored { keys_taken, replaced, superseded_by } = applied.restored.unwrap_or_default();
+        let Restored { keys_taken, replaced, superseded_by, .. } = applied.restored.unwrap_or_default();
         Ok(RestoreReport { id, keys_taken, replaced, superseded_by })
     }
 

@@ -217,7 +217,7 @@ impl NamespaceWriter<'_, '_, '_> {
         match self.apply(RuleId::RESTORE, change) {
             Ok(applied) => {
                 let back = applied.restored.unwrap_or_default();
-                Ok(TakenBack { is_live: back.superseded_by.is_none(), lost: back.lost(id) })
+                Ok(TakenBack { is_live: back.is_live(), lost: back.lost(id) })
             }
             Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(stays(&why)),
             Err(other) => Err(other),
@@ -375,6 +375,6 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Restores a row, and says whether it is live again.
     fn is_back(&mut self, change: Change) -> Result<bool> {
         let back = self.apply(RuleId::RESTORE, change)?.restored;
-        Ok(back.is_some_and(|back| back.superseded_by.is_none()))
+        Ok(back.is_some_and(|back| back.is_live()))
     }
 }

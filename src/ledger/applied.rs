@@ -103,16 +103,28 @@ pub(crate) struct Restored {
     pub(crate) replaced: Vec<MemoryId>,
     /// The memory that has taken its place, because all its writers have said something else meanwhile.
     pub(crate) superseded_by: Option<MemoryId>,
+    /// The keys of those of its writers that have said something since which has ended for good.
+    pub(crate) keys_ended: Vec<String>,
+    /// Whether it stays where it is, because these are all its writers.
+    pub(crate) stays: bool,
 }
 
 impl Restored {
+    /// Whether the memory is live again.
+    pub(crate) fn is_live(&self) -> bool {
+        self.superseded_by.is_none() && !self.stays
+    }
+
     /// What did not come back with the memory.
     pub(crate) fn lost(&self, id: MemoryId) -> Vec<String> {
         let what = match self.superseded_by {
             Some(by) => format!("superseded by {by}, which its writer has said since"),
             None => "another memory has it".to_owned(),
         };
-        self.keys_taken.iter().map(|key| format!("key {key} of {id}: {what}")).collect()
+        let of_key = |key: &String, what: &str| format!("key {key} of {id}: {what}");
+        let taken = self.keys_taken.iter().map(|key| of_key(key, &what));
+        let ended = self.keys_ended.iter().map(|key| of_key(key, "what its writer has said since has ended"));
+        taken.chain(ended).collect()
     }
 }
 

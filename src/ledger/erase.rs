@@ -92,6 +92,9 @@ impl Ledger<'_, '_> {
         // Messages are settled while the content still stands, because the content names the aggregate of the
         // memory.
         let mut erased = self.part_with(context, id, going, Some(whole.vitals.life()))?;
+        if going.reason == TombstoneReason::Expired && whole.vitals.life().is_promised_end() {
+            self.end_writers(context, id, &whole, &why)?;
+        }
         let Whole { vitals, content, holders } = &whole;
         erased.onward = Onward::of(id, vitals, holders);
         self.take_out(context, id, &whole)?;

@@ -184,7 +184,13 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    pub(super) fn return_from_limbo(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
+    pub(super) fn return_from_limbo(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        to: RestoreTo,
+        why: Why,
+    ) -> Result<Applied> {
         let ns = context.ns;
         let (before, mut content) = self.load(ns, id)?;
         let (Some(removed_at), Some(limbo)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
@@ -193,6 +199,11 @@ impl Ledger<'_, '_> {
                 why: "it is not in limbo".to_owned(),
             });
         };
+        if to == RestoreTo::Undo
+            && let Some(stays) = self.stays_ended(context, id)?
+        {
+            return Ok(Applied { restored: Some(stays), ..Applied::default() });
+        }
         let mut applied = Applied::default();
         let mut vitals = before.clone();
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
@@ -205,7 +216,7 @@ impl Ledger<'_, '_> {
             (vitals.times.superseded, vitals.times.announced) = (None, None);
         }
         if vitals.times.superseded.is_none() {
-            said = self.said_since(context, id)?;
+            said = self.said_since(context, id, to)?;
             let superseders = superseder.into_iter().collect();
             keys_taken = self.reclaim_keys(context, id, &superseders, &said, RestoreTo::Undo)?.keys_taken;
         }
@@ -227,6 +238,9 @@ impl Ledger<'_, '_> {
         }
         // The junction rows were removed with the row, so every holder brings its own again.
         for mut holder in self.tx.holders(ns, id)? {
+            if to != RestoreTo::Undo {
+                holder.forget_ended();
+            }
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
         }
@@ -252,8 +266,9 @@ impl Ledger<'_, '_> {
         let mut told = why.clone();
         told.evidence.members.extend(superseder);
         self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;
+        let keys_ended = said.keys_ended();
         let superseded_by = self.follow_writers(context, id, said, why)?;
-        applied.restored = Some(Restored { keys_taken, superseded_by, ..Restored::default() });
+        applied.restored = Some(Restored { keys_taken, superseded_by, keys_ended, ..Restored::default() });
         Ok(applied)
     }
 

@@ -19,6 +19,7 @@ mod copies;
 pub(crate) mod counters;
 mod damage;
 pub(crate) mod derived;
+mod ended;
 mod erase;
 mod fold;
 mod given;
@@ -114,7 +115,7 @@ impl Ledger<'_, '_> {
             Change::Retire { id, reason, replaced_by } => {
                 self.retire(context, id, Going { reason, replaced_by }, why)
             }
-            Change::Return { id } => self.return_from_limbo(context, id, why),
+            Change::Return { id } => self.return_from_limbo(context, id, RestoreTo::Undo, why),
             Change::Purge { id } => self.purge(context, id, why),
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::index::{holder_among, holder_of_key};
-use crate::ledger::applied::{Applied, Onward};
+use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
@@ -16,6 +16,8 @@ use std::ops::ControlFlow;
 pub(super) struct SaidSince {
     /// The writers that said something else.
     rewritten: Vec<Rewritten>,
+    /// Those whose later text has ended for good, or that have ended their records.
+    ended: Vec<Holder>,
     /// Whether these are all writers of the row.
     all: bool,
 }
@@ -123,30 +125,110 @@ impl Ledger<'_, '_> {
 
     /// The writers of a returning row that have said something else since. For each of them another row has the key, after
     /// everything that had come there from the returning row itself was given back: a current row, or a row that was
-    /// written since and has ended. What has ended is no reason to say again what was said before. What can't be read says
-    /// nothing.
-    pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
+    /// written since and has ended. What has ended is no reason to say again what was said before. An undo asks as well for a
+    /// version that was written since and stands, and for what has ended for good. What can't be read says nothing.
+    pub(super) fn said_since(&self, context: &Context, id: MemoryId, to: RestoreTo) -> Result<SaidSince> {
         let ns = context.ns;
-        let (mut rewritten, mut all) = (Vec::new(), true);
+        let (mut said, mut all) = (SaidSince::default(), true);
         let times = self.tx.vitals(ns, id)?.map(|row| row.times);
         let went = times.and_then(|times| times.removed_at.or(times.superseded.map(|by| by.at)));
+        for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
+            if let Some(later) = self.later_of(context, (&holder, id), went, to)? {
+                let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
+                said.rewritten.push(Rewritten { holder, later, since });
+            } else if to == RestoreTo::Undo && holder.has_ended() {
+                said.ended.push(holder);
+            } else {
+                all = false;
+            }
+        }
+        said.all = all && !(said.rewritten.is_empty() && said.ended.is_empty());
+        Ok(said)
+    }
+
+    /// The row that tells what the key of a holder of `id` has said since that row went.
+    fn later_of(
+        &self,
+        context: &Context,
+        (holder, id): (&Holder, MemoryId),
+        went: Option<Time>,
+        to: RestoreTo,
+    ) -> Result<Option<MemoryId>> {
+        let ns = context.ns;
+        let Some(key) = &holder.key else { return Ok(None) };
         let is_later = |times: &Times| {
             let stands = times.removed_at.is_none() && times.superseded.is_none();
             times.is_current(context.now) || (stands && went.is_some_and(|went| times.recorded_at >= went))
         };
-        for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
-            let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
-            let found = found.map_or(Ok(None), |found| sound(found).map(Option::flatten))?;
-            match found.filter(|found| found.id != id && is_later(&found.vitals.times)) {
-                Some(later) if sound(self.load(ns, later.id))?.is_some() => {
-                    let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
-                    rewritten.push(Rewritten { holder, later: later.id, since });
-                }
-                _ => all = false,
+        let found = sound(holder_of_key(&*self.tx, ns, key, context.now))?.flatten();
+        let found = found.filter(|found| found.id != id && is_later(&found.vitals.times));
+        let mut later = found.map(|found| found.id);
+        if later.is_none() && to == RestoreTo::Undo {
+            later = self.last_version(ns, key, (id, went))?;
+        }
+        Ok(match later {
+            Some(later) if sound(self.load(ns, later))?.is_some() => Some(later),
+            _ => None,
+        })
+    }
+
+    /// The last text of a key that was written since the row `id` went, and that another text of a caller has superseded. What
+    /// superseded it is gone, or it would have the key.
+    fn last_version(
+        &self,
+        ns: NsId,
+        key: &str,
+        (id, went): (MemoryId, Option<Time>),
+    ) -> Result<Option<MemoryId>> {
+        let Some(went) = went else { return Ok(None) };
+        let mut last = None;
+        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != id);
+            let Some(times) = row.map(|row| row.times) else { return Ok(ControlFlow::Continue(())) };
+            if times.recorded_at < went {
+                return Ok(ControlFlow::Break(()));
+            }
+            // Of one instant, the ids tell what came first.
+            let is_later = times.recorded_at > went || other > id;
+            let is_version = times.removed_at.is_none()
+                && times.superseded.is_some_and(|by| by.mode != SupersedeMode::Duplicate);
+            let holder =
+                if is_later && is_version { sound(self.tx.holder(ns, other, number))? } else { None };
+            // What the row itself has replaced is older.
+            if holder.flatten().is_some_and(|holder| holder.has_text()) && !self.leads_to(ns, other, id)? {
+                last = Some(other);
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(last)
+    }
+
+    /// What an undo tells of a row that does not come back, because what all its writers have said since has ended for good, so that
+    /// nothing is left that could take its place; none for any other row.
+    pub(super) fn stays_ended(&self, context: &Context, id: MemoryId) -> Result<Option<Restored>> {
+        let mut any = false;
+        let mut says_on = |holder: &Holder| {
+            any |= holder.has_text();
+            holder.has_text() && !holder.has_ended()
+        };
+        // Mostly the first holder has not ended.
+        if self.any_holder(context.ns, id, &mut says_on)? || !any {
+            return Ok(None);
+        }
+        let said = self.said_since(context, id, RestoreTo::Undo)?;
+        let stays = Restored { keys_ended: said.keys_ended(), stays: true, ..Restored::default() };
+        Ok((said.all && said.rewritten.is_empty()).then_some(stays))
+    }
+
+    /// Forgets of the holders of a row that their writers have ended: a caller brings the row back.
+    pub(super) fn forget_ended(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        for mut holder in self.tx.holders(ns, id)? {
+            if holder.forget_ended() {
+                truth(self.tx).put_holder(ns, id, &holder)?;
             }
         }
-        all &= !rewritten.is_empty();
-        Ok(SaidSince { rewritten, all })
+        Ok(())
     }
 
     /// When the key of a holder said something else than a row that went at `went`: the transaction time of the first row that
@@ -191,7 +273,7 @@ impl Ledger<'_, '_> {
         said: SaidSince,
         why: Why,
     ) -> Result<Option<MemoryId>> {
-        if said.rewritten.is_empty() {
+        if said.rewritten.is_empty() && said.ended.is_empty() {
             return Ok(None);
         }
         let row = self.load(context.ns, id)?;
@@ -201,7 +283,8 @@ impl Ledger<'_, '_> {
         }
         if !said.all {
             let current = times.is_current(context.now);
-            for Rewritten { holder, .. } in said.rewritten.into_iter().filter(|_| current) {
+            let leaving = said.rewritten.into_iter().map(|one| one.holder).chain(said.ended);
+            for holder in leaving.filter(|_| current) {
                 self.detach(context, id, &[holder.number], Departure::Apart, why.clone())?;
             }
             return Ok(None);
@@ -238,5 +321,10 @@ impl SaidSince {
     /// The keys of the writers that said something else.
     pub(super) fn keys(&self) -> Vec<String> {
         self.rewritten.iter().filter_map(|one| one.holder.key.clone()).collect()
+    }
+
+    /// The keys of the writers whose later text has ended for good.
+    pub(super) fn keys_ended(&self) -> Vec<String> {
+        self.ended.iter().filter_map(|holder| holder.key.clone()).collect()
     }
 }

@@ -160,7 +160,7 @@ impl Ledger<'_, '_> {
 
     /// Whether the chain of superseders that begins at `from` reaches `to`. The chain is walked only if it can: mostly
     /// `from` has no superseder, so the chain ends there, or `to` has superseded no row, so nothing leads to it.
-    fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
+    pub(super) fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
         let next = self.tx.vitals(ns, from)?.and_then(|vitals| vitals.times.superseded_by());
         if from != to && (next.is_none() || self.tx.superseded_by(ns, to)?.is_empty()) {
             return Ok(false);
@@ -207,7 +207,9 @@ impl Ledger<'_, '_> {
                 }
                 let has_room = tags_fit(&content.tags, &holder.tags);
                 if moves == Moves::Fitting
-                    && (!has_room || self.says_elsewhere(context, &holder, (old, new))?)
+                    && (!has_room
+                        || holder.has_ended()
+                        || self.says_elsewhere(context, &holder, (old, new))?)
                 {
                     continue;
                 }
@@ -315,6 +317,14 @@ impl Ledger<'_, '_> {
         if to != RestoreTo::Write && self.was_forgotten_after(ns, superseded)? {
             return Err(refuse("what took its place was forgotten"));
         }
+        match to {
+            RestoreTo::Undo => {
+                if let Some(stays) = self.stays_ended(context, id)? {
+                    return Ok(Applied { restored: Some(stays), ..Applied::default() });
+                }
+            }
+            RestoreTo::Live | RestoreTo::Write => self.forget_ended(ns, id)?,
+        }
         // Until an instant ahead the key means this row, through whatever has corrected what comes then.
         let (beyond, superseders) = match to {
             RestoreTo::Write => (Beyond::All, self.chain_from(ns, superseded.by)?),
@@ -325,7 +335,7 @@ impl Ledger<'_, '_> {
         let erased = self.give_back(context, superseded.by, id, beyond, &why)?;
         let said = match to {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
-            RestoreTo::Undo => self.said_since(context, id)?,
+            RestoreTo::Undo => self.said_since(context, id, to)?,
         };
         let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
         let mut vitals = before.clone();
@@ -352,8 +362,10 @@ impl Ledger<'_, '_> {
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), deltas, told)?;
         let replaced = self.replace_versions(context, id, said_since, &why)?;
+        let keys_ended = said.keys_ended();
         let superseded_by = self.follow_writers(context, id, said, why)?;
-        let restored = Some(Restored { keys_taken, replaced, superseded_by });
+        let restored =
+            Some(Restored { keys_taken, replaced, superseded_by, keys_ended, ..Restored::default() });
         Ok(Applied { restored, erased, ..Applied::default() })
     }
 
@@ -431,8 +443,8 @@ impl Ledger<'_, '_> {
             let why = "what took its place was forgotten".to_owned();
             return Err(Error::Conflict { what: format!("restore {id}"), why });
         }
-        let mut applied = self.return_from_limbo(context, id, why.clone())?;
-        if superseded.is_some() {
+        let mut applied = self.return_from_limbo(context, id, to, why.clone())?;
+        if superseded.is_some() && !applied.restored.as_ref().is_some_and(|restored| restored.stays) {
             let mut live = self.restore(context, id, to, why)?;
             applied.erased.append(&mut live.erased);
             applied.restored = live.restored;

@@ -70,16 +70,20 @@ pub(crate) const SOURCES_CODE: u8 = 251;
 pub(crate) const REPLACES_CODE: u8 = 252;
 /// The code, among the fields of a holder, of the vector that came with a text of its own.
 pub(crate) const VECTOR_CODE: u8 = 253;
+/// The code, among the fields of a holder, of its writer having said something since that has ended for good. Only a holder of a row
+/// has it that a pass has united with another: an undo that brings the row back does not bring that writer back.
+const ENDED_CODE: u8 = 254;
 /// What stands in the place of an HMAC where an export names a field of a holder alone.
 pub(crate) const NOT_TOLD: [u8; 8] = [0; 8];
 /// What stands in the place of the HMAC of a field of which the memory has another value than the holder gave, or none.
 const OTHERWISE: [u8; 8] = [u8::MAX; 8];
 /// The codes of what a caller gives beside the fields of the table, with their names in an export.
-const BESIDE_THE_TABLE: [(u8, &str); 4] = [
+const BESIDE_THE_TABLE: [(u8, &str); 5] = [
     (EXPIRY_CODE, "expires_at"),
     (SOURCES_CODE, "sources"),
     (REPLACES_CODE, "replaces_at"),
     (VECTOR_CODE, "vector"),
+    (ENDED_CODE, "ended_since"),
 ];
 
 /// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that nobody knows any more.
@@ -152,6 +156,26 @@ impl Holder {
     /// Whether the holder was written to take the place of what its key says, at an instant that lay ahead.
     pub(crate) fn replaces_ahead(&self) -> bool {
         self.fields.iter().any(|(code, _)| *code == REPLACES_CODE)
+    }
+
+    /// Whether the writer has said something since that has ended for good, or has ended its record.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.fields.iter().any(|(code, _)| *code == ENDED_CODE)
+    }
+
+    /// Notes that the writer has said something since that ends for good.
+    pub(crate) fn note_ended(&mut self) {
+        if !self.has_ended() {
+            self.fields.push((ENDED_CODE, NOT_TOLD));
+            self.fields.sort_unstable();
+        }
+    }
+
+    /// Forgets what [`Self::note_ended`] has noted: a caller has brought the row back. Returns whether that was noted.
+    pub(crate) fn forget_ended(&mut self) -> bool {
+        let noted = self.has_ended();
+        self.fields.retain(|(code, _)| *code != ENDED_CODE);
+        noted
     }
 
     /// Marks each field of which the memory, with the HMACs of its own values, says another value than the holder gave, or none.

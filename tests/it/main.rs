@@ -34,6 +34,7 @@ mod damage;
 mod disk;
 mod embedders;
 mod embedding;
+mod ended;
 mod erasure;
 mod exchange;
 mod expiry;
