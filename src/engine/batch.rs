@@ -12,7 +12,7 @@ use crate::model::{
     Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Patch,
     Payload, Query, RenameReport, RestoreReport, SupersedeMode, Time,
 };
-use crate::recall::{Got, Keyed, SearchResult, Source};
+use crate::recall::{Got, Keyed, SearchResult, Sought, Source};
 use crate::store::{IndexId, Rows, WriteTx};
 
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
@@ -234,19 +234,9 @@ impl Batch<'_, '_, '_, '_> {
         self.session.reader(namespace)?.list(request)
     }
 
-    /// As [`Namespace::keyed`](crate::Namespace::keyed).
-    pub(crate) fn keyed(&self, namespace: &NamespaceName, beginnings: &[&str]) -> Result<Keyed> {
-        self.session.reader(namespace)?.keyed(beginnings)
-    }
-
-    /// As [`Namespace::about`](crate::Namespace::about).
-    pub(crate) fn about(
-        &self,
-        namespace: &NamespaceName,
-        lists: &[Vec<&str>],
-        roles: &[&str],
-    ) -> Result<Keyed> {
-        self.session.reader(namespace)?.about(lists, roles)
+    /// As [`Namespace::sought`](crate::Namespace::sought).
+    pub(crate) fn sought(&self, namespace: &NamespaceName, sought: &Sought<'_>) -> Result<Keyed> {
+        self.session.reader(namespace)?.sought(sought)
     }
 
     /// As [`Namespace::search`](crate::Namespace::search), as long as the batch has written nothing to the namespace. The

@@ -14,7 +14,7 @@ use crate::model::{
     State, Time, Tombstone,
 };
 use crate::recall::{
-    Around, Explanation, Got, History, IndexStats, Keyed, MemoryStats, Reader, SearchResult, Stats,
+    Around, Explanation, Got, History, IndexStats, Keyed, MemoryStats, Reader, SearchResult, Sought, Stats,
     StatsContext, Why, index_stats, memory_stats,
 };
 
@@ -387,9 +387,9 @@ impl<Of> Namespace<Of> {
         self.ask(|reader| reader.keyed(beginnings))
     }
 
-    /// All memories that are about the entities of one of these lists ([`Reader::about`]).
-    pub(crate) fn about(&self, lists: &[Vec<&str>], roles: &[&str]) -> Result<Keyed> {
-        self.ask(|reader| reader.about(lists, roles))
+    /// The memories that are sought ([`Reader::sought`]).
+    pub(crate) fn sought(&self, sought: &Sought<'_>) -> Result<Keyed> {
+        self.ask(|reader| reader.sought(sought))
     }
 
     /// The values of a metadata key, each with the number of visible memories that have it, the most frequent first. It

@@ -6,14 +6,14 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::model::{Draft, Entity, Kind, Memory};
+use crate::model::{Draft, Entity, Kind};
 
 /// Roles of the entities of a memory.
 const SUBJECT: &str = "subject";
 const OBJECT: &str = "object";
 
 /// An element of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Element<'e> {
     /// An entity by itself.
     Entity {
@@ -87,18 +87,36 @@ impl<'e> Element<'e> {
         draft
     }
 
-    /// The element that a memory is by one of its keys; none where it is no element. A text that was changed since is taken as it stands.
-    pub(crate) fn of(memory: &'e Memory, key: &str) -> Option<Self> {
+    /// The entities of its memory.
+    pub(crate) fn about(&self) -> Vec<&'e str> {
+        match *self {
+            Element::Entity { name: entity, .. } | Element::Observation { entity, .. } => vec![entity],
+            Element::Relation { from, to, .. } => vec![from, to],
+        }
+    }
+
+    /// The texts with which a memory says it, whatever its key is; none of an entity, which goes by its key alone.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        match *self {
+            Element::Entity { .. } => Vec::new(),
+            Element::Observation { entity, text, .. } => vec![text.to_owned(), format!("{entity}: {text}")],
+            Element::Relation { from, relation, to } => {
+                vec![relation.to_owned(), format!("{from} {relation} {to}")]
+            }
+        }
+    }
+
+    /// The element that a memory of this text, these entities and this first category is by one of its keys; none where it is no element.
+    /// A text that was changed since is taken as it stands.
+    pub(crate) fn of(text: &'e str, entities: &'e [Entity], sort: &'e str, key: &str) -> Option<Self> {
         let (what, digits) = key.split_once(':')?;
         if digits.len() != DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return None;
         }
         let named = |role: &'static str| {
-            let entities = memory.entities.iter().filter(move |entity| entity.role == role);
+            let entities = entities.iter().filter(move |entity| entity.role == role);
             entities.map(|entity| entity.name.as_str())
         };
-        let sort = memory.categories.first().map_or("", String::as_str);
-        let text = memory.text.as_str();
         let of_entities = || named(SUBJECT).flat_map(|entity| observations(entity, sort, text));
         let of_ends =
             || named(SUBJECT).flat_map(|from| named(OBJECT).map(move |to| relation(from, text, to)));

@@ -98,7 +98,7 @@ impl<S: Source> Reader<'_, S> {
         Ok(joined)
     }
 
-    fn term(&self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<String> {
+    pub(super) fn term(&self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<String> {
         let term = row.target.as_slice().try_into().map(u32::from_be_bytes).ok();
         let name = term.map(|term| self.rows().term_name(ns, row.sort, term)).transpose()?.flatten();
         name.ok_or_else(|| dangling(ns, id, "a name that is not there"))

@@ -1,7 +1,7 @@
 //! Listings: pages of memories by creation, pages of tombstones by id.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -10,18 +10,7 @@ use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Ti
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
-use crate::store::{End, Junction, NsId, PagePlace, PartId, Read, Rows, Table, Walk, last_id, walk_page};
-
-/// How many memories of one entity are looked for first, where those of the smallest of several are wanted.
-const JOINED_AT_ONCE: usize = 32;
-
-/// The memories of some keys, or about some entities.
-#[derive(Debug, Default)]
-pub(crate) struct Keyed {
-    pub(crate) memories: Vec<Memory>,
-    /// Those that can't be read, with these keys of each.
-    pub(crate) damaged: Vec<(MemoryId, Vec<String>)>,
-}
+use crate::store::{NsId, PagePlace, PartId, Read, Rows, Table, Walk, last_id, walk_page};
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
@@ -76,93 +65,6 @@ impl<S: Source> Reader<'_, S> {
         damaged.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
         let damaged = damaged.into_iter().map(|(_, id)| id).collect();
         Ok(Page { items, next, damaged, horizon })
-    }
-
-    /// The memories of the shared partition that a live read sees and that have a key with one of these beginnings, in the order
-    /// of creation, those of equal instants by id. No other memory is read.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    pub(crate) fn keyed(&self, beginnings: &[&str]) -> Result<Keyed> {
-        let Some(ns) = self.ns else { return Ok(Keyed::default()) };
-        let mut keys_of: BTreeMap<MemoryId, Vec<String>> = BTreeMap::new();
-        for begins in beginnings {
-            let walk = Walk::prefix(&keys::holder_keys_of(ns, begins));
-            let named = |key: &[u8]| {
-                let keys::HolderKey { key: name, id, .. } = keys::HolderKey::read(Table::HolderKey, key)?;
-                Ok((id, name.0.to_owned()))
-            };
-            for (id, key) in self.rows().each_key(Table::HolderKey, &walk, usize::MAX, named)? {
-                keys_of.entry(id).or_default().push(key);
-            }
-        }
-        self.seen_of(ns, keys_of)
-    }
-
-    /// The same of the memories that are joined, in one of these roles, to all entities of one of these lists, without their keys. Of
-    /// each list the memories of one entity are read: that to which the fewest are joined.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    pub(crate) fn about(&self, lists: &[Vec<&str>], roles: &[&str]) -> Result<Keyed> {
-        let Some(ns) = self.ns else { return Ok(Keyed::default()) };
-        let mut keys_of = BTreeMap::new();
-        for names in lists {
-            let joined = self.fewest_joined(ns, names)?.into_iter();
-            keys_of.extend(
-                joined.filter(|(_, role)| roles.contains(&role.as_str())).map(|(id, _)| (id, Vec::new())),
-            );
-        }
-        self.seen_of(ns, keys_of)
-    }
-
-    /// The memories that are joined to one of some entities, with their roles: to that which has the fewest. There are none if nothing
-    /// is joined to another of the entities. The entities are looked at side by side, so that a large one costs no more than a small
-    /// one.
-    fn fewest_joined(&self, ns: NsId, names: &[&str]) -> Result<Vec<(MemoryId, String)>> {
-        let mut walks = Vec::with_capacity(names.len());
-        for name in names {
-            let Some(term) = self.rows().term(ns, Junction::Entity, name)? else { return Ok(Vec::new()) };
-            let end = term.to_be_bytes();
-            walks.push(Walk::prefix(&keys::junction_back_prefix(ns, End(Junction::Entity, &end))));
-        }
-        let joined = |key: &[u8]| {
-            let row = keys::JunctionBack::read(Table::JunctionBack, key)?;
-            Ok((row.id, row.role.0.to_owned()))
-        };
-        let mut most = JOINED_AT_ONCE;
-        while !walks.is_empty() {
-            for walk in &walks {
-                let all = self.rows().each_key(Table::JunctionBack, walk, most, joined)?;
-                if all.len() < most {
-                    return Ok(all);
-                }
-            }
-            most = most.saturating_mul(2);
-        }
-        Ok(Vec::new())
-    }
-
-    /// Those of some memories that lie in the shared partition and that a live read sees, in the order of creation.
-    fn seen_of(&self, ns: NsId, keys_of: BTreeMap<MemoryId, Vec<String>>) -> Result<Keyed> {
-        let (mut rows, mut keyed) = (Vec::new(), Keyed::default());
-        for (id, keys) in keys_of {
-            match sound(self.vitals(ns, id))? {
-                Some(vitals) if vitals.place.partition == SHARED.0 && self.sees(&vitals) => {
-                    rows.push((vitals.created_at, id, vitals, keys));
-                }
-                Some(_) => {}
-                None => keyed.damaged.push((id, keys)),
-            }
-        }
-        rows.sort_unstable_by_key(|(at, id, ..)| (*at, *id));
-        for (_, id, vitals, keys) in rows {
-            match sound(self.memory(ns, id, vitals, None, false))? {
-                Some(memory) => keyed.memories.push(memory),
-                None => keyed.damaged.push((id, keys)),
-            }
-        }
-        Ok(keyed)
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read

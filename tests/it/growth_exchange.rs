@@ -9,6 +9,11 @@ use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::Tier;
 use serde_json::json;
 
+/// A vector that no other of a few thousand is near.
+fn around(at: usize) -> [f64; 4] {
+    [0.37, 0.73, 0.11, 0.53].map(|turn| (at as f64 * turn).cos() + 0.01)
+}
+
 /// The cost of an import that leaves out what is bad, in one batch but for that.
 fn skipping(lines: &str) -> (Tally, ImportReport) {
     let world = world();
@@ -35,6 +40,28 @@ fn every_second_line_is_bad() {
         cost
     };
     linear(of(100), of(400), 4);
+}
+
+/// An import is undone at the same cost for each line, in however many slices.
+#[test]
+fn an_import_that_is_undone() {
+    let of = |n: usize| {
+        let world = world();
+        let line = |at: usize| {
+            let (key, text, tags) =
+                (format!("k{at}"), format!("line {at} of {}", at * at), [format!("t{}", at % 7)]);
+            json!({ "key": key, "text": text, "tags": tags, "categories": ["work"], "vector": around(at) })
+        };
+        let lines: String = (0..n).map(|at| format!("{}\n", line(at))).collect();
+        let report =
+            Import::default().run(&world.db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap();
+        assert_eq!(report.stored, n as u64);
+        let cost = cost(|| drop(world.ns.undo(report.runs[0].1).unwrap()));
+        assert!(world.live().is_empty());
+        world.check();
+        cost
+    };
+    linear(of(1_500), of(6_000), 4);
 }
 
 /// Each memory of a chain takes over the keys of all before it: to ask who has a key looks at the latest that had it alone.

@@ -1,7 +1,7 @@
 //! What is shown: documents, tables, errors.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
@@ -44,6 +44,12 @@ const PARTS_MAX: usize = 1_000;
 
 /// Characters from which on the beginning of a word counts as the word.
 const STEM_CHARS: usize = 4;
+
+/// Bytes of a long document that are written at once.
+const STREAMED_BYTES: usize = 64 << 10;
+
+/// The lists of a document by their names, each with its items.
+pub(crate) type Lists<'l, 'i> = &'l mut [(&'l str, &'i mut dyn Iterator<Item = Value>)];
 
 /// The end of a command.
 pub(crate) type Done = Result<(), Failure>;
@@ -208,6 +214,13 @@ impl Output<'_> {
         self.table(&[], rows.into_iter().map(|(name, value)| vec![name, value]))
     }
 
+    /// One document as JSON. The items of some of its lists, which are empty in it, are made and written one after the other: a
+    /// document of many is never there as a whole.
+    pub(crate) fn streamed(self, document: &Value, lists: Lists<'_, '_>) -> Done {
+        let mut out = BufWriter::with_capacity(STREAMED_BYTES, self.caller.output());
+        write_streamed(&mut out, document, lists).and_then(|()| out.flush()).map_err(unwritable)
+    }
+
     /// What was done: one document as JSON, for people a sentence.
     pub(crate) fn done(self, document: &Value, told: impl FnOnce(&Value) -> String) -> Done {
         if !self.json {
@@ -325,6 +338,23 @@ impl Output<'_> {
         let lines = blocks(names, rows);
         self.line(&lines.lines().map(|line| folded(line, self.width())).collect::<Vec<_>>().join("\n"))
     }
+}
+
+fn write_streamed(out: &mut impl Write, document: &Value, lists: Lists<'_, '_>) -> std::io::Result<()> {
+    let members = document.as_object().into_iter().flatten();
+    for (at, (name, value)) in members.enumerate() {
+        write!(out, "{}{}:", if at == 0 { '{' } else { ',' }, json!(name))?;
+        let Some((_, items)) = lists.iter_mut().find(|(of, _)| of == name) else {
+            write!(out, "{value}")?;
+            continue;
+        };
+        out.write_all(b"[")?;
+        for (at, item) in items.enumerate() {
+            write!(out, "{}{item}", if at == 0 { "" } else { "," })?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"}\n")
 }
 
 fn printable_rows(rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<String>> {

@@ -2,7 +2,7 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got, PointInTime};
-use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation};
+use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation, Version};
 use oubliette::tools::explanation_json;
 use oubliette::{
     Database, Error, ErrorKind, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State, Time,
@@ -464,50 +464,58 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
     page.next.map_or(Ok(()), |next| output.line(&format!("more: --cursor {next}")))
 }
 
-/// `history`.
+/// `history`. Of many versions and events only what the library tells is there as a whole, and for people the cells of the tables.
 pub(crate) fn history(name: &str, place: &Place, output: Output<'_>) -> Done {
     let team = open(place, output)?;
     let history = team.history(name)?;
-    let mut versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
-    let events: Vec<Value> = history.events.iter().map(journal_json).collect();
-    let mut damaged = Vec::new();
-    for (version, told) in history.versions.iter().zip(&mut versions) {
+    let (now, mut damaged) = (place.present(), Vec::new());
+    let mut told = |version: &Version| {
+        let mut told = json!(version);
+        let Value::Object(members) = &mut told else { return told };
         // What is gone or damaged has no text any more.
-        match (team.look_up(version.id, false), told) {
-            (Ok(Got::Memory(memory)), Value::Object(members)) => {
+        match team.look_up(version.id, false) {
+            Ok(Got::Memory(memory)) => {
                 members.insert("text".to_owned(), json!(memory.row_text));
-                let shown = serde_json::from_str(&answers::memory_text(&memory, false));
-                if let (Ok(shown), false) = (shown, output.json) {
-                    members.insert("state".to_owned(), json!(story::validity_of(&shown, &place.present())));
+                let shown = || serde_json::from_str(&answers::memory_text(&memory, false)).ok();
+                if let Some(shown) = (!output.json).then(shown).flatten() {
+                    members.insert("state".to_owned(), json!(story::validity_of(&shown, &now)));
                 }
             }
-            (Ok(Got::Tombstone(_)), Value::Object(members)) if !output.json => {
+            Ok(Got::Tombstone(_)) if !output.json => {
                 members.insert("state".to_owned(), json!("gone"));
             }
-            (Err(why), _) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
+            Err(why) if why.kind() == ErrorKind::Corrupted && !history.damaged.contains(&version.id) => {
                 damaged.push(version.id);
             }
             _ => {}
         }
-    }
-    if output.json {
-        return output
-            .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
-    }
-    tell_damaged(&damaged, output);
-    let table = |columns: &[(&str, &str)], rows: &[Value]| {
-        let heads: Vec<_> = columns.iter().map(|(_, head)| *head).collect();
-        output.table(&heads, rows.iter().map(|row| cells(row, columns, &place.present())))
+        told
     };
+    if output.json {
+        let document = json!({ "versions": [], "events": [], "damaged": history.damaged });
+        let (mut versions, mut events) =
+            (history.versions.iter().map(told), history.events.iter().map(journal_json));
+        return output.streamed(&document, &mut [("versions", &mut versions), ("events", &mut events)]);
+    }
     let (stored, state, how) = (("recorded_at", "stored"), ("state", "state"), ("mode", "how"));
     let (when, what, by, text) = (("at", "when"), ("op", "what"), ("actor", "by"), ("text", "text"));
+    let (of_version, of_event) = match output.verbose {
+        true => (
+            vec![stored, ("id", "id"), state, ("superseded_by", "replaced by"), how, text],
+            vec![when, what, ("subject", "subject"), ("rule", "rule"), by],
+        ),
+        false => (vec![stored, state, how, text], vec![when, what, by]),
+    };
+    let heads = |columns: &[(&'static str, &'static str)]| -> Vec<&str> {
+        columns.iter().map(|(_, head)| *head).collect()
+    };
+    let versions: Vec<Vec<String>> =
+        history.versions.iter().map(|version| cells(&told(version), &of_version, &now)).collect();
+    tell_damaged(&damaged, output);
     tell_damaged(&history.damaged, output);
-    if output.verbose {
-        table(&[stored, ("id", "id"), state, ("superseded_by", "replaced by"), how, text], &versions)?;
-        return table(&[when, what, ("subject", "subject"), ("rule", "rule"), by], &events);
-    }
-    table(&[stored, state, how, text], &versions)?;
-    table(&[when, what, by], &events)
+    output.table(&heads(&of_version), versions)?;
+    let events = history.events.iter().map(|event| cells(&journal_json(event), &of_event, &now));
+    output.table(&heads(&of_event), events)
 }
 
 /// The members of a document that stand in the columns of a table, instants as local dates.
@@ -535,12 +543,14 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
             scores => scores?,
         };
     }
+    let events = std::mem::take(&mut explained.events);
     let mut document = explanation_json(&explained);
+    explained.events = events;
     if let (Some(scores), Value::Object(members)) = (scores, &mut document) {
         members.insert("scores".to_owned(), json!(scores));
     }
     if output.json {
-        output.document(&document)?;
+        output.streamed(&document, &mut [("events", &mut explained.events.iter().map(journal_json))])?;
         return whole(&explained);
     }
     let told = team.look_up(explained.id, false).and_then(|got| match got {
@@ -562,7 +572,13 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output<'_>) -> Done {
     explained.damaged.iter().for_each(|why| output.remark(&format!("Left out what can't be read: {why}")));
     let (now, called) = (place.present(), |id: &str| called(&team, id));
     let asked: (_, story::Called<'_>, story::Undoable<'_>) = (&now, &called, &|run| is_undoable(&team, run));
-    output.text(&story::explanation(name, &document, memory.as_ref(), asked, output.verbose))?;
+    output.text(&story::explanation(
+        name,
+        (&document, &explained),
+        memory.as_ref(),
+        asked,
+        output.verbose,
+    ))?;
     if output.verbose {
         // The story has told the events, each with its reasons.
         if let Value::Object(members) = &mut document {

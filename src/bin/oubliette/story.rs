@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use oubliette::Time;
+use oubliette::exchange::journal_json;
+use oubliette::report::{Explanation, Op};
 use serde_json::Value;
 
 use crate::caller::Caller;
@@ -324,7 +326,7 @@ fn tombstone(asked: &str, of: Subject<'_>, stone: Subject<'_>) -> Vec<String> {
 /// `explain`: the story of a memory, and the memory itself where it is still there.
 pub(crate) fn explanation(
     name: &str,
-    document: &Value,
+    (document, explained): (&Value, &Explanation),
     memory: Option<&Value>,
     (now, called, undoable): (&Present, Called<'_>, Undoable<'_>),
     verbose: bool,
@@ -344,7 +346,7 @@ pub(crate) fn explanation(
     for (name, what) in [("merged_from", "Merged into it"), ("replaces", "It took the place of")] {
         lines.extend(named(of, name).map(|names| format!("{what}: {names}.")));
     }
-    let reason = |name: &str| reason_told(of, name);
+    let reason = |name: &str| reason_told(explained, name);
     // What is gone has no validity and no end any more.
     lines.extend(memory.map(|memory| end(memory, &reason)).unwrap_or_default());
     if memory.is_none() {
@@ -368,15 +370,14 @@ pub(crate) fn explanation(
         let when = last.when("at").unwrap_or_default();
         lines.push(format!("It was in {contexts}, the last {when}."));
     }
-    lines.extend(events(of, verbose));
+    lines.extend(happenings(of, explained, verbose));
     lines
 }
 
 /// Why a memory is gone, as [`reason`] says it; of one that was pruned the rule and its numbers, as far as the journal goes back.
-fn reason_told(of: Subject<'_>, name: &str) -> String {
-    let is_removal = |event: &&Value| event.get("op").and_then(Value::as_str) == Some("retire");
-    let removal = of.list("events").iter().rev().find(is_removal);
-    let why = removal.and_then(|event| event.get("evidence")?.get("signature")?.as_str());
+fn reason_told(explained: &Explanation, name: &str) -> String {
+    let removal = explained.events.iter().rev().find(|event| event.op == Op::Retire);
+    let why = removal.and_then(|event| event.evidence.signature.as_deref());
     match why.filter(|_| name == "pruned") {
         Some(why) => format!("it was pruned for {why}"),
         None => reason(name),
@@ -384,8 +385,8 @@ fn reason_told(of: Subject<'_>, name: &str) -> String {
 }
 
 /// The latest events, a line each, the oldest first; with `verbose` all of them, and why each happened.
-fn events(of: Subject<'_>, verbose: bool) -> Vec<String> {
-    let events = of.list("events");
+fn happenings(of: Subject<'_>, explained: &Explanation, verbose: bool) -> Vec<String> {
+    let events = &explained.events;
     let left_out = if verbose { 0 } else { events.len().saturating_sub(EVENTS) };
     let mut lines = Vec::new();
     if !events.is_empty() {
@@ -396,7 +397,7 @@ fn events(of: Subject<'_>, verbose: bool) -> Vec<String> {
         lines.push(format!("… {earlier} (-v tells all)"));
     }
     lines.extend(events.iter().skip(left_out).map(|event| {
-        let event = Subject { members: event, ..of };
+        let event = Subject { members: &journal_json(event), ..of };
         let mut fields: Vec<String> = Vec::new();
         let changed = event.list("changes").iter().filter_map(|change| change.get("field")?.as_str());
         for name in changed.filter_map(|name| field(name, verbose)) {

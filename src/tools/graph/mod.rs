@@ -1,8 +1,9 @@
 //! The tools of the reference memory server, over the memories of a namespace.
 //!
 //! The reference (`@modelcontextprotocol/server-memory`) keeps a graph of entities, observations and relations in a file. Here each of them is a memory
-//! (`exchange`), so everything else finds them too, and `nodes.rs` reads the graph back. Each call is one transaction. It reads the memories about the
-//! entities that it names; `read_graph` and `search_nodes` name none, and read the whole graph.
+//! (`exchange`), so everything else finds them too, and `nodes.rs` reads the graph back. Each call is one transaction. It reads the memories that say what
+//! it names, however much else is said of the same entities. `open_nodes` and `delete_entities` name all of an entity; `read_graph` and `search_nodes` name
+//! nothing, and read the text of the whole graph once.
 
 mod nodes;
 
@@ -18,9 +19,9 @@ use crate::error::{Error, Result};
 use crate::exchange::Element;
 use crate::json;
 use crate::model::{MemoryId, Time};
-use crate::recall::Keyed;
+use crate::recall::{Keyed, Sought};
 use crate::tools::error::ToolError;
-use crate::tools::graph::nodes::{Edge, Graph};
+use crate::tools::graph::nodes::{Edge, Graph, element_of};
 
 /// What a client is told of the tools: the list of the reference, word for word, but for members that say what holds anyway.
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -193,7 +194,9 @@ impl KnowledgeGraph {
             "search_nodes" => read(args).and_then(|args| self.search(&args)),
             "open_nodes" => read(args).and_then(|Names { names }| {
                 let names: HashSet<&str> = names.iter().map(String::as_str).collect();
-                let graph = Graph::of(self.0.about(&each(names.iter().copied()), &Element::ROLES)?);
+                let about = names.iter().map(|name| vec![*name]).collect();
+                let sought = Sought { about, roles: &Element::ROLES, ..Sought::default() };
+                let graph = Graph::of(self.0.sought(&sought)?);
                 Ok(graph.part(|node| names.contains(node.name.as_str())))
             }),
             _ => {
@@ -215,22 +218,37 @@ impl KnowledgeGraph {
         Ok(Graph::of(self.0.keyed(&Element::KEYS)?))
     }
 
-    /// Reads what the graph says of the entities of each of these lists, of all of them together, and changes it in one transaction.
+    /// Reads what the graph says of some elements, and changes it in one transaction. `all` says of an element, and of whether the graph
+    /// has told it, whether all that is said of its entities is read.
     fn change<R>(
         &self,
-        of: &[Vec<&str>],
+        of: &[Element<'_>],
+        all: impl Fn(&Element<'_>, bool) -> bool,
         mut unit: impl FnMut(Change<'_, '_, '_, '_, '_>, &Graph) -> Result<R>,
     ) -> Result<R> {
+        let keys = of.iter().flat_map(Element::keys).collect();
+        let texts = of.iter().flat_map(|one| one.texts().into_iter().map(|text| (text, one.about())));
+        let (texts, roles) = (texts.collect(), &Element::ROLES);
+        let mut sought = Sought { keys, texts, about: Vec::new(), roles };
         self.0.database().batch(|batch| {
-            let graph = Graph::of(batch.about(self.0.name(), of, &Element::ROLES)?);
+            sought.about.clear();
+            let mut graph = Graph::of(batch.sought(self.0.name(), &sought)?);
+            let told = graph.elements();
+            let rest: BTreeSet<Vec<&str>> =
+                of.iter().filter(|one| all(one, told.contains(one))).map(Element::about).collect();
+            sought.about.extend(rest);
+            if !sought.about.is_empty() {
+                graph = Graph::of(batch.sought(self.0.name(), &sought)?);
+            }
             let (leaving, asked) = (BTreeSet::new(), BTreeSet::new());
             unit(Change { batch, namespace: &self.0, graph: &graph, leaving, asked }, &graph)
         })
     }
 
     fn create_entities(&self, Entities { entities }: Entities) -> Result<Value> {
-        let named = each(entities.iter().map(|given| given.name.as_str()));
-        self.change(&named, |mut change, graph| {
+        let named: Vec<Element<'_>> = entities.iter().map(|given| entity(&given.name)).collect();
+        // What is no memory of its own is an entity if something is observed of it.
+        self.change(&named, if_untold, |mut change, graph| {
             let mut seen = HashSet::new();
             let is_new = |given: &&EntityGiven| graph.find(&given.name).is_none();
             let new: Vec<&EntityGiven> =
@@ -250,7 +268,8 @@ impl KnowledgeGraph {
     }
 
     fn create_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
-        self.change(&ends(relations), |mut change, graph| {
+        let named: Vec<Element<'_>> = relations.iter().map(RelationGiven::element).collect();
+        self.change(&named, never, |mut change, graph| {
             let mut told = Vec::new();
             let mut known: HashSet<[&str; 3]> = graph.edges.iter().map(Edge::words).collect();
             for given in relations {
@@ -266,8 +285,13 @@ impl KnowledgeGraph {
     }
 
     fn add_observations(&self, Additions { observations }: Additions) -> Result<Value> {
-        let named = each(observations.iter().map(|addition| addition.entity_name.as_str()));
-        self.change(&named, |mut change, graph| {
+        let mut named = Vec::new();
+        for Addition { entity_name: name, contents } in &observations {
+            named.push(entity(name));
+            named.extend(contents.iter().map(|text| observation(name, text)));
+        }
+        let all = |one: &Element<'_>, is_told: bool| matches!(one, Element::Entity { .. }) && !is_told;
+        self.change(&named, all, |mut change, graph| {
             let (mut told, mut known) = (Vec::new(), HashMap::new());
             for Addition { entity_name: name, contents } in &observations {
                 let unknown = || Error::NotFound { what: "entity", name: name.clone() };
@@ -289,13 +313,14 @@ impl KnowledgeGraph {
 
     fn delete_entities(&self, EntityNames { entity_names }: EntityNames) -> Result<Value> {
         let names: HashSet<&str> = entity_names.iter().map(String::as_str).collect();
-        self.change(&each(names.iter().copied()), |mut change, graph| {
+        let named: Vec<Element<'_>> = names.iter().map(|name| entity(name)).collect();
+        self.change(&named, always, |mut change, graph| {
             for name in &names {
                 let node = graph.find(name).into_iter();
                 let of_node =
                     node.flat_map(|node| node.observations.iter().map(|(_, key)| key).chain(&node.key));
                 change.leave(of_node.cloned());
-                change.leave_unreadable(&Element::Entity { name, sort: "" })?;
+                change.leave_unreadable(&entity(name))?;
             }
             let ends = |edge: &&Edge| names.contains(edge.from.as_str()) || names.contains(edge.to.as_str());
             change.leave(graph.edges.iter().filter(ends).map(|edge| edge.key.clone()));
@@ -309,12 +334,14 @@ impl KnowledgeGraph {
         for Deletion { entity_name, observations } in deletions {
             all.entry(entity_name).or_default().extend(observations.iter().map(String::as_str));
         }
-        self.change(&each(all.keys().copied()), |mut change, graph| {
-            for (&entity, observations) in &all {
+        let mut named: Vec<Element<'_>> = all.keys().map(|name| entity(name)).collect();
+        named.extend(all.iter().flat_map(|(name, texts)| texts.iter().map(|text| observation(name, text))));
+        self.change(&named, if_untold, |mut change, graph| {
+            for (&name, observations) in &all {
                 for &text in observations {
-                    change.leave_unreadable(&Element::Observation { entity, sort: "", text })?;
+                    change.leave_unreadable(&observation(name, text))?;
                 }
-                let Some(node) = graph.find(entity) else { continue };
+                let Some(node) = graph.find(name) else { continue };
                 let goes = |text: &str| observations.contains(text);
                 if node.key.is_none() && node.observations.first().is_some_and(|(text, _)| goes(text)) {
                     change.add_since(
@@ -331,7 +358,8 @@ impl KnowledgeGraph {
 
     fn delete_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
         let given: HashSet<[&str; 3]> = relations.iter().map(RelationGiven::words).collect();
-        self.change(&ends(relations), |mut change, graph| {
+        let named: Vec<Element<'_>> = relations.iter().map(RelationGiven::element).collect();
+        self.change(&named, if_untold, |mut change, graph| {
             let goes = |edge: &&Edge| given.contains(&edge.words());
             change.leave(graph.edges.iter().filter(goes).map(|edge| edge.key.clone()));
             for given in relations {
@@ -381,18 +409,23 @@ impl Change<'_, '_, '_, '_, '_> {
     /// The key for a new element: its own, or the next where the memory with its own has been given another text, or can't be read.
     fn key_for(&self, element: &Element<'_>) -> Result<String> {
         for key in element.keys() {
-            let Keyed { memories, damaged } = self.batch.keyed(self.namespace.name(), &[&key])?;
-            if damaged.is_empty() && !memories.iter().any(|memory| Element::of(memory, &key).is_some()) {
+            let Keyed { memories, damaged } = self.with_key(&key)?;
+            if damaged.is_empty() && !memories.iter().any(|memory| element_of(memory, &key).is_some()) {
                 return Ok(key);
             }
         }
         Ok(element.key())
     }
 
+    fn with_key(&self, key: &str) -> Result<Keyed> {
+        let sought = Sought { keys: vec![key.to_owned()], ..Sought::default() };
+        self.batch.sought(self.namespace.name(), &sought)
+    }
+
     /// Lets a memory go that can't be read, and that is this element by its key.
     fn leave_unreadable(&mut self, element: &Element<'_>) -> Result<()> {
         for key in element.keys() {
-            let damaged = self.batch.keyed(self.namespace.name(), &[&key])?.damaged;
+            let damaged = self.with_key(&key)?.damaged;
             self.asked.extend(damaged.iter().map(|(id, _)| id));
             self.leave((!damaged.is_empty()).then_some(key));
         }
@@ -424,14 +457,26 @@ impl Change<'_, '_, '_, '_, '_> {
     }
 }
 
-/// What the graph says of each of these entities.
-fn each<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Vec<&'n str>> {
-    names.map(|name| vec![name]).collect()
+fn always(_: &Element<'_>, _: bool) -> bool {
+    true
 }
 
-/// What the graph says of both ends of each of these relations.
-fn ends(relations: &[RelationGiven]) -> Vec<Vec<&str>> {
-    relations.iter().map(|given| vec![given.from.as_str(), given.to.as_str()]).collect()
+fn never(_: &Element<'_>, _: bool) -> bool {
+    false
+}
+
+fn if_untold(_: &Element<'_>, is_told: bool) -> bool {
+    !is_told
+}
+
+/// An entity that is looked for, of whatever sort.
+fn entity(name: &str) -> Element<'_> {
+    Element::Entity { name, sort: "" }
+}
+
+/// An observation that is looked for, of an entity of whatever sort.
+fn observation<'e>(entity: &'e str, text: &'e str) -> Element<'e> {
+    Element::Observation { entity, sort: "", text }
 }
 
 /// The arguments of a call; members that nobody knows are let be, as in the reference.

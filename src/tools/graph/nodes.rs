@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::Element;
 use crate::model::{MemoryId, Time};
-use crate::recall::Keyed;
+use crate::recall::{Keyed, Said};
 
 /// An entity with what was observed of it.
 #[derive(Debug)]
@@ -19,6 +19,15 @@ pub(super) struct Node {
     pub(super) key: Option<String>,
     /// When the first of its memories was made.
     pub(super) since: Time,
+}
+
+impl Node {
+    fn elements(&self) -> impl Iterator<Item = Element<'_>> {
+        let (name, sort) = (self.name.as_str(), "");
+        let observed = self.observations.iter();
+        let observed = observed.map(move |(text, _)| Element::Observation { entity: name, sort, text });
+        self.key.iter().map(move |_| Element::Entity { name, sort }).chain(observed)
+    }
 }
 
 /// A relation, with the key of its memory.
@@ -34,6 +43,10 @@ impl Edge {
     /// What it says: from, relation, to.
     pub(super) fn words(&self) -> [&str; 3] {
         [&self.from, &self.relation, &self.to]
+    }
+
+    fn element(&self) -> Element<'_> {
+        Element::Relation { from: &self.from, relation: &self.relation, to: &self.to }
     }
 }
 
@@ -55,7 +68,7 @@ impl Graph {
         let mut graph = Graph { damaged, ..Graph::default() };
         for memory in &memories {
             for key in &memory.keys {
-                if let Some(element) = Element::of(memory, key) {
+                if let Some(element) = element_of(memory, key) {
                     graph.put(element, key, memory.created_at);
                 }
             }
@@ -96,6 +109,11 @@ impl Graph {
         self.nodes.get(*self.places.get(name)?)
     }
 
+    /// What it tells: relations, observations, and the entities that have a memory of their own, all without the sort of the entity.
+    pub(super) fn elements(&self) -> HashSet<Element<'_>> {
+        self.edges.iter().map(Edge::element).chain(self.nodes.iter().flat_map(Node::elements)).collect()
+    }
+
     /// The entities that are wanted, and the relations that begin or end at one of them.
     pub(super) fn part(&self, wanted: impl Fn(&Node) -> bool) -> Value {
         let nodes: Vec<&Node> = self.nodes.iter().filter(|node| wanted(node)).collect();
@@ -108,6 +126,12 @@ impl Graph {
     pub(super) fn whole(&self) -> Value {
         told(&self.nodes.iter().collect::<Vec<_>>(), self.edges.iter())
     }
+}
+
+/// The element that a memory is by one of its keys.
+pub(super) fn element_of<'m>(memory: &'m Said, key: &str) -> Option<Element<'m>> {
+    let sort = memory.categories.first().map_or("", String::as_str);
+    Element::of(&memory.text, &memory.entities, sort, key)
 }
 
 fn told<'g>(nodes: &[&Node], edges: impl Iterator<Item = &'g Edge>) -> Value {

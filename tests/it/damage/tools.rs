@@ -119,7 +119,9 @@ fn a_graph_goes_on_beside_a_damaged_memory() {
         let gone = call(&world, "delete_entities", json!({ "entityNames": ["Ann", "Bob"] }));
         let told = gone["message"].as_str().unwrap();
         assert!(told.contains(&bad.to_string()) && told.contains("stays"), "{table}: {told}");
-        assert_eq!(names(&world), ["Cy"], "{table}");
+        // What it says can be read where its holder alone is damaged.
+        let is_told = table == "holder";
+        assert_eq!(names(&world), if is_told { vec!["Bob", "Cy"] } else { vec!["Cy"] }, "{table}");
         world.forget(&[&bad.to_string()]);
         let gone = call(&world, "delete_entities", json!({ "entityNames": ["Cy"] }));
         assert_eq!(gone["message"], "Entities deleted successfully", "{table}");
