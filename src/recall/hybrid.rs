@@ -346,8 +346,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the cosines of all that may be among the first `places` from their vectors. So the score of a hit, and its
-    /// place, do not depend on how many hits are asked for.
+    /// Takes the cosines of all that may be among the first `places` from their vectors. So the score of a hit, and its place
+    /// among the same candidates, do not depend on how many hits are asked for. Who asks for more has more candidates.
     fn settle(
         &self,
         codes: &Codes<'_>,
