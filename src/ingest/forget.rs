@@ -398,11 +398,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
-            keys.extend(
-                part.into_iter().flat_map(|part| {
-                    leavers.iter().filter_map(move |leaver| Some((part, leaver.key.clone()?)))
-                }),
-            );
+            let of_leavers = leavers
+                .iter()
+                .filter_map(|leaver| leaver.key.clone())
+                .chain(applied.lost_keys.iter().cloned());
+            keys.extend(of_leavers.filter_map(|key| Some((part?, key))));
             left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
