@@ -213,9 +213,17 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The keys of a row that is gone do not go on to lead to the row that a line had put in its place.
     fn take_keys_of_gone(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
-        let copies = self.ledger.copies_from(self.ns(), by, id)?;
-        let led = copies.iter().filter(|copy| copy.follows).map(|copy| (by, copy.number));
-        let led: Vec<(MemoryId, u32)> = led.collect();
+        let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
+        // Where that row was merged, the keys have gone on with it.
+        for at in self.ledger.merged_on(self.ns(), by)? {
+            let mut copies = self.ledger.copies_from(self.ns(), at, came)?;
+            copies.retain(|copy| {
+                let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
+                copy.follows && writers.as_ref().is_none_or(is_its)
+            });
+            led.extend(copies.iter().map(|copy| (at, copy.number)));
+            (came, writers) = (at, Some(copies));
+        }
         self.take_holders(&led, RuleId::UNDO, TombstoneReason::Undone).map(drop)
     }
 
