@@ -467,14 +467,14 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
         }
         // Where the text stays, the write stays one of the run that brought it.
-        if edit.patch.text.is_none() {
+        if edit.patch.text.is_none() && !holder.follows {
             edit.run = holder.run;
         }
         // Of its text the writer says what it says now in the memories of before as well; another text is another memory.
         let said = if edit.patch.text.is_none() { edit.beside_the_text() } else { None };
         let before_united = match said {
-            Some(_) => self.before_united(std::slice::from_ref(&holder))?,
-            None => BTreeMap::new(),
+            Some(_) if !holder.follows => self.before_united([&holder])?,
+            _ => BTreeMap::new(),
         };
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         let leaver = edit.patch.text.is_none().then(|| holder.clone());
