@@ -242,7 +242,7 @@ impl Namespace {
                     undone.lost.push(format!("{what}: {astray}"));
                 }
                 if step.parted > 0 {
-                    let what = "earlier writes of keys whose texts others had written too, not brought back";
+                    let what = "keys that had only led to memories of others, and lead there no more";
                     undone.lost.push(format!("{what}: {}", step.parted));
                 }
                 if step.updated > 0 {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::model::{Holder, MemoryId, Time, Vitals};
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Table, keys};
 
 /// A memory that answers to a key.
 #[derive(Clone, Debug)]
@@ -37,7 +37,28 @@ pub(crate) fn visible_holder_of_key(
     key: &str,
     now: Time,
 ) -> Result<Option<Answering>> {
-    holder_among(rows, ns, key, now, |_, vitals| Ok(vitals.times.visible_live(now)))
+    holder_among(rows, ns, key, now, |id, vitals| {
+        // A supersession gives the row that takes a place a begin, if it has none.
+        let may_be_ahead = vitals.times.valid_from.is_some();
+        Ok(vitals.times.visible_live(now) && !(may_be_ahead && leads_ahead(rows, ns, (key, id), now)?))
+    })
+}
+
+/// Whether a key leads to a row from an instant ahead on, at which that row takes the place of what the key says now. The row
+/// itself may have begun long before.
+fn leads_ahead(rows: &impl Rows, ns: NsId, (key, id): (&str, MemoryId), now: Time) -> Result<bool> {
+    let numbers = rows.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), usize::MAX)?;
+    for (_, number) in numbers {
+        let holder = sound(rows.holder(ns, id, number))?.flatten();
+        let Some(from) = holder.and_then(|holder| holder.from.filter(|_| holder.follows)) else {
+            return Ok(false);
+        };
+        let before = sound(rows.vitals(ns, from))?.flatten();
+        if !before.is_some_and(|before| before.times.superseded.is_some() && before.times.visible_live(now)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The row that answers to `key` now: the row that a live read sees, or else the row that it will see first, or else as

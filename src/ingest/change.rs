@@ -28,6 +28,15 @@ enum Through {
     All,
 }
 
+/// From when on a row is known that one of several holders gets for what it says.
+#[derive(Clone, Copy)]
+enum Known {
+    /// From now on: the row of all tells what was said until now.
+    SinceNow,
+    /// Since the holder has said it. `says_alone` is whether nothing else tells what it says.
+    SinceSaid { says_alone: bool },
+}
+
 impl NamespaceWriter<'_, '_, '_> {
     /// A write through a key that a current row holds.
     pub(super) fn write_through_key(
@@ -335,13 +344,15 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
                 let holder = self.holder(id, number)?;
-                if edit.patch.text.is_some()
-                    && !self.is_over(&parts.vitals)
-                    && self.says_alone(id, &holder)?
-                {
-                    // Nothing else would tell what the key said until now, so that stays as the version before.
-                    let alone = self.copy_apart(id, &parts.vitals, &holder, true)?;
-                    return self.revise(alone, Through::All, self.parts_of_row(alone)?, edit, mode);
+                if edit.patch.text.is_some() && !self.is_over(&parts.vitals) {
+                    let says_alone = self.says_alone(id, &holder)?;
+                    if says_alone || self.is_of_before(&holder) {
+                        // What the key said until now stays as the version before: nothing else would tell it, or not for
+                        // longer than its other writers stay.
+                        let apart =
+                            self.copy_apart(id, &parts.vitals, &holder, Known::SinceSaid { says_alone })?;
+                        return self.revise(apart, Through::All, self.parts_of_row(apart)?, edit, mode);
+                    }
                 }
                 self.copy_on_write(id, number, edit)
             }
@@ -371,6 +382,12 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(!holder.follows
             && !self.ledger.any_holder(self.ns(), id, says_it)?
             && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
+    }
+
+    /// Whether a holder has written its text before the import that writes now. The undo of the import brings the text back, which
+    /// nobody else can keep for it: other writers may go meanwhile, or with the import.
+    fn is_of_before(&self, holder: &Holder) -> bool {
+        !holder.follows && self.context.run.is_some_and(|run| holder.run != Some(run))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.
@@ -467,14 +484,14 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
         }
         // Where the text stays, the write stays one of the run that brought it.
-        if edit.patch.text.is_none() {
+        if edit.patch.text.is_none() && !holder.follows {
             edit.run = holder.run;
         }
         // Of its text the writer says what it says now in the memories of before as well; another text is another memory.
         let said = if edit.patch.text.is_none() { edit.beside_the_text() } else { None };
         let before_united = match said {
-            Some(_) => self.before_united(std::slice::from_ref(&holder))?,
-            None => BTreeMap::new(),
+            Some(_) if !holder.follows => self.before_united([&holder])?,
+            _ => BTreeMap::new(),
         };
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         let leaver = edit.patch.text.is_none().then(|| holder.clone());
@@ -585,22 +602,30 @@ impl NamespaceWriter<'_, '_, '_> {
         if self.is_over(&vitals) || holder.follows || !self.has_others(id, number)? {
             return Ok(id);
         }
-        let says_alone = self.says_alone(id, &holder)?;
-        self.copy_apart(id, &vitals, &holder, says_alone)
+        let known = match self.says_alone(id, &holder)? {
+            true => Known::SinceSaid { says_alone: true },
+            false => Known::SinceNow,
+        };
+        self.copy_apart(id, &vitals, &holder, known)
     }
 
-    /// Gives one of several holders a row of its own. `says_alone` is whether nothing else tells what it says.
+    /// Gives one of several holders a row of its own.
     fn copy_apart(
         &mut self,
         id: MemoryId,
         vitals: &Vitals,
         holder: &Holder,
-        says_alone: bool,
+        known: Known,
     ) -> Result<MemoryId> {
-        // A text that nothing else tells is seen in the past as before: that of the row as long as the row, and a near text that
-        // the row had absorbed since it came.
-        let said_since = if holder.wrote_row_text() { vitals.times.recorded_at } else { holder.since };
-        let known_since = says_alone.then_some(said_since);
+        let known_since = match known {
+            Known::SinceNow => None,
+            // A text that nothing else tells is seen in the past as before: that of the row as long as the row, and a near text
+            // that the row had absorbed since it came.
+            Known::SinceSaid { says_alone: true } if holder.wrote_row_text() => {
+                Some(vitals.times.recorded_at)
+            }
+            Known::SinceSaid { .. } => Some(holder.since),
+        };
         let edit = Edit { known_since, ..Edit::of(Patch::default()) };
         let (alone, ..) = self.copy_on_write(id, holder.number, edit)?;
         Ok(alone)

@@ -125,7 +125,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let name = space_of(edit.embedder.as_ref());
             parts.vitals.place.space = self.open_space_of(vector.dim(), name)?.0;
         }
-        let before_united = self.before_united(&holders)?;
+        // A key that only led here says another text now than in the memories from which it came.
+        let says_the_same = |holder: &&Holder| !(holder.follows && edit.says_text);
+        let before_united = self.before_united(holders.iter().filter(says_the_same))?;
         // The journal of one holder tells what that holder brought, and nothing of the others (MODEL-32).
         let tags = match holders.as_slice() {
             [one] => one.tags.clone(),
@@ -164,7 +166,10 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The rows in which these writers of a row were, before passes united the rows, with the writers as each row has them.
-    pub(super) fn before_united(&self, writers: &[Holder]) -> Result<BTreeMap<MemoryId, Vec<Holder>>> {
+    pub(super) fn before_united<'h>(
+        &self,
+        writers: impl IntoIterator<Item = &'h Holder>,
+    ) -> Result<BTreeMap<MemoryId, Vec<Holder>>> {
         let mut rows: BTreeMap<MemoryId, Vec<Holder>> = BTreeMap::new();
         let mut lineage = Lineage::new(&*self.ledger.tx, self.ns());
         for writer in writers {
@@ -291,7 +296,10 @@ pub(super) fn keeping_pin(
 /// Replaces what a holder carries by what an edit gives.
 pub(super) fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
-    holder.follows &= !edit.says_text;
+    if holder.follows && edit.says_text {
+        // What the key only led to is said by this write, and goes with the run of this write.
+        (holder.follows, holder.run) = (false, edit.run);
+    }
     // Of several holders each keeps its own pin.
     let tags = keeping_pin(patch.tags.clone(), patch.fields.pinned, &holder.tags);
     holder.tags = tags.unwrap_or_else(|| std::mem::take(&mut holder.tags));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::predecessors::Written;
 use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, Times, TombstoneReason};
@@ -370,7 +371,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
         }
-        let by_callers = if brings_back { self.replaced_by_callers(&rows)? } else { BTreeSet::new() };
+        let written = if brings_back { self.written_by(&rows)? } else { Written::default() };
         for (id, numbers) in &rows {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
@@ -398,11 +399,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
-            keys.extend(
-                part.into_iter().flat_map(|part| {
-                    leavers.iter().filter_map(move |leaver| Some((part, leaver.key.clone()?)))
-                }),
-            );
+            let of_leavers = leavers
+                .iter()
+                .filter_map(|leaver| leaver.key.clone())
+                .chain(applied.lost_keys.iter().cloned());
+            keys.extend(of_leavers.filter_map(|key| Some((part?, key))));
             left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
@@ -415,7 +416,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 restored.append(&mut self.restore_named_by(id, &leavers)?);
             }
             match brings_back {
-                true => restored.append(&mut self.restore_of_leavers(id, &leavers, &by_callers)?),
+                true => restored.append(&mut self.restore_of_leavers(id, &leavers, &written)?),
                 false => self.settle_of_leavers(id, &leavers, rule)?,
             }
         }

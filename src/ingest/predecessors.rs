@@ -42,6 +42,24 @@ struct TakenBack {
     lost: Vec<String>,
 }
 
+/// Where writers that leave rows had written, and what had taken the place of the rows of their keys.
+#[derive(Default)]
+pub(super) struct Written {
+    /// For each row that is left, the rows in which those who leave it had written; none where nothing tells that of one of them.
+    rows: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
+    /// What had superseded a row.
+    superseded: BTreeMap<MemoryId, MemoryId>,
+}
+
+impl Written {
+    /// Whether a caller had let a row that now leads to `at` be replaced by a row that none of those who leave `at` wrote.
+    fn is_by_caller(&self, at: MemoryId, id: MemoryId, by: MemoryId) -> bool {
+        // What was superseded by a row that has gone meanwhile is superseded by another one now.
+        let by = self.superseded.get(&id).copied().unwrap_or(by);
+        self.rows.get(&at).is_some_and(|rows| !rows.contains(&by))
+    }
+}
+
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
     /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
@@ -80,20 +98,20 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
     /// their place and others stay on it. A row of which somebody has gone on to the row that stays is replaced still, and so is
-    /// a row if its key says something newer, or if it was replaced by the word of a caller ([`Self::replaced_by_callers`]).
+    /// a row if its key says something newer, or if the word of a caller has replaced it by a row that none of the writers wrote.
     pub(super) fn restore_of_leavers(
         &mut self,
         at: MemoryId,
         leavers: &[Holder],
-        by_callers: &BTreeSet<MemoryId>,
+        written: &Written,
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, mut restored) = (self.ns(), BTreeSet::new());
         let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
         if stays.is_none_or(|times| times.superseded.is_some() || times.removed_at.is_some()) {
             return Ok(restored);
         }
-        for id in self.replaced_by_leavers(at, leavers)? {
-            if !by_callers.contains(&id)
+        for (id, by) in self.replaced_by_leavers(at, leavers)? {
+            if !written.is_by_caller(at, id, by)
                 && let Some(change) = inverse(Op::Supersede, id)
                 && self.is_back(change)?
             {
@@ -226,9 +244,17 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The keys of a row that is gone do not go on to lead to the row that a line had put in its place.
     fn take_keys_of_gone(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
-        let copies = self.ledger.copies_from(self.ns(), by, id)?;
-        let led = copies.iter().filter(|copy| copy.follows).map(|copy| (by, copy.number));
-        let led: Vec<(MemoryId, u32)> = led.collect();
+        let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
+        // Where that row was merged, the keys have gone on with it.
+        for at in self.ledger.merged_on(self.ns(), by)? {
+            let mut copies = self.ledger.copies_from(self.ns(), at, came)?;
+            copies.retain(|copy| {
+                let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
+                copy.follows && writers.as_ref().is_none_or(is_its)
+            });
+            led.extend(copies.iter().map(|copy| (at, copy.number)));
+            (came, writers) = (at, Some(copies));
+        }
         self.take_holders(&led, RuleId::UNDO, TombstoneReason::Undone).map(drop)
     }
 
@@ -241,7 +267,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let stone = Tombstone::bare(self.next_id()?, self.now(), TombstoneReason::Forget);
         self.ledger.keep_tombstone(&self.context, &stone)?;
-        for id in replaced {
+        for (id, _) in replaced {
             let onward = Box::new(Onward::apart(at, stone.id, self.now()));
             self.apply(rule, Change::LeadOn { id, onward })?;
         }
@@ -251,7 +277,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same
     /// text.
     pub(super) fn lead_versions(&mut self, from: MemoryId, leaver: &Holder, to: MemoryId) -> Result<()> {
-        for id in self.replaced_by_leavers(from, std::slice::from_ref(leaver))? {
+        for (id, _) in self.replaced_by_leavers(from, std::slice::from_ref(leaver))? {
             let onward = Box::new(Onward::apart(from, to, self.now()));
             self.apply(RuleId::DETACH, Change::LeadOn { id, onward })?;
         }
@@ -259,8 +285,9 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The rows that writers had replaced through their keys by a row, or by one that was merged into the row since, and which
-    /// these writers have left; the latest first. A row of which somebody is still there is not among them.
-    fn replaced_by_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<MemoryId>> {
+    /// these writers have left; the latest first, each with the row that has superseded it. A row of which somebody is still there
+    /// is not among them.
+    fn replaced_by_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<(MemoryId, MemoryId)>> {
         let (ns, mut replaced) = (self.ns(), Vec::new());
         let wrote = leavers.iter().filter(|holder| !holder.follows);
         for key in wrote.filter_map(|holder| holder.key.as_deref()) {
@@ -277,52 +304,68 @@ impl NamespaceWriter<'_, '_, '_> {
             let Some(place) = merged.iter().position(|row| *row == at) else { continue };
             let way = merged.get(..=place).unwrap_or_default();
             if self.ledger.is_whole(ns, id)? && !self.is_still_at(way, id)? {
-                left.push(id);
+                left.push((id, *by));
             }
         }
         Ok(left)
     }
 
-    /// The rows of which writers that are about to leave had replaced nothing, though they say the key of such a row: a caller let the
-    /// row replace it into which a pass has brought them. What was replaced so is replaced still when they have left. It is asked
-    /// before the first of them leaves: of a writer whose own row is gone nothing tells where it wrote.
-    pub(super) fn replaced_by_callers(
-        &self,
-        leaving: &BTreeMap<MemoryId, Vec<u32>>,
-    ) -> Result<BTreeSet<MemoryId>> {
-        let (ns, tx) = (self.ns(), &*self.ledger.tx);
-        let mut by_callers = BTreeSet::new();
-        // The rows of a key, each with the row that has superseded it. Many rows may be left by writers of one key.
-        let mut superseded: BTreeMap<String, Vec<(MemoryId, MemoryId)>> = BTreeMap::new();
+    /// Where writers that are about to leave rows have written. It is asked before the first of them leaves: of a writer whose own
+    /// row is gone nothing tells where it wrote.
+    pub(super) fn written_by(&self, leaving: &BTreeMap<MemoryId, Vec<u32>>) -> Result<Written> {
+        let (ns, tx, mut written) = (self.ns(), &*self.ledger.tx, Written::default());
+        // The holders of a key, by their rows. Many rows may be left by writers of one key.
+        let mut of_keys: BTreeMap<String, BTreeMap<MemoryId, u32>> = BTreeMap::new();
         for (at, numbers) in leaving {
-            // The rows in which the writers that a pass has brought here wrote, by key, and the keys of all others.
-            let (mut origins, mut wrote_here) = (BTreeMap::<_, BTreeSet<MemoryId>>::new(), BTreeSet::new());
+            let mut rows = Some(BTreeSet::new());
             for number in numbers {
                 let leaver = sound(tx.holder(ns, *at, *number))?.flatten().filter(Holder::has_text);
-                let Some((key, from)) = leaver.and_then(|leaver| Some((leaver.key?, leaver.from))) else {
+                let Some((key, leaver)) = leaver.and_then(|leaver| Some((leaver.key.clone()?, leaver)))
+                else {
                     continue;
                 };
-                match from {
-                    Some(from) if tx.has_row(ns, from)? => drop(origins.entry(key).or_default().insert(from)),
-                    _ => drop(wrote_here.insert(key)),
-                }
-            }
-            for (key, origins) in origins.into_iter().filter(|(key, _)| !wrote_here.contains(key)) {
-                if !superseded.contains_key(&key) {
-                    let mut of_key = Vec::new();
-                    for (id, _) in tx.holders_of_key(ns, &key)? {
-                        let by =
-                            sound(tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded_by());
-                        of_key.extend(by.map(|by| (id, by)));
+                if leaver.from.is_some() && !of_keys.contains_key(&key) {
+                    let of_key: BTreeMap<_, _> = tx.holders_of_key(ns, &key)?.into_iter().collect();
+                    for id in of_key.keys() {
+                        let times = sound(tx.vitals(ns, *id))?.flatten().map(|row| row.times);
+                        let by = times.and_then(|times| times.superseded_by());
+                        written.superseded.extend(by.map(|by| (*id, by)));
                     }
-                    superseded.insert(key.clone(), of_key);
+                    of_keys.insert(key.clone(), of_key);
                 }
-                let of_key = superseded.get(&key).into_iter().flatten();
-                by_callers
-                    .extend(of_key.filter(|(id, by)| by == at && !origins.contains(id)).map(|(id, _)| *id));
+                let row = self.written_in(*at, leaver, of_keys.get(&key))?;
+                rows = rows.zip(row).map(|(mut rows, row)| {
+                    rows.insert(row);
+                    rows
+                });
+            }
+            written.rows.extend(rows.map(|rows| (*at, rows)));
+        }
+        Ok(written)
+    }
+
+    /// The row in which a writer of the row `at` has written what it says there, among the rows of its key: the first on its way. A key
+    /// that a supersession had led to a row, and which has said the same since, has written there. None if nothing tells it.
+    fn written_in(
+        &self,
+        at: MemoryId,
+        mut writer: Holder,
+        of_key: Option<&BTreeMap<MemoryId, u32>>,
+    ) -> Result<Option<MemoryId>> {
+        let (ns, mut row) = (self.ns(), at);
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while let Some(from) = writer.from.filter(|from| seen.insert(*from)) {
+            let Some(number) = of_key.and_then(|of_key| of_key.get(&from)) else {
+                return Ok(self.ledger.tx.has_row(ns, from)?.then_some(from));
+            };
+            match sound(self.ledger.tx.holder(ns, from, *number))?.flatten() {
+                Some(before) if !before.follows => (row, writer) = (from, before),
+                Some(_) => break,
+                None => return Ok(None),
             }
         }
-        Ok(by_callers)
+        Ok(Some(row))
     }
 
     /// Whether a writer of a row is among those of the last row of a way, by its key, or because the writer went this way.

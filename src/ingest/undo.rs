@@ -23,8 +23,8 @@ pub(crate) struct UndoStep {
     pub(crate) done: Forgotten,
     /// Rows of the import whose keys are out of order, or lead to no write of it.
     pub(crate) astray: u64,
-    /// Writes before the import that are not brought back, because the import had taken their keys out of memories of several
-    /// writers.
+    /// Keys that are not brought back to memories to which they had only led, because the import said something else through
+    /// them.
     pub(crate) parted: u64,
     /// Changes of fields that the import made. No version has the values of before.
     pub(crate) updated: u64,

@@ -7,6 +7,8 @@ use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
 pub(crate) struct Applied {
     /// The rows that were erased.
     pub(crate) erased: Vec<Erased>,
+    /// The keys of those holders that left a damaged row and can't be read.
+    pub(crate) lost_keys: Vec<String>,
     /// What is left of the row from which holders were detached; none if the row is gone.
     pub(crate) left: Option<Left>,
     /// The number of keyless writes that were merged into a row and went with it.

@@ -154,13 +154,15 @@ impl Ledger<'_, '_> {
         };
         let mut left = self.readable_holders(ns, id)?;
         let gone: Vec<Holder> = left.extract_if(.., |holder| numbers.contains(&holder.number)).collect();
+        let lost_keys = self.lost_keys(ns, id, numbers, &gone)?;
         let may_have_written = gone.len() < numbers.len() || gone.iter().any(Holder::wrote_row_text);
         let text_goes = reason.is_some_and(TombstoneReason::is_asked_for)
             && may_have_written
             && !left.iter().any(Holder::wrote_row_text);
         let has_teller = left.iter().any(|holder| holder.text.is_some());
         if let Some(reason) = reason.filter(|_| stay.is_empty() || text_goes && !has_teller) {
-            return self.remove_damaged(context, id, Going { reason, replaced_by: None }, why);
+            let gone = self.remove_damaged(context, id, Going { reason, replaced_by: None }, why)?;
+            return Ok(Applied { lost_keys, ..gone });
         }
         if let Departure::Back(to) = departure
             && stay.is_empty()
@@ -201,7 +203,7 @@ impl Ledger<'_, '_> {
             false => None,
         };
         let derived = match reason.is_some_and(TombstoneReason::is_forgotten) {
-            true => self.erase_messages_of(context, id, &gone, retold)?,
+            true => self.erase_messages_of(context, id, (&gone, &lost_keys), retold)?,
             false => Vec::new(),
         };
         for number in numbers {
@@ -213,7 +215,18 @@ impl Ledger<'_, '_> {
         // What a damaged holder wrote is unknown, and may be the text that stays.
         let text_held = !retold && may_have_written;
         let left = Some(Left { text_held, said_anew: retold });
-        Ok(Applied { left, derived, erased: marked.into_iter().collect(), ..Applied::default() })
+        let erased = marked.into_iter().collect();
+        Ok(Applied { left, derived, erased, lost_keys, ..Applied::default() })
+    }
+
+    /// The keys of those of some holders that can't be read. The rows by key name them still.
+    fn lost_keys(&self, ns: NsId, id: MemoryId, numbers: &[u32], readable: &[Holder]) -> Result<Vec<String>> {
+        let mut keys = Vec::new();
+        for number in numbers.iter().filter(|number| readable.iter().all(|one| one.number != **number)) {
+            let places = self.tx.holder_places(Table::HolderKey, ns, id, Some(*number))?;
+            keys.extend(places.into_iter().filter_map(|(_, name)| name).filter(|name| !name.is_empty()));
+        }
+        Ok(keys)
     }
 
     /// Leaves of the junctions of a row those that its holders bring.

@@ -204,7 +204,7 @@ impl Ledger<'_, '_> {
         let derived = match departure {
             // An undo withdraws the messages of its run by itself; those of before are none of it.
             Departure::Forgotten(reason, _) if is_asked && reason != TombstoneReason::Undone => {
-                self.erase_messages_of(context, id, leaving, retold)?
+                self.erase_messages_of(context, id, (leaving, &[]), retold)?
             }
             _ => Vec::new(),
         };

@@ -430,17 +430,18 @@ impl Ledger<'_, '_> {
     }
 
     /// The same of the messages with which those who leave a memory came there, while the memory stays for others. A message knows
-    /// the key of its writer. Of those without a key it is known only from which memory they came: a message goes with the last
+    /// the key of its writer, also where of the writer nothing but the key can be read (`keys`). Of those without a key it is known only from which memory they came: a message goes with the last
     /// that came from there, and if the memory says something else now (`retold`), with the text that it told.
     pub(super) fn erase_messages_of(
         &mut self,
         context: &Context,
         id: MemoryId,
-        leaving: &[Holder],
+        (leaving, keys): (&[Holder], &[String]),
         retold: bool,
     ) -> Result<Vec<MemoryId>> {
         let (ns, mut doomed) = (context.ns, BTreeMap::new());
-        for key in leaving.iter().filter_map(|holder| holder.key.as_deref()) {
+        let known = leaving.iter().filter_map(|holder| holder.key.as_deref());
+        for key in known.chain(keys.iter().map(String::as_str)).collect::<BTreeSet<_>>() {
             let told_here = |row: &EventRow| row.memory == Some(*id.as_bytes());
             doomed.extend(self.messages_under(ns, key)?.into_iter().filter(|(_, row)| told_here(row)));
         }

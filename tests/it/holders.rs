@@ -7,7 +7,7 @@ use crate::backup::copy_of;
 use crate::world::{DIM, World, axis, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, TombstoneReason};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier, TombstoneReason};
 use oubliette::{
     Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, Span, State,
     WriteOptions,
@@ -531,6 +531,59 @@ fn life_6_a_key_means_what_is_true_until_a_supersession_ahead() {
         assert_eq!(texts(&world), said(&["Ann lives in Paris"]), "{name}: another write said it");
         world.check();
     }
+}
+
+/// The same where what takes the place of the text is true already, for others.
+#[test]
+fn life_6_a_key_does_not_go_before_its_instant_to_what_has_begun() {
+    for restored in [false, true] {
+        let world = World::new();
+        world.add(text("Bob lives in Rome").key("bob"));
+        world.advance("1m");
+        world
+            .ns
+            .replace(["bob"], text("Bob lives in Oslo").key("bob"), SupersedeMode::Replaced, None)
+            .unwrap();
+        let first = world.add(text("Ann lives in Bruges").key("home")).id;
+        let ghent = world.add(text("Ann lives in Ghent").key("home")).id;
+        let at = world.ahead("1h").as_millis();
+        let oslo = world.row("bob").id;
+        world.supersede(ghent, oslo, SupersedeMode::Replaced, Some(at)).unwrap();
+        world.advance("10m");
+        assert_eq!((world.row("home").id, world.row("home").also), (ghent, Some(oslo)));
+        let said_now = match restored {
+            true => {
+                world.ns.restore(first).unwrap();
+                first
+            }
+            false => world.add(text("Ann lives in Paris").key("home")).id,
+        };
+        assert_eq!(world.row("home").id, said_now);
+        assert!(!world.is_live(ghent) && world.live().len() == 2, "{restored}");
+        world.check();
+        world.forget(&["home"]);
+        assert_eq!(world.live(), [oslo], "{restored}");
+        world.check();
+    }
+}
+
+/// A key that only led to a memory has said nothing there: its next text has nothing of that memory.
+#[test]
+fn model_59_a_key_that_led_to_another_memory_begins_one_of_its_own() {
+    let world = World::new();
+    let mut other = text("Bob lives in Oslo").key("bob").importance(0.9).kind(Kind::Event);
+    other.fields.tier = Some(Tier::Working);
+    let until = world.ahead("2d");
+    other.fields.valid_to = Field::from(Some(until));
+    let other = world.add(other).id;
+    world.add(text("Ann lives in Ghent").key("home").tag("ann"));
+    world.ns.supersede_all(["home"], other, SupersedeMode::Replaced, None).unwrap();
+    world.add(text("Ann lives in Paris").key("home"));
+    let home = world.row("home");
+    assert_eq!((home.tier, home.importance, &home.kind), (Tier::default(), 0.5, &Kind::default()));
+    assert_eq!((home.valid_from, home.valid_to, home.expires_at), (None, None, None));
+    assert!(world.is_live(other));
+    world.check();
 }
 
 /// LIFE-6: what is to come is corrected, replaced or forgotten before it comes. The key means the old text until the instant,

@@ -329,8 +329,13 @@ impl Machine {
         {
             Ok(outcomes) => {
                 for (write, outcome) in writes.iter().zip(outcomes) {
-                    let told = self.model(ns).write(write, outcome.id, now);
-                    assert_eq!(told, told_by(&outcome), "{write:?}");
+                    let expected = told_by(&outcome);
+                    let apart = match expected {
+                        Told::Revised(old) => Some(old),
+                        _ => None,
+                    };
+                    let told = self.model(ns).write(&Write { apart, ..write.clone() }, outcome.id, now);
+                    assert_eq!(told, expected, "{write:?}");
                 }
                 self.forget_ended(ns, true);
             }
@@ -341,8 +346,10 @@ impl Machine {
                     _ => panic!("{why}"),
                 };
                 let mut made = (1..).map(|at: u8| MemoryId::from_bytes([at; 16]));
-                let mut told =
-                    writes.iter().map(|write| self.model(ns).write(write, made.next().unwrap(), now));
+                let mut told = writes.iter().map(|write| {
+                    let write = Write { apart: made.next(), ..write.clone() };
+                    self.model(ns).write(&write, made.next().unwrap(), now)
+                });
                 assert!(told.any(|told| told == expected), "{why}");
                 *self.model(ns) = before;
             }
@@ -568,6 +575,7 @@ impl Pick {
             expiry: self.expires_in.map(|ms| now.plus(oubliette::Span::from_millis(ms))),
             valid: VALID[self.text].map_or((None, None), |(from, to)| (from.map(ms), to.map(ms))),
             run,
+            apart: None,
         }
     }
 }

@@ -314,8 +314,8 @@ fn told(world: &World, run: RunId) -> Option<(String, u64)> {
 
 /// V-282, with fewer rows: the disk fails in the middle of an undo of some 600 removals.
 #[cfg(all(unix, feature = "faults"))]
-/// An import that gives a key another text takes its earlier write out of a memory that others wrote too, for good. The undo
-/// says so.
+/// An import that gives a key another text takes its earlier write out of a memory that others wrote too. The undo brings it back
+/// (MODEL-33), beside that memory, but for a text that was that of another and to which the key only led.
 #[test]
 fn an_undo_names_the_writes_that_it_does_not_bring_back() {
     for shared in [false, true] {
@@ -326,12 +326,23 @@ fn an_undo_names_the_writes_that_it_does_not_bring_back() {
         }
         let run = world.start_import();
         world.import(run, vec![text("the port is 9090").key("k8"), text("the port is 7070").key("k8")]);
-        let lost = world.ns.undo(run).unwrap().lost;
-        assert_eq!(lost.len(), usize::from(shared), "{lost:?}");
-        assert_eq!(lost.iter().filter(|line| line.ends_with(": 1")).count(), lost.len(), "{lost:?}");
-        assert_eq!(world.get("k8").unwrap().into_memory().is_none(), shared);
+        assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+        assert_eq!(
+            (world.row("k8").text.as_str(), world.live().len()),
+            ("the port is 8080", 1 + usize::from(shared))
+        );
         world.check();
     }
+    let world = World::new();
+    let [old, new] =
+        ["8080", "6060"].map(|port| world.add(text(&format!("the port is {port}")).key(port)).id);
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    let run = world.start_import();
+    world.import(run, vec![text("the port is 9090").key("8080")]);
+    let lost = world.ns.undo(run).unwrap().lost;
+    assert_eq!(lost.iter().filter(|line| line.ends_with(": 1")).count(), 1, "{lost:?}");
+    assert_eq!((world.live(), lost.len()), (vec![new], 1), "{lost:?}");
+    world.check();
 }
 
 #[test]

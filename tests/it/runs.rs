@@ -435,6 +435,19 @@ fn model_33_an_undo_tells_what_a_line_had_named_and_is_gone() {
     assert_eq!(world.row("b").text, NEW);
     world.check();
 
+    // The key of what is gone leads nowhere where the memory that took its place was merged since, either.
+    let (world, run, _) = named(|line| line.key("c"));
+    world.advance("20d");
+    world.db.set_policy("sweeper.tombstone_ttl = \"10d\"", Syntax::Toml).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+    let newest = world.add(text("Ann lives in Antwerp").key("d")).id;
+    world.supersede(world.row("b").id, newest, SupersedeMode::Duplicate, None).unwrap();
+    assert_eq!(world.row("a").id, newest);
+    assert_eq!(world.ns.undo(run).unwrap().lost.len(), 1);
+    assert!(world.get("a").is_err() || world.tombstone("a").replaced_by.is_some());
+    assert_eq!(world.row("b").id, newest);
+    world.check();
+
     let (world, run, _) = named(|line| line.key("c"));
     let old = world.list_in(Scope::Any, State::Superseded).remove(0).id;
     world.forget_id(old);

@@ -396,7 +396,7 @@ fn travel(ops: &[Op], batch_rows: usize) {
         let mut undone = [&world, &copy].map(|world| world.ns.undo(*run).ok());
         // What an import has parted from a text of several writers, and changed in place, are counts of its run, and runs of imports
         // do not travel.
-        let of_the_run = ["earlier writes of keys", "changes of fields in place"];
+        let of_the_run = ["keys that had only led", "changes of fields in place"];
         for undone in undone.iter_mut().flatten() {
             undone.lost.retain(|what| !of_the_run.iter().any(|counted| what.starts_with(counted)));
         }

@@ -95,13 +95,22 @@ struct Wrote {
     tagged: bool,
 }
 
+/// One write that took the place of a row.
+struct Replaced {
+    key: Option<usize>,
+    run: Option<RunId>,
+    tagged: bool,
+    old: MemoryId,
+    new: MemoryId,
+}
+
 struct Story {
     world: World,
     wrote: Vec<Wrote>,
-    /// Who took whose place by the word of a caller.
-    chain: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
+    /// Who took whose place by the word of a caller, and whether as a duplicate.
+    chain: BTreeMap<MemoryId, BTreeSet<(MemoryId, bool)>>,
     /// Who took whose place by a write that an undo or a forget takes back: what others have said stays, and so may both.
-    written: Vec<(Option<RunId>, bool, MemoryId, MemoryId)>,
+    written: Vec<Replaced>,
     runs: Vec<RunId>,
 }
 
@@ -121,10 +130,16 @@ impl Story {
                 let last = self.wrote.iter_mut().rev().find(|wrote| wrote.key == say.key);
                 if let Some(last) = last.filter(|last| last.text == say.text) {
                     last.tagged = say.tagged;
+                    // What took the place of the key's earlier text goes with the new tag as well.
+                    let replaced = self.written.iter_mut().filter(|one| one.key == say.key);
+                    replaced.filter(|one| one.new == last.row).for_each(|one| one.tagged = say.tagged);
                     return;
                 }
             }
-            Decision::Revised { old } => self.written.push((run, say.tagged, old, outcome.id)),
+            Decision::Revised { old } => {
+                let (key, tagged, new) = (say.key, say.tagged, outcome.id);
+                self.written.push(Replaced { key, run, tagged, old, new });
+            }
             _ => {}
         }
         self.wrote.push(Wrote { key: say.key, text: say.text, row: outcome.id, run, tagged: say.tagged });
@@ -157,7 +172,7 @@ impl Story {
                 let patch = Patch { text: Some(format!("revised to {words}")), ..Patch::default() };
                 let new = world.ns.update(id.to_string(), patch).unwrap();
                 if let Decision::Revised { old } = new.decision {
-                    self.chain.entry(old).or_default().insert(new.id);
+                    self.chain.entry(old).or_default().insert((new.id, false));
                 }
             }
             Op::Supersede(old, new, mode) => {
@@ -166,7 +181,8 @@ impl Story {
                     return;
                 };
                 if world.supersede(old, new, *mode, None).is_ok() {
-                    self.chain.entry(old).or_default().insert(new);
+                    let is_duplicate = *mode == SupersedeMode::Duplicate;
+                    self.chain.entry(old).or_default().insert((new, is_duplicate));
                 }
             }
             Op::Pass(pass) => {
@@ -183,7 +199,7 @@ impl Story {
                     undone => drop(undone.unwrap()),
                 }
                 self.wrote.retain(|wrote| wrote.run != Some(run));
-                self.written.retain(|(of, ..)| *of != Some(run));
+                self.written.retain(|one| one.run != Some(run));
                 self.compare(op, &before);
             }
             Op::Restore(at) => {
@@ -194,7 +210,7 @@ impl Story {
             Op::ForgetTag => {
                 world.forget_tag(TAG);
                 self.wrote.retain(|wrote| !wrote.tagged);
-                self.written.retain(|(_, tagged, ..)| !tagged);
+                self.written.retain(|one| !one.tagged);
                 self.compare(op, &before);
             }
             Op::Wait => world.advance(&span("1h").to_string()),
@@ -210,13 +226,17 @@ impl Story {
             assert!(keys.insert(key), "{op:?}: the key {key} has two current rows");
         }
         let mut chain = self.chain.clone();
-        for (.., old, new) in &self.written {
-            chain.entry(*old).or_default().insert(*new);
+        for Replaced { old, new, .. } in &self.written {
+            chain.entry(*old).or_default().insert((*new, false));
         }
         for old in chain.keys().filter(|old| live.contains(old)) {
             let (mut open, mut met) = (vec![*old], BTreeSet::new());
             while let Some(at) = open.pop().filter(|at| met.insert(*at)) {
-                open.extend(chain.get(&at).into_iter().flatten());
+                // What a row had replaced is back when the row has gone with its writers: a memory of which it was a duplicate stands
+                // for it as long as they say it there.
+                let gone = self.world.get(at).map_or(true, |got| got.into_memory().is_none());
+                let onward = chain.get(&at).into_iter().flatten();
+                open.extend(onward.filter(|(_, is_duplicate)| !(gone && *is_duplicate)).map(|(new, _)| *new));
             }
             let later = met.iter().find(|id| *id != old && live.contains(id));
             assert_eq!(later, None, "{op:?}: {old} is live beside what took its place");
@@ -292,4 +312,36 @@ fn a_replacement_by_a_caller_outlives_the_import_that_was_merged_there() {
     story.step(&Op::Pass(0));
     story.step(&Op::Undo(2));
     assert!(!story.world.is_live(old));
+}
+
+/// LIFE-26: an import says anew, with a tag, what a key had said in the place of an earlier text. Without what has the tag the earlier
+/// text is back, beside the later one, which another has written too.
+#[test]
+fn a_tag_that_comes_later_takes_the_later_text_along() {
+    let say = |key: Option<usize>, text: usize, tagged: bool| Say { key, text, tagged, core: false };
+    let mut story = Story::new();
+    story.step(&Op::Import(vec![say(Some(3), 0, false), say(Some(3), 3, false)]));
+    story.step(&Op::Import(vec![say(None, 3, false)]));
+    story.step(&Op::Import(vec![say(Some(3), 3, true)]));
+    story.step(&Op::ForgetTag);
+    let texts: BTreeSet<String> =
+        story.world.list_in(Scope::Any, State::Live).into_iter().map(|row| row.text).collect();
+    let both = [0, 3].map(|pending| format!("Gateway status: {pending} apps pending"));
+    assert_eq!(texts, BTreeSet::from(both));
+}
+
+/// LIFE-26: the rows that a forgotten one had superseded are live again, also where a caller had called the forgotten one a duplicate
+/// of a memory that stays.
+#[test]
+fn what_a_forgotten_row_had_replaced_is_back_where_it_was_merged() {
+    let say = |key: Option<usize>, text: usize, tagged: bool| Say { key, text, tagged, core: false };
+    let mut story = Story::new();
+    story.step(&Op::Import(vec![say(None, 0, false), say(Some(3), 1, false)]));
+    story.step(&Op::Write(say(None, 2, true)));
+    let old = story.world.row(KEYS[3]).id;
+    story.step(&Op::Supersede(7, 2, SupersedeMode::Replaced));
+    story.step(&Op::Supersede(5, 2, SupersedeMode::Duplicate));
+    story.step(&Op::Write(say(Some(3), 0, true)));
+    story.step(&Op::ForgetTag);
+    assert!(story.world.is_live(old));
 }

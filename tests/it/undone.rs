@@ -1,12 +1,15 @@
 //! What an undo leaves as it was: what was said before the run, by others, or by the same keys since (MODEL-30, MODEL-33, MODEL-67).
 
-use crate::growth::{cost, linear};
+use std::collections::BTreeSet;
+
+use crate::growth::{cost, exported, linear};
 use crate::world::{World, axis, text};
+use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, SupersedeMode, Tier};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Draft, Kind, WriteOptions};
+use oubliette::{Decision, Draft, Kind, PageRequest, Scope, State, WriteOptions};
 
 fn pass(world: &World, passes: &[Pass]) -> Option<RunId> {
     world.db.maintain_with(&MaintainOptions::live().passes(passes.to_vec())).unwrap().run
@@ -282,6 +285,143 @@ fn an_undo_counts_no_memory_as_kept_that_goes() {
         let undone = world.ns.undo(run).unwrap();
         assert_eq!((undone.removed, undone.detached), (texts as u64, 0));
         assert!(world.live().is_empty());
+        world.check();
+    }
+}
+
+const GHENT: &str = "Ann lives in Ghent";
+const BRUGES: &str = "Ann lives in Bruges";
+const TAG: &str = "import:x:2026-01-01";
+
+/// "Bruges" is the second text of a key, and the first of several. An import says it under another key, or without one, and then something else
+/// under each of the keys.
+fn rewritten_by_an_import(keys: &[&str], other: Option<&str>) -> (World, RunId) {
+    let world = World::new();
+    // Where others say the same, a new text through a key would part it from them.
+    for words in [GHENT, BRUGES].iter().skip(usize::from(keys.len() > 1)) {
+        keys.iter().for_each(|key| drop(world.add(text(words).key(*key))));
+        world.advance("1h");
+    }
+    let run = world.start_import();
+    let mut lines = vec![text(BRUGES).tag(TAG)];
+    lines[0].key = other.map(str::to_owned);
+    lines.extend(keys.iter().map(|key| text(&format!("{key} lives in Rome")).key(*key).tag(TAG)));
+    let told = world.import(run, lines);
+    assert!(told[1..].iter().all(|told| matches!(told.decision, Decision::Revised { .. })), "{told:?}");
+    world.ns.finish_import(run).unwrap();
+    world.advance("1h");
+    (world, run)
+}
+
+fn copy_of(world: &World) -> World {
+    let copy = World::new();
+    copy.clock.set(world.now());
+    Import::default().run(&copy.db, LineReader::new(&exported(world)[..], "lines"), &mut ()).unwrap();
+    copy
+}
+
+/// MODEL-33, LIFE-26: what a key had said before an import is back after it, whoever else had said the same, in the import or beside
+/// it, and whatever has become of them.
+#[test]
+fn model_33_a_key_says_again_what_it_said_like_others_before_an_import() {
+    for keys in [&["ann"][..], &["ann", "bob"]] {
+        for other in [Some("meeting:7"), None] {
+            for how in ["undo", "tag", "copy", "forgets", "joins"] {
+                let (mut world, run) = rewritten_by_an_import(keys, other);
+                match how {
+                    "copy" => world = copy_of(&world),
+                    "forgets" if other.is_some() => drop(world.forget(&["meeting:7"])),
+                    "joins" => drop(world.add(text(BRUGES).key("carl"))),
+                    _ => {}
+                }
+                match how {
+                    "tag" => drop(world.forget_tag(TAG)),
+                    _ => assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new(), "{how}"),
+                }
+                for key in keys {
+                    assert_eq!(world.row(*key).text, BRUGES, "{how}, {keys:?}");
+                }
+                let texts = |state| {
+                    let rows = world.list_in(Scope::Shared, state);
+                    rows.into_iter().map(|row| row.text).collect::<BTreeSet<_>>()
+                };
+                assert_eq!(texts(State::Live), BTreeSet::from([BRUGES.to_owned()]), "{how}, {keys:?}");
+                assert_eq!(texts(State::Superseded).len(), usize::from(keys.len() == 1), "{how}, {keys:?}");
+                world.check();
+                assert_eq!(world.ns.undo(run).unwrap().removed, 0, "a second time");
+            }
+        }
+    }
+}
+
+/// MODEL-15, MODEL-8: what a key said until an import is known of the time before the import, under its key.
+#[test]
+fn model_15_what_a_key_said_until_an_import_is_known_since_it_was_said() {
+    let world = World::new();
+    world.add(text(BRUGES).key("bob"));
+    let too_early = world.now();
+    world.advance("1h");
+    world.add(text(BRUGES).key("ann"));
+    world.advance("1h");
+    let before = world.now();
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("Ann lives in Rome").key("ann")]);
+    let said = |at: oubliette::Time| {
+        world.ns.list(&PageRequest { at: PointInTime::as_of(at), ..PageRequest::default() }).map(|page| {
+            let of_ann = page.items.into_iter().filter(|row| row.keys.contains(&"ann".to_owned()));
+            of_ann.map(|row| row.text).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(said(before).unwrap(), [BRUGES]);
+    assert_eq!(said(too_early).unwrap(), Vec::<String>::new());
+    world.ns.undo(run).unwrap();
+    assert_eq!(said(before).unwrap(), [BRUGES]);
+    world.check();
+}
+
+/// A key that was led to the memory of another says there, through an import, what the other says. That is a write of this import, and
+/// stays when an earlier import goes that had brought what the key said before.
+#[test]
+fn model_33_what_a_key_said_like_the_memory_to_which_it_led_is_of_the_import_that_said_it() {
+    for undo_first in [true, false] {
+        let world = World::new();
+        let other = world.add(text(BRUGES).key("bob")).id;
+        let earlier = world.start_import();
+        let old = world.import(earlier, vec![text(GHENT).key("ann")]).remove(0).id;
+        world.advance("1h");
+        world.supersede(old, other, SupersedeMode::Replaced, None).unwrap();
+        world.advance("1h");
+        let later = world.start_import();
+        world.import(later, vec![text(BRUGES).key("ann")]);
+        world.advance("1h");
+        world.ns.undo(if undo_first { earlier } else { later }).unwrap();
+        assert_eq!(world.row(other).keys.len(), if undo_first { 2 } else { 1 });
+        assert_eq!(world.live(), [other]);
+        world.check();
+    }
+}
+
+/// A caller has let a memory replace what a key said. What the key says there since goes with its tag, and what the caller has said
+/// stays.
+#[test]
+fn life_26_a_replacement_by_a_caller_outlives_the_tag_of_what_its_key_said_since() {
+    for merged in [false, true] {
+        let world = World::new();
+        let stays = world.add(text(BRUGES).key("bob")).id;
+        let old = world.add(text(GHENT).key("ann")).id;
+        world.advance("1h");
+        let by = if merged { world.add(text("Ann lives near Bruges")).id } else { stays };
+        world.supersede(old, by, SupersedeMode::Replaced, None).unwrap();
+        if merged {
+            world.supersede(by, stays, SupersedeMode::Duplicate, None).unwrap();
+        }
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text(BRUGES).key("ann").tag(TAG)]);
+        assert_eq!(world.row("ann").id, stays);
+        world.forget_tag(TAG);
+        assert_eq!(world.live(), [stays]);
         world.check();
     }
 }

@@ -397,3 +397,25 @@ fn a_message_goes_with_its_writer_beside_a_damaged_one() {
     world.forget_id(ids[0]);
     assert!(told(&world).is_empty());
 }
+
+/// MODEL-30: the messages of a writer that can't be read go with it, by the key under which they were said.
+#[test]
+fn the_messages_of_a_damaged_writer_go_with_it() {
+    let mut world = World::new();
+    let mut ids = Vec::new();
+    for key in ["k0", "k1"] {
+        let mut draft = text("the cat sat on the mat").key(key).tag(format!("by-{key}")).kind(Kind::Message);
+        draft.fields.author_kind = Some(AuthorKind::Human).into();
+        draft.fields.author_id = Some(format!("author-{key}")).into();
+        ids.push(world.add(draft).id);
+    }
+    assert_eq!(ids[0], ids[1], "they have one memory");
+    damage(&mut world, "holder", ids[0], "by-k1");
+    let gone = world.ns.forget(Forget::tag("by-k1")).unwrap();
+    assert_eq!((gone.forgotten, gone.detached), (0, 1));
+    let events = world.ns.events(&EventQuery::default()).unwrap().items;
+    let told: Vec<_> = events.into_iter().filter(|event| event.payload.is_some()).collect();
+    assert_eq!(told.iter().map(|event| event.key.as_deref()).collect::<Vec<_>>(), [Some("k0")]);
+    world.forget(&["k0"]);
+    world.check();
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::reference::{Edit, Hold, Model, Row, To};
+use crate::model::reference::{Edit, Hold, Model, Row, To, Told};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
@@ -148,6 +148,59 @@ impl Model {
             open.extend(into.filter(|into| merged.insert(*into)));
         }
         merged
+    }
+
+    /// A row whose superseder `gone` went is superseded by what had superseded that.
+    pub(super) fn lead_on(
+        &mut self,
+        id: MemoryId,
+        gone: MemoryId,
+        was: &Row,
+        onward: (MemoryId, SupersedeMode),
+    ) {
+        let row = self.rows.get_mut(&id).unwrap();
+        if row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Replaced) {
+            row.valid_to = row.valid_to_before.take();
+        }
+        row.superseded = Some(onward);
+        if onward.1 == SupersedeMode::Replaced {
+            row.valid_to_before = row.valid_to;
+            row.valid_to = [row.valid_to, was.valid_to].into_iter().flatten().min();
+        }
+        for hold in was.holders.iter().filter(|hold| hold.from == Some(id)) {
+            let mut copies = self.rows.get_mut(&onward.0).into_iter().flat_map(|row| &mut row.holders);
+            let like = |copy: &&mut Hold| {
+                copy.from == Some(gone)
+                    && (&copy.key, &copy.tags, copy.run, copy.count)
+                        == (&hold.key, &hold.tags, hold.run, hold.count)
+            };
+            if let Some(copy) = copies.find(like) {
+                copy.from = Some(id);
+            }
+        }
+    }
+
+    /// Whether a writer of an import says another text through a key that had said one before the import.
+    pub(super) fn is_of_before(&self, id: MemoryId, at: usize, edit: &Edit, now: Time) -> bool {
+        let row = &self.rows[&id];
+        let hold = &row.holders[at];
+        let is_earlier = edit.run.is_some() && hold.run != edit.run;
+        is_earlier && edit.text.is_some() && !hold.follows && row.current(now)
+    }
+
+    /// What the key had said gets a row of its own, which is superseded by the new text.
+    pub(super) fn rewrite_apart(
+        &mut self,
+        id: MemoryId,
+        at: usize,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) -> Told {
+        let apart = edit.apart.unwrap_or(MemoryId::from_bytes([0; 16]));
+        self.part_with(id, at, Edit::default(), apart, None);
+        self.rewrite(apart, None, edit, new, now);
+        Told::Revised(apart)
     }
 
     /// What a key had replaced follows it to a row of its own with the same text.

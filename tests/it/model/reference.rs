@@ -61,6 +61,8 @@ pub(crate) struct Write {
     pub(crate) expiry: Option<Time>,
     pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
+    /// The row that the engine superseded, if any.
+    pub(crate) apart: Option<MemoryId>,
 }
 
 /// What must become of it; a row that is made waits for the id that the engine gave.
@@ -190,6 +192,7 @@ impl Model {
                 valid: if fields || !same { write.valid } else { (None, None) },
                 run: write.run,
                 says: same,
+                apart: write.apart,
             };
             return self.edit(held, Some(at), edit, id, now);
         }
@@ -325,6 +328,9 @@ impl Model {
             if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
                 return Told::Conflict;
             }
+            if led.is_none() && self.is_of_before(id, at, &edit, now) {
+                return self.rewrite_apart(id, at, edit, new, now);
+            }
             self.part_with(id, at, edit, new, led);
             return Told::Stored;
         }
@@ -350,7 +356,7 @@ impl Model {
         let mut writers = Vec::new();
         for (at, hold) in row.holders.iter_mut().enumerate() {
             if through.is_none_or(|through| through == at) {
-                writers.push(hold.clone());
+                writers.extend((!(hold.follows && edit.says)).then(|| hold.clone()));
                 hold.patch(&edit);
             }
         }
@@ -359,7 +365,14 @@ impl Model {
     }
 
     /// What one holder writes takes the holder to a row of its own; the row goes on for the others.
-    fn part_with(&mut self, id: MemoryId, at: usize, mut edit: Edit, new: MemoryId, led: Option<Time>) {
+    pub(super) fn part_with(
+        &mut self,
+        id: MemoryId,
+        at: usize,
+        mut edit: Edit,
+        new: MemoryId,
+        led: Option<Time>,
+    ) {
         let mut copy = self.rows[&id].clone();
         let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
         // What is to come stays the key's own.
@@ -387,7 +400,14 @@ impl Model {
     }
 
     /// A new text takes the place of a row, for the holder through which it came or for all.
-    fn rewrite(&mut self, id: MemoryId, through: Option<usize>, edit: Edit, new: MemoryId, now: Time) {
+    pub(super) fn rewrite(
+        &mut self,
+        id: MemoryId,
+        through: Option<usize>,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) {
         let at = through.unwrap_or(0);
         let mut copy = self.rows[&id].clone();
         let mut hold = copy.holders[at].clone();
@@ -635,36 +655,6 @@ impl Model {
         }
     }
 
-    /// A row whose superseder `gone` went is superseded by what had superseded that.
-    pub(super) fn lead_on(
-        &mut self,
-        id: MemoryId,
-        gone: MemoryId,
-        was: &Row,
-        onward: (MemoryId, SupersedeMode),
-    ) {
-        let row = self.rows.get_mut(&id).unwrap();
-        if row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Replaced) {
-            row.valid_to = row.valid_to_before.take();
-        }
-        row.superseded = Some(onward);
-        if onward.1 == SupersedeMode::Replaced {
-            row.valid_to_before = row.valid_to;
-            row.valid_to = [row.valid_to, was.valid_to].into_iter().flatten().min();
-        }
-        for hold in was.holders.iter().filter(|hold| hold.from == Some(id)) {
-            let mut copies = self.rows.get_mut(&onward.0).into_iter().flat_map(|row| &mut row.holders);
-            let like = |copy: &&mut Hold| {
-                copy.from == Some(gone)
-                    && (&copy.key, &copy.tags, copy.run, copy.count)
-                        == (&hold.key, &hold.tags, hold.run, hold.count)
-            };
-            if let Some(copy) = copies.find(like) {
-                copy.from = Some(id);
-            }
-        }
-    }
-
     /// A row goes, with all its holders.
     pub(crate) fn erase(&mut self, id: MemoryId) {
         let row = self.rows.remove(&id).unwrap();
@@ -722,6 +712,8 @@ pub(crate) struct Edit {
     pub(crate) run: Option<RunId>,
     /// It says the text that is there.
     pub(crate) says: bool,
+    /// The row that the engine superseded, if any.
+    pub(crate) apart: Option<MemoryId>,
 }
 
 impl Edit {
@@ -749,7 +741,9 @@ impl Hold {
             self.tags = self.with_tags(tags);
         }
         self.expiry = edit.expiry.or(self.expiry);
-        self.follows &= !edit.says;
+        if self.follows && edit.says {
+            (self.follows, self.run) = (false, edit.run);
+        }
         self.ahead &= edit.valid.0.is_none();
     }
 }
@@ -789,8 +783,7 @@ impl Row {
         self.give(&edit);
         self.text = edit.text.unwrap_or_else(|| self.text.clone());
         self.reinforcement = hold.share.max(1);
-        self.valid_to_before = None;
-        self.superseded = None;
+        (self.valid_to_before, self.superseded, self.begun) = (None, None, false);
         self.holders = vec![Hold { number: 0, run: edit.run, from: None, follows: false, ..hold }];
     }
 }
