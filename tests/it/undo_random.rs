@@ -136,6 +136,13 @@ impl Story {
                     return;
                 }
             }
+            // A text that others have written too is theirs, and the key leaves it (MODEL-8).
+            Decision::Stored => {
+                let last = self.wrote.iter().rposition(|wrote| wrote.key.is_some() && wrote.key == say.key);
+                if let Some(last) = last.filter(|last| self.world.is_live(self.wrote[*last].row)) {
+                    self.wrote.remove(last);
+                }
+            }
             Decision::Revised { old } => {
                 let (key, tagged, new) = (say.key, say.tagged, outcome.id);
                 self.written.push(Replaced { key, run, tagged, old, new });

@@ -6,6 +6,9 @@ use crate::model::reference::{Edit, Hold, Model, Row, To, Told};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
+/// For each row that writers leave, the rows in which they had written; none where nothing tells it.
+type Written = BTreeMap<MemoryId, Option<BTreeSet<MemoryId>>>;
+
 impl Model {
     /// What a row wrote goes from the rows into which it was merged, as duplicates of one text; the rows that went with it.
     fn forget_copies(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
@@ -83,6 +86,7 @@ impl Model {
         self.holders_where(wanted)
             .into_iter()
             .for_each(|(id, number)| rows.entry(id).or_default().push(number));
+        let (written, was) = self.written_by(&rows);
         for (id, mut numbers) in rows {
             let there = |row: &Row, number: &u32| row.holders.iter().any(|hold| hold.number == *number);
             let before = self.rows.get(&id).cloned();
@@ -105,13 +109,50 @@ impl Model {
             }
         }
         for (id, leavers) in left {
-            self.restore_of_leavers(id, &leavers, now);
+            self.restore_of_leavers(id, &leavers, (&written, &was), now);
         }
         gone
     }
 
+    /// The rows in which the writers with these numbers had written what they say, and what had superseded the rows of those that came
+    /// from elsewhere.
+    fn written_by(&self, leaving: &BTreeMap<MemoryId, Vec<u32>>) -> (Written, BTreeMap<MemoryId, MemoryId>) {
+        let (mut written, mut was) = (Written::new(), BTreeMap::new());
+        for (at, numbers) in leaving {
+            let holders = self.rows[at].holders.iter();
+            let writers: Vec<&Hold> = holders
+                .filter(|hold| numbers.contains(&hold.number) && !hold.follows && hold.key.is_some())
+                .collect();
+            for key in writers.iter().filter(|hold| hold.from.is_some()).map(|hold| &hold.key) {
+                let of_key =
+                    self.rows.iter().filter(|(_, row)| row.holders.iter().any(|one| one.key == *key));
+                was.extend(of_key.filter_map(|(id, row)| Some((*id, row.superseded?.0))));
+            }
+            written.insert(*at, writers.iter().map(|hold| self.written_in(*at, hold)).collect());
+        }
+        (written, was)
+    }
+
+    fn written_in(&self, at: MemoryId, hold: &Hold) -> Option<MemoryId> {
+        let (mut row, mut writer) = (at, hold);
+        while let Some(from) = writer.from {
+            match self.rows.get(&from)?.holders.iter().find(|one| one.key == writer.key) {
+                Some(before) if before.follows => break,
+                Some(before) => (row, writer) = (from, before),
+                None => return Some(from),
+            }
+        }
+        Some(row)
+    }
+
     /// What the keys of writers said before comes back if these have left the row that took its place.
-    fn restore_of_leavers(&mut self, at: MemoryId, leavers: &[Hold], now: Time) {
+    fn restore_of_leavers(
+        &mut self,
+        at: MemoryId,
+        leavers: &[Hold],
+        (written, was): (&Written, &BTreeMap<MemoryId, MemoryId>),
+        now: Time,
+    ) {
         if self.rows.get(&at).is_none_or(|row| row.superseded.is_some()) {
             return;
         }
@@ -121,6 +162,8 @@ impl Model {
             let said = |hold: &Hold| hold.key.as_ref().is_some_and(|key| keys.contains(key));
             *mode != SupersedeMode::Duplicate
                 && self.rows[old].holders.iter().any(said)
+                // Otherwise a caller let another memory take its place.
+                && written[&at].as_ref().is_none_or(|rows| rows.contains(was.get(old).unwrap_or(&at)))
                 && !self.is_still_at(at, *old, None)
         });
         for (old, _) in replaced.collect::<Vec<_>>().into_iter().rev() {
