@@ -251,14 +251,7 @@ impl Ledger<'_, '_> {
             }
         }
         self.lead_back(ns, id, superseder, &limbo.links)?;
-        let tombstone = sound(self.tx.tombstone(ns, id))?;
-        if tombstone != Some(None) {
-            match tombstone.flatten() {
-                Some(tombstone) => truth(self.tx).delete_tombstone(ns, &tombstone)?,
-                None => self.take_damaged_tombstone(ns, id)?,
-            }
-            self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
-        }
+        self.unbury(ns, id, PartId(before.place.partition))?;
         truth(self.tx).delete_limbo(ns, id, removed_at)?;
         let old = content.clone();
         self.retag(ns, id, &mut vitals, &mut content)?;
@@ -270,6 +263,20 @@ impl Ledger<'_, '_> {
         let superseded_by = self.follow_writers(context, id, said, why)?;
         applied.restored = Some(Restored { keys_taken, superseded_by, keys_ended, ..Restored::default() });
         Ok(applied)
+    }
+
+    /// Removes the tombstone of a row that returns, also a damaged one.
+    fn unbury(&mut self, ns: NsId, id: MemoryId, part: PartId) -> Result<()> {
+        let tombstone = sound(self.tx.tombstone(ns, id))?;
+        if tombstone == Some(None) {
+            return Ok(());
+        }
+        match tombstone.flatten() {
+            Some(tombstone) => truth(self.tx).delete_tombstone(ns, &tombstone)?,
+            None => self.take_damaged_tombstone(ns, id)?,
+        }
+        self.counters.add(ns, part, Sort::Tombstones, "", -1, 0);
+        Ok(())
     }
 
     /// Takes back the reinforcement that the row `id` had brought to the row `from`, also from the rows into which that row has gone

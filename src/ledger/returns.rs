@@ -250,13 +250,17 @@ impl Ledger<'_, '_> {
         Ok(first.unwrap_or(went))
     }
 
-    /// Whether what the key of a holder of `old` said last stands in another row than `new`, also where that has ended.
+    /// Whether what the key of a holder of `old` said last stands in another row than `new`, also where that has ended, or stands
+    /// nowhere any more because it has ended.
     pub(super) fn says_elsewhere(
         &self,
         context: &Context,
         holder: &Holder,
         (old, new): (MemoryId, MemoryId),
     ) -> Result<bool> {
+        if holder.has_ended() {
+            return Ok(true);
+        }
         // A key that only leads here leads on.
         let Some(key) = holder.key.as_deref().filter(|_| holder.has_text()) else { return Ok(false) };
         let others = |id: MemoryId, _: &Vitals| Ok(id != old);

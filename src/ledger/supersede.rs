@@ -207,9 +207,7 @@ impl Ledger<'_, '_> {
                 }
                 let has_room = tags_fit(&content.tags, &holder.tags);
                 if moves == Moves::Fitting
-                    && (!has_room
-                        || holder.has_ended()
-                        || self.says_elsewhere(context, &holder, (old, new))?)
+                    && (!has_room || self.says_elsewhere(context, &holder, (old, new))?)
                 {
                     continue;
                 }

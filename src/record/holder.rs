@@ -59,7 +59,7 @@ pub(crate) fn decode_holder(at: At<'_>, bytes: &[u8]) -> Result<Holder> {
 
 /// The milliseconds in the id of the memory to which a key of a holder belongs: the id begins with them, behind the number of the
 /// namespace.
-fn made_at(key: &[u8]) -> i64 {
+pub(crate) fn made_at(key: &[u8]) -> i64 {
     let millis = key.get(4..10).unwrap_or_default();
     millis.iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte))
 }

@@ -17,15 +17,15 @@ mod numbers;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use redb::ReadableDatabase;
 
 use crate::error::{BACKUP_TO, Error, Result};
-use crate::store::disk::{Hold, Medium};
+use crate::store::disk::Medium;
 use crate::store::draft::{clear_claim, clear_drafts, clear_left_drafts, draft_path, is_overtaken, publish};
 use crate::store::handle::{Options, closing, is_database, start};
+use crate::store::hold::Hold;
 use crate::store::open::Store;
 use crate::store::raw::{Walk, fenced};
 use crate::store::rows::Rows;
@@ -169,25 +169,25 @@ impl Store {
         if copied.damaged.is_empty() && !is_damaged {
             return Ok((rough, hold, copied));
         }
-        drop(hold);
-        let mended = self.open_draft(&rough, unique).and_then(|store| mend(store, &copied.damaged));
+        let mended = self.open_draft(&rough, &hold, unique).and_then(|store| mend(store, &copied.damaged));
         match torn(mended) {
             // What a whole store needs is lost: then a copy with damage is better than none.
             Ok(Err(why)) => {
                 tracing::error!(%why, "a copy could not be mended");
-                let file = self.disk.open(&rough, true).map_err(|why| Error::io("open", &rough, why))?;
-                return Ok((rough, Hold::take(file.backend), copied));
+                return Ok((rough, hold, copied));
             }
             Ok(Ok(())) => {}
             Err(why) => return Err(self.clear_away(&rough, why)),
         }
-        let again = self.open_draft(&rough, unique).and_then(|store| store.copy_to(&whole, in_place));
-        let (hold, again) = again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
+        let again = self.open_draft(&rough, &hold, unique).and_then(|store| store.copy_to(&whole, in_place));
+        let (again_hold, again) =
+            again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
         self.disk.remove(&rough).map_err(|why| self.clear_away(&whole, Error::io("remove", &rough, why)))?;
-        Ok((whole, hold, Copied { rows: again.rows, damaged: copied.damaged }))
+        Ok((whole, again_hold, Copied { rows: again.rows, damaged: copied.damaged }))
     }
 
-    fn open_draft(&self, draft: &Path, unique: &[u8; 32]) -> Result<Store> {
+    /// Opens a draft under the locks that it has: without them, another process would take it for what a killed one left.
+    fn open_draft(&self, draft: &Path, hold: &Hold, unique: &[u8; 32]) -> Result<Store> {
         let [.., a, b, c, d, e, f, g, h] = *unique;
         let options = Options {
             path: draft.to_owned(),
@@ -198,7 +198,7 @@ impl Store {
             opener: [a, b, c, d, e, f, g, h],
             ..self.options.clone()
         };
-        Store::open(Arc::clone(&self.disk), options)
+        Store::open(hold.disk(&self.disk, draft), options)
     }
 
     /// Copies every row into a new file and closes it, but holds it. Only its owner can read it, unless it is to take the place of
@@ -214,7 +214,7 @@ impl Store {
         }
         let options =
             Options { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options.clone() };
-        let (backend, hold) = Medium::held(file.backend);
+        let (backend, hold) = Hold::of(file);
         let mut database = start(backend, &options, draft)?;
         let mut copy = Copy::new(&snapshot, &database);
         // Slots come before the vitals that name them.

@@ -15,7 +15,8 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::store::disk::{BackendError, Disk, Hold, OpenFile};
+use crate::store::disk::{BackendError, Disk, OpenFile};
+use crate::store::hold::Hold;
 
 /// How the name of a draft ends, behind its tag.
 const ENDING: &str = ".new";

@@ -19,6 +19,7 @@ mod draft;
 mod gather;
 mod goals;
 mod handle;
+mod hold;
 pub(crate) mod keys;
 mod layout;
 mod messages;

@@ -11,11 +11,12 @@ use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity, Nonce, SizeRow};
-use crate::store::disk::{Bytes, Disk, FileId, Medium};
+use crate::store::disk::{Bytes, Disk, FileId};
 use crate::store::draft::{
     clear_claim, clear_drafts, draft_path, drafts_for, is_claim, is_overtaken, publish,
 };
 use crate::store::handle::{FILE, Handle, Options, closing, let_go, open_handle, start};
+use crate::store::hold::Hold;
 use crate::store::raw::fenced;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
@@ -205,7 +206,7 @@ impl Drop for Store {
 fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
     let draft = draft_path(&options.path, &options.opener);
     let made = disk.create(&draft).map_err(|why| Error::io("create", &draft, why)).and_then(|file| {
-        let (backend, hold) = Medium::held(file.backend);
+        let (backend, hold) = Hold::of(file);
         let database = start(backend, options, &draft)?;
         initialise(&database, options.secret)?;
         fenced(FILE, &[], || database.close().map_err(closing))?;

@@ -19,6 +19,8 @@ mod options;
 mod past;
 mod person;
 mod prune;
+#[cfg(unix)]
+mod quota;
 mod recall;
 mod sandbox;
 #[cfg(unix)]

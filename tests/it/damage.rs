@@ -335,6 +335,25 @@ fn a_damaged_row_whose_expiry_comes_blocks_nothing() {
     }
 }
 
+/// A backup of a damaged file mends its draft, and has it locked from the first byte to its name: another process that clears
+/// the folder would take it away otherwise.
+#[cfg(all(unix, feature = "faults"))]
+#[test]
+fn the_draft_of_a_mended_backup_is_locked() {
+    for table in ["memory", "vitals"] {
+        let (world, bad) = with_damaged_content(table);
+        world.db.clone().close().unwrap();
+        let disk = crate::seam::SeamDisk::default();
+        let db = world.builder().disk(std::sync::Arc::new(disk.clone())).open(world.path()).unwrap();
+        let copied = db.backup(world.beside("copy.oub")).unwrap();
+        assert_eq!((copied.whole, copied.lost.as_slice()), (true, [bad].as_slice()), "{table}");
+        let unlocked = disk.0.unlocked.load(std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(unlocked, 0, "{table}");
+        db.close().unwrap();
+        world.builder().open(world.beside("copy.oub")).unwrap().check(&CheckOptions::default()).unwrap();
+    }
+}
+
 /// A5: a listing names what it leaves out, and so does an export; neither fails.
 #[test]
 fn a_damaged_row_is_named_beside_the_others() {

@@ -25,6 +25,8 @@ pub struct Seam {
     pub opens: AtomicU32,
     /// Whether a process is killed before it gives a file another name: nothing that it would do after that is done.
     pub killed: AtomicBool,
+    /// Drafts that were met without a lock, which another process would take away.
+    pub unlocked: AtomicU32,
     /// Runs before a file gets another name.
     pub before_rename: Hook,
     /// Runs before a file is opened.
@@ -63,6 +65,22 @@ fn takes(count: &AtomicU32) -> bool {
 pub struct SeamDisk(pub Arc<Seam>);
 
 impl SeamDisk {
+    /// Counts the drafts beside a file that are no empty files and that nobody has locked.
+    fn look_at_drafts(&self, path: &Path) {
+        for beside in std::fs::read_dir(path.parent().unwrap()).unwrap() {
+            let beside = beside.unwrap().path();
+            let is_draft = beside.extension().is_some_and(|ending| ending == "new");
+            if !is_draft || beside.metadata().is_ok_and(|about| about.len() == 0) {
+                continue;
+            }
+            let file = std::fs::OpenOptions::new().read(true).write(true).open(beside).unwrap();
+            let other = redb::backends::FileBackend::new(file).unwrap();
+            if !other.query_lock_range(Bound::Unbounded, Bound::Unbounded).unwrap() {
+                self.0.unlocked.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
     fn wrap(&self, file: std::fs::File) -> io::Result<OpenFile> {
         let about = file.metadata()?;
         let id = Some(FileId { device: about.dev(), inode: about.ino() });
@@ -82,6 +100,7 @@ impl Disk for SeamDisk {
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile> {
+        self.look_at_drafts(path);
         run(&self.0.before_open);
         if takes(&self.0.opens) {
             return Err(io::Error::other("too many open files (simulated)"));
@@ -92,6 +111,7 @@ impl Disk for SeamDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<OpenFile> {
+        self.look_at_drafts(path);
         self.wrap(std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?)
     }
 
@@ -116,10 +136,12 @@ impl Disk for SeamDisk {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.look_at_drafts(path);
         std::fs::File::open(path.parent().unwrap())?.sync_all()
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
+        self.look_at_drafts(path);
         Ok(path.metadata()?.len())
     }
 }

@@ -80,11 +80,23 @@ fn main() -> ExitCode {
             *place = info.location().map(ToString::to_string);
         }
     }));
+    outlive_file_limit();
     let words: Vec<OsString> = std::env::args_os().collect();
     let caller = Arc::new(Caller::here());
     match guarded(&words, &caller, || start(&words, &caller)) {
         Ended::Exit(code) => ExitCode::from(code),
         Ended::HandOver => ExitCode::SUCCESS,
+    }
+}
+
+/// A write past the size that a file may have (`ulimit -f`) fails like one to a full disk, and is told. By itself the system would
+/// end the process with a signal, which says nothing. Programs that this one starts hear the signal as ever.
+fn outlive_file_limit() {
+    #[cfg(unix)]
+    {
+        let heard = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        // Where it can't be heard, it ends the process as it would anyway.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, heard);
     }
 }
 

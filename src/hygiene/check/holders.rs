@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{Content, Holder, MemoryId, Vitals};
-use crate::record::{At, decode_holder};
+use crate::record::{At, decode_holder, made_at};
 use crate::store::keys;
 use crate::store::{End, Junction, JunctionRow, NsId, Rows, Table, holder_keys};
 
@@ -34,6 +34,7 @@ impl Check<'_> {
             let what = format!("holder {}, and the next is {}", holder.number, place.next_holder);
             self.find(Code::HolderNumber, Table::Vitals, key, what);
         }
+        self.since_of(ns, id, vitals, &holders);
         if !holders.iter().any(Holder::wrote_row_text) {
             self.find(Code::TextWriter, Table::Holder, key, "no holder wrote the text");
         }
@@ -55,6 +56,25 @@ impl Check<'_> {
         // In limbo nothing is joined: the rows come back with it.
         let joined = if vitals.times.removed_at.is_some() { &[] } else { holders.as_slice() };
         self.junctions_of(ns, id, joined)
+    }
+
+    /// A memory has a holder since no instant that is yet to come, and since none before the memory was there. A memory that says now
+    /// what another of its writers said is recorded later than it was made, and one that was known before it was made earlier.
+    fn since_of(&mut self, ns: NsId, id: MemoryId, vitals: &Vitals, holders: &[Holder]) {
+        let recorded = vitals.times.recorded_at.as_millis();
+        for holder in holders {
+            let key = keys::holder(ns, id, holder.number);
+            let since = holder.since.as_millis();
+            let what = if since > self.clock.at_ms {
+                "after the last commit"
+            } else if since < recorded.min(made_at(&key)) {
+                "before the memory was there"
+            } else {
+                continue;
+            };
+            let what = format!("holder {} since {}, {what}", holder.number, holder.since);
+            self.find(Code::Times, Table::Holder, &key, what);
+        }
     }
 
     /// The junctions of a memory are the union of what its holders bring, and its sources.

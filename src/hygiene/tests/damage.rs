@@ -274,6 +274,15 @@ fn holders() -> Vec<(Code, Fault)> {
             let holder = tx.holder(NS, F, 0)?.unwrap();
             tx.put_holder(NS, F, &Holder { follows: true, ..holder })
         }),
+        case(Code::Times, |tx| {
+            let holder = tx.holder(NS, A, 0)?.unwrap();
+            let since = Time::from_millis(tx.clock()?.at_ms + 1);
+            tx.put_holder(NS, A, &Holder { since, ..holder })
+        }),
+        case(Code::Times, |tx| {
+            let holder = tx.holder(NS, A, 0)?.unwrap();
+            tx.put_holder(NS, A, &Holder { since: Time::EPOCH, ..holder })
+        }),
         case(Code::KeyShared, |tx| {
             let key = Some("lamp".to_owned());
             tx.put_holder(NS, F, &Holder { number: 1, key, count: 1, share: 1, ..Holder::default() })
