@@ -25,13 +25,13 @@ pub(super) struct Ahead {
 
 /// One memory takes the place of another.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    old: MemoryId,
-    new: MemoryId,
+pub(super) struct Step {
+    pub(super) old: MemoryId,
+    pub(super) new: MemoryId,
     /// The instant.
-    at: Time,
+    pub(super) at: Time,
     /// Since when it has been known that the place of this row is taken.
-    since: Option<Time>,
+    pub(super) since: Option<Time>,
 }
 
 impl Ahead {
@@ -174,7 +174,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let first = first
             .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, since: None, ..*step })));
         for step in first.chain(ahead.steps.iter().skip(1).copied()) {
-            let Step { old, new, at, since } = step;
+            let Step { old, new, .. } = step;
             // What was to come went where it had nothing but the keys that are back now.
             if !self.ledger.tx.has_row(self.ns(), old)? || !self.ledger.tx.has_row(self.ns(), new)? {
                 continue;
@@ -182,10 +182,19 @@ impl NamespaceWriter<'_, '_, '_> {
             let (vitals, _) = self.ledger.load(self.ns(), old)?;
             let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
             if old != new && !is_over {
-                let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-                self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves, since })?;
+                self.replace_at(step)?;
             }
         }
         ahead.announced.iter().try_for_each(|(id, end)| self.ledger.keep_announced(&self.context, *id, *end))
+    }
+
+    /// Lets what was announced before take the place of a row. That is no act of the run that writes now, and no undo of the run
+    /// takes it away.
+    pub(super) fn replace_at(&mut self, Step { old, new, at, since }: Step) -> Result<()> {
+        let run = self.context.run.take();
+        let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
+        let done = self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves, since });
+        self.context.run = run;
+        done.map(drop)
     }
 }

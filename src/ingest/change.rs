@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
-use crate::ingest::ahead::Ahead;
+use crate::ingest::ahead::{Ahead, Step};
 use crate::ingest::edit::{Edit, keeping_pin, patch_holder};
 use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
@@ -276,11 +276,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     self.copy(id, parts, holder, edit)?
                 }
             };
-            let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-            self.apply(
-                RuleId::SUPERSEDE,
-                Change::Supersede { old: changed.0, new: id, mode, at, moves, since: None },
-            )?;
+            self.replace_at(Step { old: changed.0, new: id, at, since: None })?;
             return Ok(changed);
         };
         self.bring_back(&ahead)?;

@@ -404,10 +404,13 @@ impl NamespaceWriter<'_, '_, '_> {
                 .filter_map(|leaver| leaver.key.clone())
                 .chain(applied.lost_keys.iter().cloned());
             keys.extend(of_leavers.filter_map(|key| Some((part?, key))));
-            left.extend(applied.left.map(|_| (*id, leavers)));
             if brings_back {
                 restored.append(&mut self.restore_predecessors(&applied)?);
             }
+            if reason == TombstoneReason::ForgetByTag {
+                restored.append(&mut self.restore_led_on(&applied, &leavers)?);
+            }
+            left.extend(applied.left.map(|_| (*id, leavers)));
         }
         // A row that was led on to another one comes back when its writers have left that row as well.
         for (id, leavers) in left {

@@ -195,6 +195,37 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
+    /// Makes the rows live again that were led on from erased rows to what a line of the leavers' runs had put in their place.
+    pub(super) fn restore_led_on(
+        &mut self,
+        applied: &Applied,
+        leavers: &[Holder],
+    ) -> Result<BTreeSet<MemoryId>> {
+        let (ns, mut restored) = (self.ns(), BTreeSet::new());
+        let runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
+        for erased in applied.erased.iter().filter(|erased| !erased.predecessors.is_empty()) {
+            let Some(by) = erased.onward.as_ref().and_then(Onward::replaced_by) else { continue };
+            let is_named = |step: &JournalRow| {
+                step.is_named_supersession()
+                    && step.run.is_some_and(|run| runs.contains(&run))
+                    && step.evidence.members.first() == Some(&by)
+            };
+            if runs.is_empty() || !self.ledger.tx.journal_of(ns, erased.id)?.iter().any(is_named) {
+                continue;
+            }
+            let ids = erased.predecessors.iter().map(|(id, _)| *id);
+            for id in self.latest_first(ids.collect())? {
+                let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
+                if row.is_some_and(|row| row.times.superseded_by() == Some(by))
+                    && self.take_back_named(id, by)?.is_live
+                {
+                    restored.insert(id);
+                }
+            }
+        }
+        Ok(restored)
+    }
+
     /// What a step of the journal has left of a row that was to be superseded by its name; none where the row has come back since,
     /// or something else has taken its place.
     fn left_of(&self, step: &JournalRow) -> Result<Option<NamedLeft>> {

@@ -74,7 +74,7 @@ impl Onward {
     }
 
     /// The row that had taken the place of the erased one as a new fact, if one had.
-    pub(super) fn replaced_by(&self) -> Option<MemoryId> {
+    pub(crate) fn replaced_by(&self) -> Option<MemoryId> {
         let is_replaced = self.superseded.mode == SupersedeMode::Replaced;
         (is_replaced && !self.merged).then_some(self.superseded.by)
     }

@@ -51,16 +51,20 @@ impl Ledger<'_, '_> {
         life: Option<Life>,
     ) -> Result<Erased> {
         let mut erased = self.kin(context.ns, id)?;
-        // An end that a caller set is a promise that nothing of the text is left, as an erasure is. Whoever set that of a
-        // damaged row is unknown.
-        let is_promised = reason == TombstoneReason::Expired && life.is_none_or(Life::is_promised_end);
+        let superseded =
+            sound(self.tx.vitals(context.ns, id))?.flatten().and_then(|row| row.times.superseded);
+        let is_version = superseded
+            .is_some_and(|by| matches!(by.mode, SupersedeMode::Replaced | SupersedeMode::Correction));
+        // An end that a caller set is a promise that nothing of the text is left, as an erasure is. Nothing else would keep the
+        // promise of a version that maintenance erases before. Whoever set that of a damaged row is unknown.
+        let is_promised = life.is_none_or(Life::is_promised_end)
+            && (reason == TombstoneReason::Expired || is_version && !reason.is_asked_for());
         let is_asked_for = reason.is_asked_for() || is_promised;
         self.leave_queries(context.ns, id, is_asked_for)?;
         if is_asked_for {
             erased.derived.append(&mut self.erase_messages(context, id, reason)?);
-        } else {
-            let superseded =
-                sound(self.tx.vitals(context.ns, id))?.flatten().and_then(|row| row.times.superseded);
+        }
+        if !reason.is_asked_for() {
             let of_aggregate = superseded.filter(|by| by.mode == SupersedeMode::Aggregate).map(|by| by.by);
             self.hand_on_messages(context.ns, id, replaced_by.or(of_aggregate))?;
         }

@@ -370,7 +370,9 @@ impl Ledger<'_, '_> {
         for (id, row) in self.members(ns, memory.as_bytes())? {
             let goes = match reason {
                 TombstoneReason::Undone => self.is_undone_with(ns, memory, &row)?,
-                TombstoneReason::Expired => self.ends_with(ns, memory, &row)?,
+                TombstoneReason::Expired | TombstoneReason::SupersededPurged => {
+                    self.ends_with(ns, memory, &row)?
+                }
                 _ => true,
             };
             if goes {

@@ -103,9 +103,7 @@ impl Ledger<'_, '_> {
         let deltas = self.receive(context, superseding, &before.times)?;
         let mut why = why;
         why.evidence.members.push(new);
-        // What is put back as it was before is no act of a run, and no undo of the run takes it away.
-        let told = Context { run: context.run.filter(|_| since.is_none()), ..context.clone() };
-        self.journal(&told, Op::Supersede, Some((old, None)), deltas, why)?;
+        self.journal(context, Op::Supersede, Some((old, None)), deltas, why)?;
         Ok(Applied::default())
     }
 

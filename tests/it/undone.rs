@@ -114,6 +114,28 @@ fn life_56_the_end_of_a_text_takes_no_message_of_the_text_before() {
     }
 }
 
+/// A text that maintenance erases before the end that a caller had set for it keeps the promise of that end.
+#[test]
+fn life_56_the_message_of_a_version_with_an_end_goes_with_the_version() {
+    for ends in [false, true] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'", Syntax::Toml).unwrap();
+        let mut message = text("the door code is 1234 today").key("k").kind(Kind::Message);
+        message.fields.author_kind = Field::from(Some(AuthorKind::Human));
+        message.fields.author_id = Field::from(Some("ann".to_owned()));
+        world.add(message.expiry(Expiry::At(world.ahead("20d"))));
+        world.advance("1h");
+        let later = text("the door has a key").key("k");
+        world.add(if ends { later.expiry(Expiry::At(world.ahead("20d"))) } else { later });
+        world.advance("15d");
+        pass(&world, &[Pass::Superseded]);
+        world.advance("10d");
+        pass(&world, &[Pass::Limbo, Pass::Expire]);
+        assert_eq!(world.ns.events(&EventQuery::default()).unwrap().items[0].payload, None, "{ends}");
+        world.check();
+    }
+}
+
 /// What was superseded by the import is live again, also from limbo, into which its own end had brought it.
 #[test]
 fn model_33_what_has_ended_meanwhile_is_live_again() {
@@ -234,7 +256,7 @@ fn an_import_of_many_versions_of_one_key_goes() {
 /// A line may name what an earlier line of the import had brought: with that, what that had superseded comes back, too.
 #[test]
 fn model_33_what_a_named_row_of_the_import_had_superseded_is_live_again() {
-    for rewritten in [false, true] {
+    for (rewritten, by_tag) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::new();
         let old = world.add(text("Carl has a cat").key("k1")).id;
         let stays = world.add(text("Fay reads novels").key("k0")).id;
@@ -243,10 +265,16 @@ fn model_33_what_a_named_row_of_the_import_had_superseded_is_live_again() {
         let mut lines =
             vec![text("Emil went to Rome").key("k1"), text("Fay reads novels").key("k0").supersedes("k1")];
         lines.extend(rewritten.then(|| text("Emil is back from Rome").key("k1")));
-        world.import(run, lines);
+        // A tag on the line of what stays would be a change of its fields.
+        let tagged = |(at, line): (usize, Draft)| if at == 1 { line } else { line.tag(TAG) };
+        world.import(run, lines.into_iter().enumerate().map(tagged).collect());
         assert!(!world.is_live(old));
-        let undone = world.ns.undo(run).unwrap();
-        assert_eq!((undone.restored, undone.lost), (1, Vec::<String>::new()));
+        if by_tag {
+            world.forget_tag(TAG);
+        } else {
+            let undone = world.ns.undo(run).unwrap();
+            assert_eq!((undone.restored, undone.lost), (1, Vec::<String>::new()));
+        }
         assert!(world.is_live(old));
         assert_eq!((world.row(old).keys, world.row(stays).valid_from), (vec!["k1".to_owned()], None));
         world.check();
