@@ -385,13 +385,14 @@ impl Model {
             (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
             (copy.begun, hold.ahead) = (false, false);
         }
+        // What a key only led to was said by another.
+        let wrote = !hold.follows;
         hold.patch(&edit);
         if edit.text.is_none() && led.is_none() {
             // The write stays one of the run that brought it.
             edit.run = hold.run;
         }
-        let goes_on =
-            (edit.text.is_none() && led.is_none() && !hold.follows).then(|| hold.key.clone()).flatten();
+        let goes_on = (edit.text.is_none() && led.is_none() && wrote).then(|| hold.key.clone()).flatten();
         copy.renew(hold, edit, vector);
         self.rows.insert(new, copy);
         if let Some(key) = goes_on {
