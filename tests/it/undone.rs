@@ -308,7 +308,7 @@ fn an_undo_counts_no_memory_as_kept_that_goes() {
     for texts in [400, 1] {
         let world = World::new();
         let run = world.start_import();
-        let line = |at: usize| text(&format!("statement {}", at % texts)).key(&format!("k{at}"));
+        let line = |at: usize| text(&format!("statement {}", at % texts)).key(format!("k{at}"));
         world.import(run, (0..1_200).map(line).collect());
         let undone = world.ns.undo(run).unwrap();
         assert_eq!((undone.removed, undone.detached), (texts as u64, 0));
