@@ -11,7 +11,7 @@ use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
-    Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
+    Patch, RuleId, RunSort, SupersedeMode, Supersession, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
@@ -342,7 +342,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 let holder = self.holder(id, number)?;
                 if edit.patch.text.is_some() && !self.is_over(&parts.vitals) {
                     let says_alone = self.says_alone(id, &holder)?;
-                    if says_alone || self.is_of_before(&holder) {
+                    if says_alone || self.is_of_before(&holder)? {
                         // What the key said until now stays as the version before: nothing else would tell it, or not for
                         // longer than its other writers stay.
                         let apart =
@@ -381,9 +381,19 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether a holder has written its text before the import that writes now. The undo of the import brings the text back, which
-    /// nobody else can keep for it: other writers may go meanwhile, or with the import.
-    fn is_of_before(&self, holder: &Holder) -> bool {
-        !holder.follows && self.context.run.is_some_and(|run| holder.run != Some(run))
+    /// nobody else can keep for it: other writers may go meanwhile, or with the import. A writer that a supersession has led to the
+    /// row has said its text in a memory that stands, with an end of its own.
+    fn is_of_before(&self, holder: &Holder) -> Result<bool> {
+        let is_of_before = !holder.follows && self.context.run.is_some_and(|run| holder.run != Some(run));
+        Ok(is_of_before && self.led_here(holder)?.is_none())
+    }
+
+    /// The supersession that has led a holder to its row, if the memory from which it came is still there.
+    fn led_here(&self, holder: &Holder) -> Result<Option<Supersession>> {
+        let Some(from) = holder.from else { return Ok(None) };
+        let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
+        let times = times.filter(|times| times.removed_at.is_none());
+        Ok(times.and_then(|times| times.superseded).filter(|by| by.mode != SupersedeMode::Duplicate))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.
@@ -477,7 +487,13 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(_) => RunRow::PARTED,
                 None => RunRow::CHANGED_APART,
             };
-            self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
+            // What the run itself has led here is brought back by its undo.
+            let started = self.ledger.tx.run(self.ns(), run)?.map(|row| Time::from_millis(row.started_ms));
+            let is_of_run = |by: Supersession| started.is_some_and(|started| by.at >= started);
+            let comes_back = !holder.follows && self.led_here(&holder)?.is_some_and(is_of_run);
+            if count != RunRow::PARTED || !comes_back {
+                self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
+            }
         }
         // Where the text stays, the write stays one of the run that brought it.
         if edit.patch.text.is_none() && !holder.follows {

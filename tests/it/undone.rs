@@ -453,3 +453,24 @@ fn life_26_a_replacement_by_a_caller_outlives_the_tag_of_what_its_key_said_since
         world.check();
     }
 }
+
+/// A text with an end that a line of an import had replaced comes back with its end, also where another line has rewritten its key.
+#[test]
+fn model_33_what_comes_back_after_an_import_keeps_its_end() {
+    let world = World::new();
+    let end = world.ahead("20d");
+    let old = world.add(text("Carl has a cat").key("k4").expiry(Expiry::At(end))).id;
+    world.advance("1d");
+    let run = world.start_import();
+    let lines = vec![text("Carl has a cat").key("k3").supersedes("k4"), text("Rex is a dog").key("k4")];
+    world.import(run, lines);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!(undone.lost, Vec::<String>::new());
+    assert_eq!((world.live(), world.row("k4").id), (vec![old], old));
+    assert_eq!(world.row(old).expires_at, Some(end));
+    world.check();
+    world.advance("21d");
+    pass(&world, &[Pass::Expire]);
+    assert!(world.live().is_empty());
+    world.check();
+}
