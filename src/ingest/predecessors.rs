@@ -143,7 +143,7 @@ impl NamespaceWriter<'_, '_, '_> {
                         };
                         let of_row = led_on.iter().filter(|(_, gone)| *gone == id).map(|(old, _)| *old);
                         let of_row = self.latest_first(of_row.collect())?;
-                        if of_row.is_empty() && !is_own {
+                        if of_row.is_empty() {
                             self.ledger.unbegin_for_gone(&self.context, by, id, RuleId::UNDO)?;
                         }
                         backs.extend(of_row.into_iter().map(|old| (old, by)));

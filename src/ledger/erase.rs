@@ -119,15 +119,7 @@ impl Ledger<'_, '_> {
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         // The journal row of this removal comes after the redaction, so its own evidence stays readable.
         self.redact(ns, id)?;
-        let rule = why.rule;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
-        // An undo leaves nothing that took the place of the row. What the row had superseded itself may be led on there.
-        if going.reason == TombstoneReason::Undone
-            && erased.predecessors.is_empty()
-            && let Some(by) = erased.onward.as_ref().and_then(Onward::replaced_by)
-        {
-            self.unbegin_for_gone(context, by, id, rule)?;
-        }
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
