@@ -342,7 +342,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 let holder = self.holder(id, number)?;
                 if edit.patch.text.is_some() && !self.is_over(&parts.vitals) {
                     let says_alone = self.says_alone(id, &holder)?;
-                    if says_alone || self.is_of_before(&holder)? {
+                    if says_alone || self.is_of_before(&holder, &parts.content.text)? {
                         // What the key said until now stays as the version before: nothing else would tell it, or not for
                         // longer than its other writers stay.
                         let apart =
@@ -380,12 +380,17 @@ impl NamespaceWriter<'_, '_, '_> {
             && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
     }
 
-    /// Whether a holder has written its text before the import that writes now. The undo of the import brings the text back, which
-    /// nobody else can keep for it: other writers may go meanwhile, or with the import. A writer that a supersession has led to the
-    /// row has said its text in a memory that stands, with an end of its own.
-    fn is_of_before(&self, holder: &Holder) -> Result<bool> {
-        let is_of_before = !holder.follows && self.context.run.is_some_and(|run| holder.run != Some(run));
-        Ok(is_of_before && self.led_here(holder)?.is_none())
+    /// Whether a holder of a row with the text `text` has written its text before the import that writes now. The undo of the import
+    /// brings the text back, which nobody else can keep for it: other writers may go meanwhile, or with the import. A writer that a
+    /// supersession has led to the row may have said the same in a memory that stands, with an end of its own.
+    fn is_of_before(&self, holder: &Holder, text: &str) -> Result<bool> {
+        if holder.follows || self.context.run.is_none_or(|run| holder.run == Some(run)) {
+            return Ok(false);
+        }
+        let own = holder.text.as_deref().unwrap_or(text);
+        let origin = sound(self.ledger.origin(self.ns(), holder, own))?.flatten();
+        let stands = origin.is_some_and(|origin| origin.parts.content.text == own);
+        Ok(!stands || self.led_here(holder)?.is_none())
     }
 
     /// The supersession that has led a holder to its row, if the memory from which it came is still there.

@@ -36,8 +36,8 @@ enum NamedLeft {
 /// What became of a row that was to come back.
 #[derive(Default)]
 struct TakenBack {
-    /// Whether it is live again.
-    is_live: bool,
+    /// What is live again: the row, and what a row had replaced that went with its return.
+    live: BTreeSet<MemoryId>,
     /// What did not come back, with the reason.
     lost: Vec<String>,
 }
@@ -79,7 +79,10 @@ impl NamespaceWriter<'_, '_, '_> {
             for id in &self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
-                if limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
+                // One that was brought back itself, and took the erased row's writers along, is superseded no more.
+                let row = sound(self.ledger.tx.vitals(self.ns(), *id))?.flatten();
+                let is_replaced = row.is_some_and(|row| row.times.superseded_by() == Some(erased.id));
+                if !is_replaced || limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
                     continue;
                 }
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, *id)?;
@@ -155,7 +158,7 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             for (id, by) in backs {
                 let mut back = self.take_back_named(id, by)?;
-                restored += u64::from(back.is_live);
+                restored += back.live.len() as u64;
                 lost.append(&mut back.lost);
             }
             self.ledger.tx.delete_journal_run(ns, run, seq)?;
@@ -185,10 +188,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 let Some(step) = step.filter(|step| step.run.is_some_and(|run| runs.contains(&run))) else {
                     continue;
                 };
-                if let Some(NamedLeft::Superseded { id, by }) = self.left_of(&step)?
-                    && self.take_back_named(id, by)?.is_live
-                {
-                    restored.insert(id);
+                if let Some(NamedLeft::Superseded { id, by }) = self.left_of(&step)? {
+                    restored.append(&mut self.take_back_named(id, by)?.live);
                 }
             }
         }
@@ -216,10 +217,8 @@ impl NamespaceWriter<'_, '_, '_> {
             let ids = erased.predecessors.iter().map(|(id, _)| *id);
             for id in self.latest_first(ids.collect())? {
                 let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
-                if row.is_some_and(|row| row.times.superseded_by() == Some(by))
-                    && self.take_back_named(id, by)?.is_live
-                {
-                    restored.insert(id);
+                if row.is_some_and(|row| row.times.superseded_by() == Some(by)) {
+                    restored.append(&mut self.take_back_named(id, by)?.live);
                 }
             }
         }
@@ -249,8 +248,10 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Restores a row whose superseder stays.
     fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<TakenBack> {
-        let stays =
-            |why: &str| TakenBack { is_live: false, lost: vec![format!("{id} stays superseded: {why}")] };
+        let stays = |why: &str| TakenBack {
+            lost: vec![format!("{id} stays superseded: {why}")],
+            ..TakenBack::default()
+        };
         let end = self.ledger.merged_on(self.ns(), by)?.last().copied().unwrap_or(by);
         let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
         if stands.is_some_and(|row| row.times.superseded.is_some()) {
@@ -265,8 +266,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let untouched = self.ledger.clock.next_seq;
         match self.apply(RuleId::RESTORE, change) {
             Ok(applied) => {
+                // The row that had taken its place may go with the last of its writers, who return.
+                let mut live = self.restore_predecessors(&applied)?;
                 let back = applied.restored.unwrap_or_default();
-                Ok(TakenBack { is_live: back.is_live(), lost: back.lost(id) })
+                live.extend(back.is_live().then_some(id));
+                Ok(TakenBack { live, lost: back.lost(id) })
             }
             Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(stays(&why)),
             Err(other) => Err(other),

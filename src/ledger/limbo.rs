@@ -212,7 +212,7 @@ impl Ledger<'_, '_> {
             self.take_transfer(context, (id, by), limbo.transferred, &why)?;
             // Copies come back before `said_since` asks who holds the keys, because a copy is no later
             // statement.
-            applied.erased = self.give_back(context, by, id, Beyond::Merges, &why)?;
+            applied.erased = self.give_back(context, by, id, (Beyond::Merges, false), &why)?;
             (vitals.times.superseded, vitals.times.announced) = (None, None);
         }
         if vitals.times.superseded.is_none() {

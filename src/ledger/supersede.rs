@@ -328,7 +328,8 @@ impl Ledger<'_, '_> {
                 (Beyond::Merges, self.superseder_and_to_come(context, superseded.by)?)
             }
         };
-        let erased = self.give_back(context, superseded.by, id, beyond, &why)?;
+        let keeps = to == RestoreTo::Undo && superseded.mode != SupersedeMode::Duplicate;
+        let erased = self.give_back(context, superseded.by, id, (beyond, keeps), &why)?;
         let said = match to {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id, to)?,
@@ -524,7 +525,7 @@ impl Ledger<'_, '_> {
 
     /// Takes the holders that came from `old` off the row that superseded it, if that row still exists, and off the rows
     /// to which they went on from there. A row goes if they were its last holders, because no write stands behind it
-    /// any more.
+    /// any more. A holder whose key was led there and has said the same since stays, if it `keeps` what it has said.
     ///
     /// What a key has brought since comes back with it: tags, categories and entities. The journal of the rows
     /// that it leaves tells of it no more, because a later deletion of the key would not look there.
@@ -533,7 +534,7 @@ impl Ledger<'_, '_> {
         context: &Context,
         new: MemoryId,
         old: MemoryId,
-        beyond: Beyond,
+        (beyond, keeps): (Beyond, bool),
         why: &Why,
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
@@ -547,6 +548,10 @@ impl Ledger<'_, '_> {
             }
             let mut copies = self.copies_from(ns, at, from)?;
             copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
+            if keeps {
+                let said = self.said_there(ns, at, old, &copies)?;
+                copies.retain(|copy| !said.contains(&copy.number));
+            }
             if !copies.is_empty() {
                 let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
                 erased.append(&mut applied.erased);
@@ -573,6 +578,30 @@ impl Ledger<'_, '_> {
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
+    }
+
+    /// Those of the copies at a row whose keys a supersession of `old` had led there, and which have said since what they led to.
+    fn said_there(&self, ns: NsId, at: MemoryId, old: MemoryId, copies: &[Holder]) -> Result<BTreeSet<u32>> {
+        let mut said = BTreeSet::new();
+        let text_of = |id: MemoryId, holder: &Holder| -> Result<Option<String>> {
+            match &holder.text {
+                Some(text) => Ok(Some(text.clone())),
+                None => Ok(sound(self.content_of(ns, id))?.map(|content| content.text)),
+            }
+        };
+        for copy in copies.iter().filter(|copy| copy.key.is_some() && copy.has_text()) {
+            let writers = self.readable_holders(ns, old)?;
+            let before = writers.iter().find(|writer| copy.is_copy_of(writer) && writer.has_text());
+            // A writer that had said the same before was not led there: it came with what it had said.
+            let came = match before {
+                Some(before) => text_of(old, before)? == text_of(at, copy)?,
+                None => false,
+            };
+            if !came {
+                said.insert(copy.number);
+            }
+        }
+        Ok(said)
     }
 
     /// Lets the keys of a row that returns bring what their copies bring now. Links are not among it: a copy has lost those
@@ -638,7 +667,12 @@ impl Ledger<'_, '_> {
                         let from_here = |from| superseders.contains(&from) || merged.contains(&from);
                         said.has_text() && said.from.is_some_and(from_here)
                     });
-                let is_superseder = is_united || superseders.contains(&other);
+                // What a key has said there by itself stays its word when a pass or an import is undone.
+                let is_word =
+                    |said: Holder| to == RestoreTo::Undo && said.has_text() && said.from == Some(id);
+                let is_superseder = is_united
+                    || superseders.contains(&other)
+                        && !sound(self.tx.holder(ns, other, number))?.flatten().is_some_and(is_word);
                 let times = sound(self.tx.vitals(ns, other))?.flatten().map(|vitals| vitals.times);
                 // Of what takes the place of a superseder at an instant ahead, the key is that of the restored row until then.
                 let has_key = times.is_some_and(|times| match is_superseder && to != RestoreTo::Write {

@@ -9,7 +9,7 @@ use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Decision, Draft, Kind, PageRequest, Scope, State, WriteOptions};
+use oubliette::{Decision, Draft, Kind, PageRequest, Patch, Scope, State, WriteOptions};
 
 fn pass(world: &World, passes: &[Pass]) -> Option<RunId> {
     world.db.maintain_with(&MaintainOptions::live().passes(passes.to_vec())).unwrap().run
@@ -299,6 +299,81 @@ fn model_33_what_led_on_to_a_row_is_live_again_after_both_imports_are_undone() {
     let undone = world.ns.undo(second).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (1, 1));
     assert!(world.is_live(old));
+    world.check();
+}
+
+/// A key that a line of an import had led to another memory, and which has said the same since by itself, keeps its word.
+#[test]
+fn model_33_what_a_key_has_said_since_where_an_import_had_led_it_stays() {
+    for (shared, kept) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World::new();
+        let before = world.add(text(GHENT).key("k")).id;
+        let old = world.add(text("Carl has a cat").key("a")).id;
+        if shared {
+            world.add(text("Carl has a cat").key("b"));
+        }
+        if kept {
+            world.add(text(BRUGES).key("c"));
+        }
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text(BRUGES).key("k").supersedes("a")]);
+        world.advance("1h");
+        world.add(text(BRUGES).key("a"));
+        world.advance("1h");
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!(undone.lost.len(), 1, "{:?}", undone.lost);
+        let said = |key: &str| world.row(key).text;
+        assert_eq!((said("a").as_str(), said("k").as_str()), (BRUGES, GHENT));
+        assert_eq!((world.is_live(before), world.is_live(old)), (true, shared));
+        assert!(!shared || said("b") == "Carl has a cat");
+        world.check();
+        world.forget(&["a"]);
+        assert_eq!(world.live().len(), 1 + usize::from(shared) + usize::from(kept));
+        assert!(world.is_live(before) && (!kept || said("c") == BRUGES));
+        world.check();
+    }
+}
+
+/// The memory that a line had put in the place of another may go with the last of its writers, who return to that other memory. What
+/// its key had said before is live again then.
+#[test]
+fn model_33_what_a_row_had_replaced_that_goes_with_a_return_is_live_again() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let before = world.add(text(GHENT).key("k")).id;
+        let old = world.add(text("Carl has a cat")).id;
+        world.advance("1h");
+        let run = world.start_import();
+        let line = text("Carl has a cat").key("k").supersedes(old.to_string()).tag(TAG);
+        let options = WriteOptions { run: Some(run), no_dedup: true, ..WriteOptions::default() };
+        world.ns.add_all(vec![line], &options).unwrap();
+        assert_eq!((world.is_live(before), world.is_live(old)), (false, false));
+        match by_tag {
+            true => drop(world.forget_tag(TAG)),
+            false => assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new()),
+        }
+        assert_eq!((world.is_live(before), world.is_live(old), world.live().len()), (true, true, 2));
+        assert_eq!(world.row("k").text, GHENT);
+        world.check();
+    }
+}
+
+/// Who updates a memory of several writers by its id says the new text for each of them: an import that rewrites one of them leaves
+/// that text to its undo.
+#[test]
+fn model_33_what_an_update_said_for_each_writer_is_live_again() {
+    let world = World::new();
+    let first = world.add(text(GHENT)).id;
+    world.add(text(GHENT).key("k"));
+    world.ns.update(first, Patch { text: Some(BRUGES.to_owned()), ..Patch::default() }).unwrap();
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("Carl has a cat").key("k")]);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    let row = world.row("k");
+    assert_eq!((row.text.as_str(), row.state), (BRUGES, State::Live));
     world.check();
 }
 

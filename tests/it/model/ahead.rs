@@ -5,6 +5,29 @@ use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
 impl Model {
+    /// The row that a key means: what is true until another takes its place, or else what will be true first, or else the
+    /// current one.
+    pub(crate) fn meant_by(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
+        let current = self.holder_of(key, now);
+        if current.is_some_and(|(id, at)| self.rows[&id].visible(now) && !self.leads_ahead(id, at, now)) {
+            return current;
+        }
+        let rows = self.rows.iter().filter(|(_, row)| row.current(now) || !row.over(now));
+        let found = rows.filter_map(|(id, row)| {
+            let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key))?;
+            let is_ahead = !row.visible(now) || self.leads_ahead(*id, at, now);
+            Some(((is_ahead, row.valid_from, *id), at))
+        });
+        found.min().map(|((.., id), at)| (id, at)).or(current)
+    }
+
+    /// Whether a key leads to a row from an instant ahead on only, where what the key says until then stands still.
+    fn leads_ahead(&self, id: MemoryId, at: usize, now: Time) -> bool {
+        let hold = &self.rows[&id].holders[at];
+        let before = hold.from.filter(|_| hold.follows).and_then(|from| self.rows.get(&from));
+        before.is_some_and(|before| before.superseded.is_some() && before.visible(now))
+    }
+
     /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
     pub(super) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
         self.rows[&id].superseded.filter(|_| !self.rows[&id].over(now))?;

@@ -228,7 +228,11 @@ impl Model {
         let row = &self.rows[&id];
         let hold = &row.holders[at];
         let is_earlier = edit.run.is_some() && hold.run != edit.run;
-        is_earlier && edit.text.is_some() && !hold.follows && row.current(now)
+        // What it says may stand where it was led from.
+        let from = hold.from.and_then(|from| self.rows.get(&from)).filter(|from| from.text == row.text);
+        let led =
+            from.and_then(|from| from.superseded).is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate);
+        is_earlier && edit.text.is_some() && !hold.follows && !led && row.current(now)
     }
 
     /// What the key had said gets a row of its own, which is superseded by the new text.
@@ -244,6 +248,20 @@ impl Model {
         self.part_with(id, at, Edit::default(), apart, None);
         self.rewrite(apart, None, edit, new, now);
         Told::Revised(apart)
+    }
+
+    /// Where the key of a writer of a row that returns says something else, or has said itself what took the place of the row.
+    pub(super) fn said_elsewhere(
+        &self,
+        id: MemoryId,
+        hold: &Hold,
+        chain: &[MemoryId],
+        now: Time,
+    ) -> Option<MemoryId> {
+        let (other, at) = hold.key.as_deref().and_then(|key| self.holder_of(key, now))?;
+        let there = &self.rows[&other].holders[at];
+        let says = !there.follows && there.from == Some(id);
+        (!chain.contains(&other) || says).then_some(other)
     }
 
     /// What a key had replaced follows it to a row of its own with the same text.

@@ -150,21 +150,6 @@ impl Model {
         found.first().copied()
     }
 
-    /// The row that a key means: what is true until another takes its place, or else what will be true first, or else the
-    /// current one.
-    pub(crate) fn meant_by(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
-        let current = self.holder_of(key, now);
-        if current.is_some_and(|(id, _)| self.rows[&id].visible(now)) {
-            return current;
-        }
-        let found =
-            self.rows.iter().filter(|(_, row)| row.current(now) || !row.over(now)).filter_map(|(id, row)| {
-                let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key))?;
-                Some(((!row.visible(now), row.valid_from, *id), at))
-            });
-        found.min().map(|((.., id), at)| (id, at)).or(current)
-    }
-
     /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
     #[expect(clippy::too_many_lines, reason = "the ladder of DEDUP-55 reads best in one piece")]
     pub(crate) fn write(&mut self, write: &Write, id: MemoryId, now: Time) -> Told {
@@ -524,12 +509,9 @@ impl Model {
         }
         self.give_back(id, by, to);
         let mut lost = BTreeSet::new();
-        let elsewhere = |hold: &Hold| {
-            let holder = hold.key.as_deref().and_then(|key| self.holder_of(key, now));
-            holder.map(|(other, _)| other).filter(|other| !chain.contains(other))
-        };
         let writers = self.rows[&id].holders.iter().filter(|hold| to == To::Undo && !hold.follows);
-        let said: Vec<_> = writers.map(|hold| (hold.number, elsewhere(hold))).collect();
+        let said: Vec<_> =
+            writers.map(|hold| (hold.number, self.said_elsewhere(id, hold, &chain, now))).collect();
         let later = said.iter().filter_map(|(_, later)| *later).max();
         if let Some(later) = later.filter(|_| said.iter().all(|(_, later)| later.is_some())) {
             let row = self.rows.get_mut(&id).unwrap();
@@ -600,7 +582,8 @@ impl Model {
                 let is_united = merged.contains(&other)
                     && !hold.follows
                     && hold.from.is_some_and(|from| chain.contains(&from) || merged.contains(&from));
-                if !chain.contains(&other) && !is_united {
+                let is_word = to == To::Undo && !hold.follows && hold.from == Some(id);
+                if (!chain.contains(&other) || is_word) && !is_united {
                     self.rows.get_mut(&id).unwrap().holders[at].key = None;
                     lost.insert(key.clone());
                 } else if to == To::Live && row.superseded.is_none() && !hold.follows {
@@ -617,15 +600,20 @@ impl Model {
     /// on, and those without a key.
     fn give_back(&mut self, id: MemoryId, by: MemoryId, to: To) {
         let (mut from, mut next, mut moved) = (id, Some(by), None::<Vec<Hold>>);
+        let led = self.rows[&id].superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate);
+        let old = self.rows[&id].text.clone();
         while let Some(at) = next.filter(|at| self.rows.contains_key(at)) {
             let row = self.rows.get_mut(&at).unwrap();
-            let mut left = moved.take();
+            let (mut left, text) = (moved.take(), row.text.clone());
             let copies = row.holders.extract_if(.., |hold| {
                 let alike = |other: &Hold| {
                     (&other.key, &other.tags, other.run, other.count)
                         == (&hold.key, &hold.tags, hold.run, hold.count)
                 };
+                // A key that has said since what it was led to keeps its word.
+                let word = led && to == To::Undo && hold.key.is_some() && !hold.follows && old != text;
                 hold.from == Some(from)
+                    && !word
                     && left.as_mut().is_none_or(|left| {
                         let found = left.iter().position(alike);
                         found.map(|found| left.remove(found)).is_some()
