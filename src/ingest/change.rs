@@ -11,7 +11,7 @@ use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
-    Patch, RuleId, RunSort, SupersedeMode, Supersession, Time, Vitals, check_patch,
+    Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
@@ -381,8 +381,8 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether a holder of a row with the text `text` has written its text before the import that writes now. The undo of the import
-    /// brings the text back, which nobody else can keep for it: other writers may go meanwhile, or with the import. A writer that a
-    /// supersession has led to the row may have said the same in a memory that stands, with an end of its own.
+    /// brings the text back, which nobody else can keep for it: other writers may go meanwhile, or with the import. A writer that the
+    /// import itself has led to the row may have said the same in a memory that stands, with an end of its own, and comes back.
     fn is_of_before(&self, holder: &Holder, text: &str) -> Result<bool> {
         if holder.follows || self.context.run.is_none_or(|run| holder.run == Some(run)) {
             return Ok(false);
@@ -390,15 +390,17 @@ impl NamespaceWriter<'_, '_, '_> {
         let own = holder.text.as_deref().unwrap_or(text);
         let origin = sound(self.ledger.origin(self.ns(), holder, own))?.flatten();
         let stands = origin.is_some_and(|origin| origin.parts.content.text == own);
-        Ok(!stands || self.led_here(holder)?.is_none())
+        Ok(!(stands && self.is_led_here(holder)?))
     }
 
-    /// The supersession that has led a holder to its row, if the memory from which it came is still there.
-    fn led_here(&self, holder: &Holder) -> Result<Option<Supersession>> {
-        let Some(from) = holder.from else { return Ok(None) };
+    /// Whether the run that writes now has led a holder to its row, from a memory that is still there: its undo brings that back.
+    fn is_led_here(&self, holder: &Holder) -> Result<bool> {
+        let (Some(from), Some(run)) = (holder.from, self.context.run) else { return Ok(false) };
+        let started = self.ledger.tx.run(self.ns(), run)?.map(|row| Time::from_millis(row.started_ms));
         let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
-        let times = times.filter(|times| times.removed_at.is_none());
-        Ok(times.and_then(|times| times.superseded).filter(|by| by.mode != SupersedeMode::Duplicate))
+        let led = times.filter(|times| times.removed_at.is_none()).and_then(|times| times.superseded);
+        let led = led.filter(|by| by.mode != SupersedeMode::Duplicate);
+        Ok(led.zip(started).is_some_and(|(led, started)| led.at >= started))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.
@@ -492,10 +494,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(_) => RunRow::PARTED,
                 None => RunRow::CHANGED_APART,
             };
-            // What the run itself has led here is brought back by its undo.
-            let started = self.ledger.tx.run(self.ns(), run)?.map(|row| Time::from_millis(row.started_ms));
-            let is_of_run = |by: Supersession| started.is_some_and(|started| by.at >= started);
-            let comes_back = !holder.follows && self.led_here(&holder)?.is_some_and(is_of_run);
+            let comes_back = !holder.follows && self.is_led_here(&holder)?;
             if count != RunRow::PARTED || !comes_back {
                 self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
             }

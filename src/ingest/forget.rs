@@ -352,14 +352,17 @@ impl NamespaceWriter<'_, '_, '_> {
                 doomed.push((id, number));
             }
         }
-        self.take_holders(&doomed, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
+        let goes = |holder: &Holder| holder.tags.iter().any(|its| its == tag);
+        self.take_holders(&doomed, &goes, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
     }
 
     /// Removes holders, row by row. A memory that a removed row had superseded becomes live again, unless a caller asked for just
-    /// these holders to be forgotten: then the end of the memory was intended.
+    /// these holders to be forgotten: then the end of the memory was intended. A key that led on from a removed row follows what was
+    /// there before, so a holder stays that no longer `goes`.
     pub(super) fn take_holders(
         &mut self,
         doomed: &[(MemoryId, u32)],
+        goes: &dyn Fn(&Holder) -> bool,
         rule: RuleId,
         reason: TombstoneReason,
     ) -> Result<Forgotten> {
@@ -372,12 +375,16 @@ impl NamespaceWriter<'_, '_, '_> {
             rows.entry(*id).or_default().push(*number);
         }
         let written = if brings_back { self.written_by(&rows)? } else { Written::default() };
-        for (id, numbers) in &rows {
+        // The row from which a key was led goes before those to which it leads.
+        let (led, own): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|(id, numbers)| written.only_led(**id, numbers));
+        for (id, numbers) in own.into_iter().chain(led) {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
                 // A holder that a supersession had moved has gone back, or went with its row.
                 let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
                     Some(None) => continue,
+                    Some(Some(holder)) if !goes(&holder) => continue,
                     holder => holder.flatten(),
                 };
                 // A holder that was moved here is the same record as the holder on the row from which it came. A
@@ -462,7 +469,8 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         let numbered = Vec::from_iter(numbered);
-        let of_writers = self.take_holders(&numbered, RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
+        let of_writers =
+            self.take_holders(&numbered, &|_| true, RuleId::FORGET_FILTER, TombstoneReason::Forget)?;
         self.forget_messages_of_gone(&keys, &mut answer)?;
         self.tell_derived(&mut answer)?;
         answer.add(of_writers);

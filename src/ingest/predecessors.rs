@@ -49,6 +49,8 @@ pub(super) struct Written {
     rows: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
     /// What had superseded a row.
     superseded: BTreeMap<MemoryId, MemoryId>,
+    /// The holders whose keys only lead to the row.
+    led: BTreeSet<(MemoryId, u32)>,
 }
 
 impl Written {
@@ -57,6 +59,11 @@ impl Written {
         // What was superseded by a row that has gone meanwhile is superseded by another one now.
         let by = self.superseded.get(&id).copied().unwrap_or(by);
         self.rows.get(&at).is_some_and(|rows| !rows.contains(&by))
+    }
+
+    /// Whether the keys of these holders only lead to the row.
+    pub(super) fn only_led(&self, id: MemoryId, numbers: &[u32]) -> bool {
+        numbers.iter().all(|number| self.led.contains(&(id, *number)))
     }
 }
 
@@ -290,7 +297,7 @@ impl NamespaceWriter<'_, '_, '_> {
             led.extend(copies.iter().map(|copy| (at, copy.number)));
             (came, writers) = (at, Some(copies));
         }
-        self.take_holders(&led, RuleId::UNDO, TombstoneReason::Undone).map(drop)
+        self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone).map(drop)
     }
 
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there
@@ -354,7 +361,9 @@ impl NamespaceWriter<'_, '_, '_> {
         for (at, numbers) in leaving {
             let mut rows = Some(BTreeSet::new());
             for number in numbers {
-                let leaver = sound(tx.holder(ns, *at, *number))?.flatten().filter(Holder::has_text);
+                let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
+                written.led.extend(leaver.iter().filter(|leaver| leaver.follows).map(|_| (*at, *number)));
+                let leaver = leaver.filter(Holder::has_text);
                 let Some((key, leaver)) = leaver.and_then(|leaver| Some((leaver.key.clone()?, leaver)))
                 else {
                     continue;

@@ -1,14 +1,14 @@
 //! Undoes an import: the holders that it brought are removed, and the memories that it superseded are live
 //! again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
-use crate::model::{Decision, Forgotten, Kind, MemoryId, RuleId, RunId, TombstoneReason};
+use crate::model::{Decision, Forgotten, Holder, Kind, MemoryId, RuleId, RunId, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
-use crate::store::{MessageRows, Rows};
+use crate::store::{MessageRows, Rows, Table, keys};
 
 /// The number of messages or holders that one slice removes.
 const SLICE: usize = 1_000;
@@ -61,7 +61,8 @@ impl NamespaceWriter<'_, '_, '_> {
         if events.is_empty() {
             doomed = self.next_holders(run)?;
             let repeated = self.repeated(&doomed)?;
-            done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+            let goes = |holder: &Holder| holder.run == Some(run);
+            done = self.take_holders(&doomed, &goes, RuleId::UNDO, TombstoneReason::Undone)?;
             let next = self.ledger.tx.holders_of_run(ns, run, 1)?;
             if next.iter().zip(doomed.last()).any(|((next, _), (last, _))| next == last) {
                 // What becomes of a row of so many holders is known with the last of them.
@@ -110,7 +111,28 @@ impl NamespaceWriter<'_, '_, '_> {
             let whole = next.iter().position(|(id, _)| *id == last).filter(|whole| *whole > 0);
             next.truncate(whole.unwrap_or(SLICE));
         }
-        Ok(next)
+        // A key that was led on from a row of the run leads on from what comes back in the place of that row, which goes first.
+        let taken = BTreeSet::from_iter(next.iter().copied());
+        let mut waits = BTreeSet::new();
+        for (id, number) in &next {
+            let before = self.led_from(run, *id, *number)?;
+            waits.extend(before.filter(|before| !taken.contains(before)).map(|_| *id));
+        }
+        let own: Vec<_> = next.iter().copied().filter(|(id, _)| !waits.contains(id)).collect();
+        Ok(if own.is_empty() { next } else { own })
+    }
+
+    /// The holder of the same run from whose row the key of a holder was led to its row, and only leads there.
+    fn led_from(&self, run: RunId, id: MemoryId, number: u32) -> Result<Option<(MemoryId, u32)>> {
+        let holder = sound(self.ledger.tx.holder(self.ns(), id, number))?.flatten();
+        let led = holder.filter(|holder| holder.follows);
+        let Some((from, key)) = led.and_then(|led| Some((led.from?, led.key?))) else { return Ok(None) };
+        let there = keys::holder_key_row(self.ns(), &key, from);
+        let Some((_, number)) = self.ledger.tx.id_and_number(Table::HolderKey, &there, 1)?.pop() else {
+            return Ok(None);
+        };
+        let before = sound(self.ledger.tx.holder(self.ns(), from, number))?.flatten();
+        Ok(before.filter(|before| before.run == Some(run)).map(|_| (from, number)))
     }
 
     /// How many supersessions of a run are neither in its journal any more nor in another namespace.

@@ -5,10 +5,12 @@ use crate::error::{Error, Result, sound};
 use crate::index::{holder_among, holder_of_key};
 use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
+use crate::ledger::insert::tags_fit;
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times, Vitals};
 use crate::store::{NsId, Rows};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// What the writers of a row have said since, through their keys.
@@ -87,6 +89,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         self.place_row(context, id, &before, &content, vitals, &content)?;
         self.adopt_copies(ns, by, id, &onward)?;
+        self.adopt_keys(context, (id, &content.text), &onward)?;
         let mut why = why;
         why.evidence.members.extend([by, onward.gone]);
         self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
@@ -119,6 +122,44 @@ impl Ledger<'_, '_> {
                 truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
                 self.forget_copies(ns, at);
             }
+        }
+        Ok(())
+    }
+
+    /// The keys of `id` that had been led on from the row that is gone now, wherever they lead, are led there from `id` itself: they go
+    /// no more with what had brought them to that row.
+    fn adopt_keys(&mut self, context: &Context, (id, text): (MemoryId, &str), onward: &Onward) -> Result<()> {
+        let ns = context.ns;
+        let mut keyed = self.readable_holders(ns, id)?;
+        keyed.retain(|holder| holder.key.is_some());
+        let by = onward.merged_into().is_none().then_some(onward.superseded.by);
+        let (mut came, mut from, mut next) = (onward.gone, id, by);
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
+            let mut copies = self.copies_from(ns, at, came)?;
+            copies.retain(|copy| copy.follows);
+            keyed.retain(|holder| copies.iter().any(|copy| copy.is_copy_of(holder)));
+            let row = if keyed.is_empty() { None } else { sound(self.load_there(ns, at))?.flatten() };
+            // A memory in limbo answers to no key.
+            let Some((before, old)) = row.filter(|(row, _)| row.times.removed_at.is_none()) else { break };
+            for holder in &keyed {
+                let Some(copy) = copies.iter().find(|copy| copy.is_copy_of(holder)) else { continue };
+                let mut led = holder.clone().led_on(text, &old.text);
+                (led.number, led.share, led.from, led.since) =
+                    (copy.number, copy.share, Some(from), copy.since);
+                led.links.retain(|link| link.to != at);
+                if !tags_fit(&old.tags, &led.tags) {
+                    led.tags.clone_from(&copy.tags);
+                }
+                self.replace_holder(ns, at, &led)?;
+            }
+            self.forget_copies(ns, at);
+            let (mut vitals, mut content) = (before.clone(), old.clone());
+            self.retag(ns, at, &mut vitals, &mut content)?;
+            vitals.version += 1;
+            self.place_row(context, at, &before, &old, vitals, &content)?;
+            (came, from, next) = (at, at, before.times.superseded_by());
         }
         Ok(())
     }

@@ -223,7 +223,7 @@ impl Ledger<'_, '_> {
                     }
                     // An update by id is a write of every holder (MODEL-8).
                     Moves::AllBut(_) => Holder { text: None, ..holder },
-                    _ => led_on(holder, &replaced.1.text, &content.text),
+                    _ => holder.led_on(&replaced.1.text, &content.text),
                 };
                 (moved.number, moved.share, moved.from) = (number, 0, Some(old));
                 moved.since = context.now;
@@ -725,13 +725,6 @@ impl Ledger<'_, '_> {
         truth(self.tx).delete_holder(ns, id, &holder)?;
         truth(self.tx).put_holder(ns, id, &Holder { key: None, ..holder })
     }
-}
-
-/// The holder of a superseded row after its move: its key leads to the newest text. The holder has written that text
-/// only if it wrote the same text.
-fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
-    let same = holder.text.as_deref().unwrap_or(old) == new;
-    Holder { text: None, follows: holder.follows || !same, ..holder }
 }
 
 /// Whether `copy` is the copy of one of these holders. That holder is then removed from the list.

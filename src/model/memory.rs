@@ -217,6 +217,13 @@ impl Holder {
         self
     }
 
+    /// The holder after its row, with the text `old`, was superseded by a row with the text `new`: its key leads to the newest text.
+    /// The holder has written that text only if it wrote the same text.
+    pub(crate) fn led_on(self, old: &str, new: &str) -> Self {
+        let same = self.text.as_deref().unwrap_or(old) == new;
+        Holder { text: None, follows: self.follows || !same, ..self }
+    }
+
     /// Whether a keyless write with these tags, this run and this text of its own is a repeat of this
     /// holder's write.
     pub(crate) fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {

@@ -92,6 +92,7 @@ mod raw_http;
 mod recall;
 mod regress;
 mod renamespace;
+mod replayed;
 mod retention;
 mod returns;
 mod roundtrip;

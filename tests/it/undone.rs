@@ -377,6 +377,53 @@ fn model_33_what_an_update_said_for_each_writer_is_live_again() {
     world.check();
 }
 
+/// A caller names a memory that says the same already. What an import says through its key since is taken back, and the key says
+/// again what it has said like the other.
+#[test]
+fn model_33_a_key_says_again_what_a_caller_let_another_say_for_it() {
+    let world = World::new();
+    world.add(text(GHENT).key("k"));
+    world.add(text(BRUGES).key("a"));
+    world.add(text(BRUGES).key("k").supersedes("a"));
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text("Carl has a cat").key("a")]);
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    assert_eq!((world.row("a").text.as_str(), world.row("a").state), (BRUGES, State::Live));
+    assert_eq!(world.row("k").text, BRUGES);
+    world.check();
+}
+
+/// A caller lets another memory, a new or an older one, take the place of what an import had said through a key. Without the import
+/// the key leads there as well, and no longer because of the import; so it does through whatever has taken that place since.
+#[test]
+fn model_33_a_key_leads_on_past_what_an_import_had_said() {
+    for (older, again) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World::new();
+        let first = world.add(text("Carl has a cat")).id;
+        world.add(text(GHENT).key("k"));
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text(BRUGES).key("k")]);
+        let said = world.row("k").id;
+        world.advance("1h");
+        let new = if older { first } else { world.add(text("Emil went to Rome")).id };
+        world.supersede(said, new, SupersedeMode::Replaced, None).unwrap();
+        if again {
+            world.advance("1h");
+            let last = world.add(text("Fay reads novels")).id;
+            world.supersede(new, last, SupersedeMode::Replaced, None).unwrap();
+        }
+        let led = world.row("k").id;
+        world.ns.undo(run).unwrap();
+        let row = world.row("k");
+        assert_eq!((row.id, row.state), (led, State::Live));
+        assert!(row.holders.iter().all(|holder| holder.run.is_none()));
+        world.check();
+    }
+}
+
 /// Memories are counted once, in however many steps an undo takes their writers away.
 #[test]
 fn an_undo_counts_no_memory_as_kept_that_goes() {

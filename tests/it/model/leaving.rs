@@ -228,11 +228,7 @@ impl Model {
         let row = &self.rows[&id];
         let hold = &row.holders[at];
         let is_earlier = edit.run.is_some() && hold.run != edit.run;
-        // What it says may stand where it was led from.
-        let from = hold.from.and_then(|from| self.rows.get(&from)).filter(|from| from.text == row.text);
-        let led =
-            from.and_then(|from| from.superseded).is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate);
-        is_earlier && edit.text.is_some() && !hold.follows && !led && row.current(now)
+        is_earlier && edit.text.is_some() && !hold.follows && row.current(now)
     }
 
     /// What the key had said gets a row of its own, which is superseded by the new text.
