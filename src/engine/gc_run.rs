@@ -498,13 +498,15 @@ impl Namespace {
         };
         let mut damaged = BTreeSet::new();
         let mut stone = |id: MemoryId| {
-            let stone = match sound(self.look_up(id, false))? {
-                Some(Got::Tombstone(stone)) => Some(stone),
-                Some(Got::Memory(memory)) => memory.limbo.and_then(|limbo| limbo.tombstone),
-                None => {
+            let stone = match self.look_up(id, false) {
+                Ok(Got::Tombstone(stone)) => Some(stone),
+                Ok(Got::Memory(memory)) => memory.limbo.and_then(|limbo| limbo.tombstone),
+                // No memory was made from one that never was, so what names that is damaged.
+                Err(why) if why.is_damage() || matches!(why, Error::NotFound { .. }) => {
                     damaged.insert(id);
                     None
                 }
+                Err(other) => return Err(other),
             };
             Ok((id, stone))
         };

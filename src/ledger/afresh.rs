@@ -15,7 +15,7 @@ use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
-    ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, QueryRows, Read, Rows, Table,
+    ContextRow, ContextRows, End, Id, Junction, JunctionRow, MessageRows, NsId, QueryRows, Read, Rows, Table,
     Walk, bad_key, holder_keys, last_id, last_id_and_number,
 };
 
@@ -167,6 +167,9 @@ impl Ledger<'_, '_> {
             Table::Holder => self.complete_holder(ns, key),
             Table::Junction => {
                 let keys::Junction { id, end, role, .. } = keys::Junction::read(table, key)?;
+                if !self.may_be_joined(ns, end)? {
+                    return Ok(0);
+                }
                 let back = keys::junction_back(ns, end, id, role.0);
                 self.ensure(Table::JunctionBack, &back)
             }
@@ -332,7 +335,7 @@ impl Ledger<'_, '_> {
                 let keys::JunctionBack { end, id, role, .. } = keys::JunctionBack::read(table, key)?;
                 let there = keys::junction(ns, id, end, role.0);
                 // No holder names a source, so this row is all that is left of a junction that was lost.
-                if end.0 == Junction::Source && self.is_joinable(ns, id)? {
+                if end.0 == Junction::Source && self.is_joinable(ns, id)? && self.may_be_joined(ns, end)? {
                     return Ok(self.ensure(Table::Junction, &there)? > 0);
                 }
                 self.has(Table::Junction, &there)?
@@ -413,6 +416,14 @@ impl Ledger<'_, '_> {
         Ok(vitals.is_none_or(|row| row.is_some_and(|row| row.times.removed_at.is_none())))
     }
 
+    /// Whether a junction can have this end: no memory was made from one that never was, so the key that says so is damaged.
+    fn may_be_joined(&self, ns: NsId, End(sort, target): End<'_>) -> Result<bool> {
+        match target.try_into().map(MemoryId::from_bytes) {
+            Ok(source) if sort == Junction::Source => self.has_been(ns, source),
+            _ => Ok(true),
+        }
+    }
+
     fn asks_for_index_row(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         let (ns, id, row) = IndexRow::at(table, key).ok_or_else(|| bad_key(table, key))?;
         let vitals = match sound(self.tx.vitals(ns, id))? {
@@ -434,7 +445,7 @@ impl Ledger<'_, '_> {
     fn prune_junction(&mut self, ns: NsId, key: &[u8]) -> Result<bool> {
         let keys::Junction { id, end, role, .. } = keys::Junction::read(Table::Junction, key)?;
         let row = JunctionRow::of(end, role.0);
-        let mut asked = self.is_joinable(ns, id)?;
+        let mut asked = self.is_joinable(ns, id)? && self.may_be_joined(ns, end)?;
         if asked && row.sort != Junction::Source {
             asked = self.is_brought(ns, id, &row)?;
         }

@@ -246,7 +246,7 @@ impl Ledger<'_, '_> {
         }
         for source in limbo.sources.iter().copied() {
             // Provenance never leads to nothing (MODEL-24), whatever a line of an export said.
-            if self.tx.has_row(ns, source)? || sound(self.tx.tombstone(ns, source))? != Some(None) {
+            if self.has_been(ns, source)? {
                 self.join_sources(ns, id, &[source])?;
             }
         }

@@ -292,6 +292,11 @@ impl<'a, 't> Ledger<'a, 't> {
         Ok(sound(self.whole(ns, id))?.flatten().is_some())
     }
 
+    /// Whether an id is, or once was, that of a memory, as far as rows and tombstones tell, damaged ones among them.
+    pub(crate) fn has_been(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        Ok(self.tx.has_row(ns, id)? || sound(self.tx.tombstone(ns, id))? != Some(None))
+    }
+
     /// The hot part of a row that can be read as a whole.
     pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
         Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))

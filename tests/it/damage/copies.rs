@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::path::Path;
 
-use crate::world::World;
+use crate::world::{World, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::memory::Got;
 use oubliette::report::{CheckOptions, CompactReport};
-use oubliette::{Database, MemoryId, NamespaceName};
+use oubliette::{Database, Kind, MemoryId, NamespaceName};
 
 use super::store::{Store, WAYS, change, damaged, open, overwrite, store, tables, word};
 use super::{OF_LARGE_INDEXES, OF_THE_STORE, victim_of};
@@ -162,6 +162,50 @@ fn one_damaged_byte_of_a_key_loses_nothing() {
         db.close().unwrap();
     }
     assert!(failures.is_empty(), "{} tables: {}", failures.len(), failures.join("\n"));
+}
+
+/// No holder names the memories from which a memory was made, and two rows tell of each of them. A key that names one which never was
+/// is no source: the other row tells the true one.
+#[test]
+fn a_source_that_never_was_is_a_damaged_key() {
+    let mut world = World::new();
+    let source = world.add(text("Ann likes tea")).id;
+    let mut summary = text("what Ann likes").kind(Kind::Summary);
+    summary.sources = Some(vec![source]);
+    let summary = world.add(summary).id;
+    world.db.clone().close().unwrap();
+    let path = world.path();
+    let sound = std::fs::read(&path).unwrap();
+    let all = tables(&path);
+    for table in ["junction", "junction_back"] {
+        let of_source = |key: &&Vec<u8>| key.windows(16).any(|part| part == source.as_bytes());
+        let key = all[table].iter().map(|(key, _)| key).find(of_source).unwrap();
+        let at = key.windows(16).position(|part| part == source.as_bytes()).unwrap();
+        for place in at..at + 16 {
+            std::fs::write(&path, &sound).unwrap();
+            let mut other = key.clone();
+            other[place] ^= 0x60;
+            change(&path, table, |rows| {
+                rows.remove(key.as_slice()).unwrap();
+                rows.insert(other.as_slice(), &[][..]).unwrap();
+            });
+            world.open_again(|builder| builder);
+            let told = world.ns.expand(summary).unwrap();
+            assert!(told.sources.iter().all(|(id, _)| *id == source || told.damaged.contains(id)));
+            let copy = world.beside("copy.oub");
+            drop(std::fs::remove_file(&copy));
+            let report = world.db.backup(&copy).unwrap();
+            assert!(report.whole && report.lost.is_empty(), "{report:?}");
+            let (copy, _) = open(&copy, world.now());
+            assert!(copy.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok);
+            let told = copy.namespace("default").unwrap().expand(summary).unwrap();
+            assert_eq!((told.sources, told.damaged), (vec![(source, None)], BTreeSet::new()));
+            copy.close().unwrap();
+            world.db.reindex().unwrap();
+            world.check();
+            world.db.clone().close().unwrap();
+        }
+    }
 }
 
 /// The rows of a page that is lost, beside one that can't be read: what had led to them goes as well.
