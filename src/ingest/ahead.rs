@@ -193,7 +193,7 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn replace_at(&mut self, Step { old, new, at, since }: Step) -> Result<()> {
         let run = self.context.run.take();
         let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-        let done = self.apply(RuleId::SUPERSEDE, Change::Supersede { old, new, mode, at, moves, since });
+        let done = self.apply(RuleId::ANNOUNCED, Change::Supersede { old, new, mode, at, moves, since });
         self.context.run = run;
         done.map(drop)
     }

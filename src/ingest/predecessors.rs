@@ -70,7 +70,7 @@ impl Written {
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
     /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
-    /// beside the newest.
+    /// beside the newest; but not if that was announced for another row, whose place the erased row had taken.
     pub(super) fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
         let mut restored = BTreeSet::new();
         for erased in &applied.erased {
@@ -83,27 +83,60 @@ impl NamespaceWriter<'_, '_, '_> {
                 .transpose()?;
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
-            for id in &self.latest_first(ids.collect())? {
+            let announced = onward.and_then(Onward::replaced_by);
+            let announced = match announced {
+                Some(by) if self.was_announced(erased.id, by)? => Some(by),
+                _ => None,
+            };
+            let (mut led, mut back) = (Vec::new(), Vec::new());
+            for id in self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
-                let limbo = sound(self.ledger.tx.limbo(self.ns(), *id))?;
+                let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
                 // One that was brought back itself, and took the erased row's writers along, is superseded no more.
-                let row = sound(self.ledger.tx.vitals(self.ns(), *id))?.flatten();
-                let is_replaced = row.is_some_and(|row| row.times.superseded_by() == Some(erased.id));
-                if !is_replaced || limbo.is_none() || !self.ledger.is_whole(self.ns(), *id)? {
+                let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+                let is_replaced =
+                    row.as_ref().is_some_and(|row| row.times.superseded_by() == Some(erased.id));
+                if !is_replaced || limbo.is_none() || !self.ledger.is_whole(self.ns(), id)? {
                     continue;
                 }
-                let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, *id)?;
-                let change = match onward.filter(|_| !has_left) {
-                    Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
-                    None => inverse(Op::Supersede, *id),
-                };
-                let Some(change) = change else { continue };
-                if self.is_back(change)? {
-                    restored.insert(*id);
+                let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
+                let was_to_end = row.is_some_and(|row| row.times.announced.is_some());
+                match onward.filter(|_| !has_left && (announced.is_none() || was_to_end)) {
+                    Some(onward) => {
+                        led.push((id, Some(Change::LeadOn { id, onward: Box::new(onward.clone()) })));
+                    }
+                    None => back.push((id, inverse(Op::Supersede, id))),
                 }
+            }
+            restored.append(&mut self.all_back(led)?);
+            if let Some(by) = announced {
+                // The keys that say something else again lead there no more.
+                self.take_keys_of_gone(erased.id, by)?;
+            }
+            restored.append(&mut self.all_back(back)?);
+        }
+        Ok(restored)
+    }
+
+    /// Makes these changes of rows, and says which of the rows are live again.
+    fn all_back(&mut self, changes: Vec<(MemoryId, Option<Change>)>) -> Result<BTreeSet<MemoryId>> {
+        let mut restored = BTreeSet::new();
+        for (id, change) in changes {
+            if let Some(change) = change
+                && self.is_back(change)?
+            {
+                restored.insert(id);
             }
         }
         Ok(restored)
+    }
+
+    /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it.
+    fn was_announced(&self, gone: MemoryId, by: MemoryId) -> Result<bool> {
+        let told = self.ledger.tx.journal_of(self.ns(), gone)?;
+        let last = told.iter().rfind(|step| step.op == Op::Supersede);
+        Ok(last
+            .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took

@@ -56,6 +56,8 @@ macro_rules! with_passes {
             UPDATE = 6, "MODEL-21.update";
             /// A caller superseded the memory.
             SUPERSEDE = 7, "LIFE-6";
+            /// What was to take a place at an instant ahead takes the place of what was said there since.
+            ANNOUNCED = 76, "LIFE-6.announced";
             /// A caller made the memory live again.
             RESTORE = 8, "LIFE-7";
             /// Forgotten by id.

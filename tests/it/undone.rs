@@ -424,6 +424,34 @@ fn model_33_a_key_leads_on_past_what_an_import_had_said() {
     }
 }
 
+/// A line names a memory that is to end at an instant ahead: what was announced takes the place of the line's memory then. Without the
+/// import it takes the place of the named memory alone, and what the key of the line had said has no end.
+#[test]
+fn model_33_what_an_import_put_before_an_announced_memory_has_its_own_end_again() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let own = world.add(text("Carl has a cat").key("d")).id;
+        let named = world.add(text(GHENT).key("b")).id;
+        let ahead = world.add(text(BRUGES)).id;
+        let at = world.ahead("1d");
+        world.supersede(named, ahead, SupersedeMode::Replaced, Some(at.as_millis())).unwrap();
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text("Carl has a dog").key("d").supersedes("b").tag(TAG)]);
+        assert!(!world.is_live(own));
+        match by_tag {
+            true => drop(world.forget_tag(TAG)),
+            false => assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new()),
+        }
+        world.check();
+        world.advance("2d");
+        let row = world.row("d");
+        assert_eq!((row.id, row.state, row.valid_to), (own, State::Live, None));
+        assert_eq!(world.row("b").id, ahead);
+        assert_eq!(world.row(named).valid_to, Some(at));
+    }
+}
+
 /// Memories are counted once, in however many steps an undo takes their writers away.
 #[test]
 fn an_undo_counts_no_memory_as_kept_that_goes() {
