@@ -410,9 +410,26 @@ fn subtract_keys(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
     })
 }
 
-/// The vectors of live rows and their codes.
+/// The vectors of live rows and of those in limbo, and their codes.
 fn subtract_vectors(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
     let mut values = Vec::new();
+    let subtract = |search: &mut Search, values: &[f32]| {
+        if let Some(vector) = UnitVector::from_stored(values) {
+            let (floats, code) = patterns_of(&vector);
+            search.subtract(&floats);
+            search.subtract(&code);
+        }
+    };
+    snapshot.walk(Table::Limbo, &Walk::all(), &mut |key, _| {
+        // A row in limbo has given its slot up, and keeps its vector itself.
+        let (address, _) = Table::Limbo.address(key);
+        if let Some((ns, id)) = address.ns.zip(address.id)
+            && let Some(row) = sound(snapshot.limbo(ns, id))?.flatten()
+        {
+            subtract(search, &row.vector);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     snapshot.walk(Table::Vitals, &Walk::all(), &mut |key, _| {
         let Some(keys::Vitals { ns, id }) = keys::Vitals::parse(key) else {
             return Ok(ControlFlow::Continue(()));
@@ -423,12 +440,8 @@ fn subtract_vectors(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
             && let Some(space) = snapshot.space(SpaceId(place.space))?
         {
             let index = IndexId { ns, part: PartId(place.partition), space: SpaceId(place.space) };
-            if snapshot.vector(index, space.dim as usize, slot, &mut values)?
-                && let Some(vector) = UnitVector::from_stored(values.as_slice())
-            {
-                let (floats, code) = patterns_of(&vector);
-                search.subtract(&floats);
-                search.subtract(&code);
+            if snapshot.vector(index, space.dim as usize, slot, &mut values)? {
+                subtract(search, &values);
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
-use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode};
+use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
@@ -692,4 +692,24 @@ fn a_merge_without_limbo_journals_no_word_of_what_it_erased() {
     let merged = merge.deltas.iter().find(|delta| delta.field == "merged").unwrap();
     assert!(merged.before.as_str().is_some_and(|hidden| hidden.starts_with("hmac:")), "{merged:?}");
     world.check();
+}
+
+/// The vector of a memory in limbo is there still, and no residue of one that is gone (MODEL-30).
+#[test]
+fn a_vector_in_limbo_is_no_residue() {
+    let world = World::new();
+    let vector: Vec<f32> = (0..4).map(|at| [0.1, 0.7, 0.1, 0.7][at]).collect();
+    let mut draft = text("Ann is on the train").vector(vector.clone()).key("train");
+    draft.fields.tier = Some(Tier::Working);
+    world.add(draft);
+    let shown = world.row("train").vector.unwrap();
+    world.advance("10d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    assert_eq!(world.list_in(Scope::Any, State::Limbo).len(), 1);
+    let probe = ErasedProbe { vector: Some(shown), ..ErasedProbe::default() };
+    let check = || world.db.check(&CheckOptions { deep: false, erased: vec![probe.clone()] }).unwrap();
+    assert!(check().ok, "{:#?}", check().findings);
+    world.forget(&["train"]);
+    world.db.compact().unwrap();
+    assert!(check().ok, "{:#?}", check().findings);
 }
