@@ -163,12 +163,14 @@ impl Holder {
         self.fields.iter().any(|(code, _)| *code == ENDED_CODE)
     }
 
-    /// Notes that the writer has said something since that ends for good.
-    pub(crate) fn note_ended(&mut self) {
-        if !self.has_ended() {
+    /// Notes that the writer has said something since that ends for good. Returns whether that was not noted yet.
+    pub(crate) fn note_ended(&mut self) -> bool {
+        let is_new = !self.has_ended();
+        if is_new {
             self.fields.push((ENDED_CODE, NOT_TOLD));
             self.fields.sort_unstable();
         }
+        is_new
     }
 
     /// Forgets what [`Self::note_ended`] has noted: a caller has brought the row back. Returns whether that was noted.
