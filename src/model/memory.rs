@@ -148,6 +148,12 @@ impl Holder {
         self.text.is_none() && !self.follows
     }
 
+    /// Whether the instant since which a memory has the holder lies before the memory was there. A memory that says now what another of
+    /// its writers said is recorded later than it was made, and one that was known before it was made earlier.
+    pub(crate) fn came_before(&self, id: MemoryId, recorded_at: Time) -> bool {
+        self.since < recorded_at.min(id.made_at())
+    }
+
     /// Whether the write of the holder gave an end of life.
     pub(crate) fn gave_expiry(&self) -> bool {
         self.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
