@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::engine::failed::FailedPass;
 use crate::engine::gc::{Read, draft_of, number};
 use crate::engine::namespace::Namespace;
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::hygiene::{GcGroup, GcOptions, GcPlan, Plans, pack, shared};
 use crate::ingest::prepare;
 use crate::model::{GroupState, MemoryId, PlanState, RecallGuard, Refusal, RunId, Time, Tombstone, is_zero};
