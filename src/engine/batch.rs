@@ -422,6 +422,22 @@ impl Batch<'_, '_, '_, '_> {
         }
     }
 
+    /// The same for the key that a replacement at an instant ahead is to have: until then it says another memory, which may have been
+    /// one with a memory that was found by its own key. None where it says a memory that was found, or what is replaced already.
+    pub(super) fn set_apart_beside(
+        &mut self,
+        namespace: &NamespaceName,
+        key: &str,
+        found: &[(MemoryId, Option<u32>)],
+    ) -> Result<Option<(MemoryId, Option<u32>)>> {
+        let writer = self.session.known_writer(namespace)?;
+        let (id, _) = writer.find(key)?;
+        if found.iter().any(|(other, _)| *other == id) || writer.is_replaced_ahead(id)? {
+            return Ok(None);
+        }
+        self.set_apart(namespace, key).map(Some)
+    }
+
     /// As [`Batch::supersede`], for memories that were found by their names already.
     pub(super) fn supersede_found(
         &mut self,

@@ -93,7 +93,12 @@ impl Namespace {
         self.db.batch(|batch| {
             // Found before the new memory is there, which may have the same key.
             let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
-            let found = found.collect::<Result<Vec<_>>>()?;
+            let mut found = found.collect::<Result<Vec<_>>>()?;
+            if let Some(key) = draft.key.as_deref().filter(|_| ahead.is_some()) {
+                let of_named: Vec<_> = found.iter().map(|(_, found)| *found).collect();
+                let own = batch.set_apart_beside(&self.name, key, &of_named)?;
+                found.extend(own.map(|own| (key, own)));
+            }
             // An equal text that somebody else wrote is another memory, and must not get this one's validity.
             let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
             let outcome = match revises {

@@ -10,7 +10,7 @@ use crate::error::{Result, sound};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{Holder, Life, MemoryId, SupersedeMode, Time, Times};
-use crate::store::{NsId, Rows, Table, keys};
+use crate::store::{NsId, Read, Rows, Table, Walk, keys};
 
 /// Earlier versions of a key that are passed over in the look for rows which passes have united. A writer may have joined a row
 /// that is older than its own versions. Where a version stands that was written since, it tells by itself what was said.
@@ -75,7 +75,8 @@ impl Ledger<'_, '_> {
         Ok((replaced || times.superseded.is_none()).then_some(removed_at))
     }
 
-    /// The holders of a key in rows that passes had taken away when the row `id` was written.
+    /// The holders of a key in rows that passes had taken away when the row `id` was written, or when its writer joined it. What was made
+    /// later had not gone then; of one instant, the ids tell what came first.
     fn united_before(
         &self,
         ns: NsId,
@@ -89,7 +90,11 @@ impl Ledger<'_, '_> {
         let went = |other: MemoryId, times: &Times| -> Result<bool> {
             Ok(self.united_at(ns, other, times)?.is_some_and(|at| at <= said_at))
         };
-        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+        let end = if said_at > id.made_at() { MemoryId::first_after(said_at) } else { id };
+        let walk =
+            Walk::prefix(&keys::holder_key_prefix(ns, key)).before(&keys::holder_key_row(ns, key, end));
+        self.tx.walk(Table::HolderKey, &walk.reversed(), &mut |row, _| {
+            let keys::HolderKey { id: other, number, .. } = keys::HolderKey::read(Table::HolderKey, row)?;
             let Some(times) = times_of(other)?.filter(|_| other != id) else {
                 return Ok(ControlFlow::Continue(()));
             };
@@ -144,7 +149,6 @@ impl Ledger<'_, '_> {
                 self.place_row(context, at, &before, &content, vitals, &content)?;
             }
         }
-        held.note_ended();
-        truth(self.tx).put_holder(ns, at, &held)
+        if held.note_ended() { truth(self.tx).put_holder(ns, at, &held) } else { Ok(()) }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::error::{Result, sound};
 use crate::ledger::applied::{Applied, Merged};
-use crate::ledger::change::Merge;
+use crate::ledger::change::{Merge, Moves};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
 use crate::ledger::raised::raised;
@@ -121,7 +121,7 @@ impl Ledger<'_, '_> {
         let brought = self.brought_vector(ns, (&row.vitals, &row.content), &kept_content.text)?;
         for holder in holders {
             // A key that another current row holds stays there, so its holder does not move.
-            if self.is_taken(context, holder, (loser, &row.vitals.times), id)? {
+            if self.is_taken(context, holder, (loser, &row.vitals.times), id, Moves::All)? {
                 continue;
             }
             unite(&mut kept_content.tags, &holder.tags);

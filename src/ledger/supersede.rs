@@ -199,7 +199,7 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if moves == Moves::AllBut(holder.number)
-                    || self.is_taken(context, &holder, (old, stood), new)?
+                    || self.is_taken(context, &holder, (old, stood), new, moves)?
                 {
                     continue;
                 }
@@ -254,12 +254,16 @@ impl Ledger<'_, '_> {
     /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`. A row past its world
     /// time keeps no key against others, and can still be superseded. `stood` are the times of `old` before anything took
     /// its place.
+    ///
+    /// What comes at an instant ahead leaves the key to what a writer says until then, since the same transaction lets it take the place
+    /// of that. It leaves the key to nothing that returns.
     pub(super) fn is_taken(
         &self,
         context: &Context,
         holder: &Holder,
         (old, stood): (MemoryId, &Times),
         new: MemoryId,
+        moves: Moves,
     ) -> Result<bool> {
         let (ns, now) = (context.ns, context.now);
         let Some(key) = &holder.key else { return Ok(false) };
@@ -270,8 +274,7 @@ impl Ledger<'_, '_> {
                 true => stood.is_current(now),
                 false => other != new && self.is_current(ns, other, now)?,
             };
-            // What comes at an instant ahead leaves the key to what is true until then.
-            if !has_key || self.is_to_come(ns, other, number, now)? {
+            if !has_key || (moves != Moves::Fitting && self.is_to_come(ns, other, number, now)?) {
                 return Ok(ControlFlow::Continue(()));
             }
             is_taken = other != old;

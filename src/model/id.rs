@@ -99,6 +99,22 @@ uuid_id!(
     MemoryId,
     "id"
 );
+
+impl MemoryId {
+    /// When the id was made: it begins with the milliseconds of that instant.
+    pub(crate) fn made_at(&self) -> Time {
+        Time::from_millis(self.0[..6].iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte)))
+    }
+
+    /// An id above all that were made by `at`, and above none that was made later.
+    pub(crate) fn first_after(at: Time) -> Self {
+        let millis = at.as_millis().saturating_add(1).clamp(0, (1 << 48) - 1).to_be_bytes();
+        let mut id = [0; 16];
+        id[..6].copy_from_slice(&millis[2..]);
+        Self(id)
+    }
+}
+
 uuid_id!(
     /// The name of one run: an import, a maintenance pass, a namespace drop. `undo` takes such a name.
     RunId,

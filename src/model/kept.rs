@@ -276,6 +276,14 @@ impl Memory {
             if holder.from == Some(self.id) {
                 return Err(Error::invalid("holders.from", "must be another memory", self.id));
             }
+            if holder.came_before(self.id, self.recorded_at) {
+                let why = "must not lie before both recorded_at and the instant in the id";
+                return Err(Error::invalid("holders.since", why, holder.since));
+            }
+            if holder.has_ended() && self.removed_at.is_none() && self.superseded.is_none() {
+                let why = "must not name ended_since in a memory that is neither superseded nor in limbo";
+                return Err(Error::invalid("holders.fields", why, holder.number));
+            }
         }
         Ok(())
     }

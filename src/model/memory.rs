@@ -148,6 +148,12 @@ impl Holder {
         self.text.is_none() && !self.follows
     }
 
+    /// Whether the instant since which a memory has the holder lies before the memory was there. A memory that says now what another of
+    /// its writers said is recorded later than it was made, and one that was known before it was made earlier.
+    pub(crate) fn came_before(&self, id: MemoryId, recorded_at: Time) -> bool {
+        self.since < recorded_at.min(id.made_at())
+    }
+
     /// Whether the write of the holder gave an end of life.
     pub(crate) fn gave_expiry(&self) -> bool {
         self.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
@@ -163,12 +169,14 @@ impl Holder {
         self.fields.iter().any(|(code, _)| *code == ENDED_CODE)
     }
 
-    /// Notes that the writer has said something since that ends for good.
-    pub(crate) fn note_ended(&mut self) {
-        if !self.has_ended() {
+    /// Notes that the writer has said something since that ends for good. Returns whether that was not noted yet.
+    pub(crate) fn note_ended(&mut self) -> bool {
+        let is_new = !self.has_ended();
+        if is_new {
             self.fields.push((ENDED_CODE, NOT_TOLD));
             self.fields.sort_unstable();
         }
+        is_new
     }
 
     /// Forgets what [`Self::note_ended`] has noted: a caller has brought the row back. Returns whether that was noted.

@@ -36,8 +36,7 @@ pub(crate) struct Keyed {
 pub(crate) struct Sought<'s> {
     /// Those with one of these keys.
     pub(crate) keys: Vec<String>,
-    /// Those with one of these texts that are joined to all entities beside it. Others of these entities may be found, too. One whose end
-    /// is announced may be missed.
+    /// Those with one of these texts that are joined to all entities beside it. Others of these entities may be found, too.
     pub(crate) texts: Vec<(String, Vec<&'s str>)>,
     /// Those that are joined to all entities of one of these lists.
     pub(crate) about: Vec<Vec<&'s str>>,
@@ -84,7 +83,16 @@ impl<S: Source> Reader<'_, S> {
             let Some(fingerprint) = normal_form(text).prefix() else { continue };
             for tier in Tier::ALL {
                 let equal = keys::by_fingerprint_prefix(ns, SHARED, *tier, &fingerprint, &[]);
-                found.extend(self.fewest_joined(ns, Some(Walk::prefix(&equal)), names, roles)?);
+                let equal = (Table::ByFingerprint, Walk::prefix(&equal));
+                found.extend(self.fewest_joined(ns, Some(equal), names, roles)?);
+            }
+            // What another memory replaces at an instant ahead takes in no equal text, and stands among those that are to end.
+            let due = (Table::Due, Walk::prefix(&keys::ns(ns)));
+            for id in self.fewest_joined(ns, Some(due), names, roles)? {
+                // One that can't be read may say it.
+                let vitals = sound(self.vitals(ns, id))?;
+                let says = vitals.is_none_or(|vitals| vitals.place.fingerprint == Some(fingerprint));
+                found.extend(says.then_some(id));
             }
         }
         for names in about {
@@ -104,18 +112,18 @@ impl<S: Source> Reader<'_, S> {
         })
     }
 
-    /// The memories of an equal text, or those that are joined to one of some entities in one of some roles: whichever are the fewest. There
+    /// The memories of a walk, or those that are joined to one of some entities in one of some roles: whichever are the fewest. There
     /// are none if nothing is joined to one of the entities. All are looked at side by side, so that what is large costs no more than
     /// what is small.
     fn fewest_joined(
         &self,
         ns: NsId,
-        equal: Option<Walk>,
+        of: Option<(Table, Walk)>,
         names: &[&str],
         roles: &[&str],
     ) -> Result<Vec<MemoryId>> {
         let mut walks = Vec::with_capacity(names.len() + 1);
-        walks.extend(equal.map(|walk| (Table::ByFingerprint, walk)));
+        walks.extend(of);
         for name in names {
             let Some(term) = self.rows().term(ns, Junction::Entity, name)? else { return Ok(Vec::new()) };
             let end = term.to_be_bytes();
@@ -123,7 +131,7 @@ impl<S: Source> Reader<'_, S> {
             walks.push((Table::JunctionBack, walk));
         }
         let wanted = |table: Table, key: &[u8]| {
-            if table == Table::ByFingerprint {
+            if table != Table::JunctionBack {
                 return last_id(table, key).map(Some);
             }
             let row = keys::JunctionBack::read(table, key)?;

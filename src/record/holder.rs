@@ -57,11 +57,10 @@ pub(crate) fn decode_holder(at: At<'_>, bytes: &[u8]) -> Result<Holder> {
     Ok(holder)
 }
 
-/// The milliseconds in the id of the memory to which a key of a holder belongs: the id begins with them, behind the number of the
-/// namespace.
-pub(crate) fn made_at(key: &[u8]) -> i64 {
-    let millis = key.get(4..10).unwrap_or_default();
-    millis.iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte))
+/// The milliseconds in the id of the memory to which a key of a holder belongs: the id stands behind the number of the namespace.
+fn made_at(key: &[u8]) -> i64 {
+    let id = key.get(4..20).and_then(|id| id.try_into().ok()).map(MemoryId::from_bytes);
+    id.unwrap_or_default().made_at().as_millis()
 }
 
 fn entities(rows: Vec<(String, String)>) -> Vec<Entity> {

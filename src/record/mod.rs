@@ -43,7 +43,7 @@ pub(crate) use frame::{At, check_sum};
 pub(crate) use graph_block::{
     GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, block_of, encode_graph_block,
 };
-pub(crate) use holder::{decode_holder, encode_holder, made_at};
+pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_mended_meta, decode_meta, encode_meta};
 pub(crate) use payload::{decode_payload, encode_payload};

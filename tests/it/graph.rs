@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use oubliette::exchange::{Format, Import, LineReader};
+use oubliette::memory::SupersedeMode;
 use oubliette::tools::KnowledgeGraph;
 use oubliette::{Draft, Patch};
 use serde_json::{Value, json};
@@ -211,4 +212,23 @@ fn an_observation_that_was_changed_stays_beside_its_first_text() {
     let told = done(&world, "read_graph", json!({}))["entities"][0]["observations"].clone();
     assert_eq!(told, json!(["likes coffee"]));
     world.check();
+}
+
+/// What was observed and is to end at an instant ahead is known until then, also where its text was changed since (LIFE-6).
+#[test]
+fn an_observation_that_is_to_end_is_not_stored_again() {
+    let world = World::new();
+    let many: Vec<String> = (0..100).map(|at| format!("has seen {at} films")).collect();
+    let seen: Vec<&str> = many.iter().map(String::as_str).chain(["prefers tea"]).collect();
+    done(&world, "create_entities", json!({ "entities": [entity("Ann", "person", &seen)] }));
+    let tea = world.ns.search("prefers tea").unwrap().hits[0].id;
+    world.ns.update(tea, Patch { text: Some("Ann: prefers coffee".to_owned()), ..Patch::new() }).unwrap();
+    let key = world.row(tea).keys[0].clone();
+    let at = Some(world.ahead("1d"));
+    world.ns.replace([key], "Ann: prefers milk", SupersedeMode::Replaced, at).unwrap();
+    let before = world.live();
+    let again = json!({ "observations": [{ "entityName": "Ann", "contents": ["prefers coffee"] }] });
+    let told = done(&world, "add_observations", again);
+    assert_eq!(told["results"][0]["addedObservations"], json!([]));
+    assert_eq!(world.live(), before);
 }

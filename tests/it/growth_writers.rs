@@ -5,7 +5,7 @@ use crate::world::{World, span, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
-use oubliette::{Decision, Draft, Forget, Kind, WriteOptions};
+use oubliette::{Decision, Draft, Forget, Kind, Time, WriteOptions};
 
 /// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
 #[test]
@@ -140,5 +140,31 @@ fn a_united_memory_of_many_texts_that_ends() {
     };
     for (small, large) in of(50).into_iter().zip(of(200)) {
         linear(small, large, 4);
+    }
+}
+
+/// What a writer had said in a row that a pass has united with another notes once that what the writer has said since ends.
+#[test]
+fn the_end_of_versions_looks_at_united_rows_once() {
+    for united in [false, true] {
+        let expiry = |versions: usize| {
+            let world = world();
+            let said = |at: usize| text(&format!("Gateway status: {at} apps pending")).kind(Kind::Profile);
+            let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            for key in ["o", "k"].into_iter().filter(|_| united) {
+                world.ns.add_all(vec![said(key.len()).key(key)], &how).unwrap();
+            }
+            let unite = MaintainOptions::live().passes([Pass::Collapse]);
+            assert_eq!(world.db.maintain_with(&unite).unwrap().passes[0].changed, u64::from(united));
+            let end = Time::from_millis(world.now().as_millis() + 1_000);
+            fill(&world, 0, versions, |at| said(at + 10).key("k").expiry(Expiry::At(end)));
+            world.advance("1h");
+            let passes = MaintainOptions::live().passes([Pass::Expire]);
+            cost(|| assert_eq!(world.db.maintain_with(&passes).unwrap().passes[0].changed, versions as u64))
+        };
+        let (small, large) = (expiry(100), expiry(300));
+        let of_one = |small: u64, large: u64| (large - small) as f64 / 200.0;
+        let (read, written) = (of_one(small.read, large.read), of_one(small.written, large.written));
+        assert!(read < 42.0 && written < 18.0, "{read} rows read and {written} written of each, {united}");
     }
 }

@@ -6,8 +6,11 @@ use std::io::Cursor;
 
 use crate::world::{World, assert_clean, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
-use oubliette::{Database, Decision, Draft, Forget, MemoryId, PageRequest, Patch, Scope, Time};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{Expiry, PointInTime, Significance, SupersedeMode, Tier};
+use oubliette::{
+    Database, Decision, Draft, Forget, Kind, MemoryId, PageRequest, Patch, Scope, Time, WriteOptions,
+};
 
 fn texts(world: &World) -> BTreeSet<String> {
     world.live().iter().map(|id| world.row(id).text).collect()
@@ -642,4 +645,56 @@ fn what_replaces_a_text_to_come_begins_with_it() {
     assert!(world.now() > at);
     assert_eq!((texts(&world), world.row("home").id), (said(&["Ann lives in Rome"]), rome));
     world.check();
+}
+
+/// MODEL-8: a key that led to a memory which a pass had united has said something since, and is to say another text at an instant ahead.
+/// The undo of the pass leads it to nothing else, so it belongs to one current memory.
+#[test]
+fn an_undo_leaves_a_key_to_what_is_to_come() {
+    let world = World::new();
+    let apart = |draft: Draft| {
+        let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let id = world.ns.add_all(vec![draft], &how).unwrap().remove(0).id;
+        world.advance("1s");
+        id
+    };
+    let status = |apps: usize| text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+    apart(status(4).key("other").significance(Significance::Core));
+    let united = apart(status(7).key("gateway"));
+    let ghent = apart(text("Ann lives in Ghent").key("home"));
+    world.supersede(ghent, united, SupersedeMode::Replaced, None).unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
+    world.advance("1s");
+    let later = apart(text("The gateway is down").key("gateway"));
+    let bonn = apart(text("Ann lives in Bonn").key("home"));
+    let bruges = replace_at(&world, "Ann lives in Bruges", world.ahead("1d"));
+    world.check();
+    assert_eq!(world.ns.undo(run).unwrap().lost.len(), 1);
+    world.check();
+    assert_eq!((world.row(united).superseded_by(), world.row("gateway").id), (Some(later), later));
+    assert_eq!(world.row("home").id, bonn);
+    world.advance("1d");
+    assert_eq!(world.row("home").id, bruges);
+}
+
+/// LIFE-6, MODEL-8: two keys say one memory, since a pass has united what they said. A text that takes the place of what one of them says, at an
+/// instant ahead, and is to have the other key, takes the place of what that says as well.
+#[test]
+fn a_text_for_another_key_of_a_united_memory_takes_the_place_of_both() {
+    let world = World::new();
+    let status = |apps: usize| text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+    world.add(status(4).key("a"));
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.ns.add_all(vec![status(7).key("b")], &how).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert_eq!(world.row("a").id, world.row("b").id);
+    let at = world.ahead("1d");
+    let down = text("The gateway is down").key("b");
+    let down = world.ns.replace(["a"], down, SupersedeMode::Replaced, Some(at)).unwrap().id;
+    world.check();
+    for key in ["a", "b"] {
+        assert_eq!(world.row(key).also, Some(down), "{key}");
+    }
+    world.advance("1d");
+    assert_eq!((world.row("a").id, world.row("b").id, world.live()), (down, down, vec![down]));
 }

@@ -107,6 +107,7 @@ mod spec_model;
 mod spec_rules;
 mod spec_tools;
 mod spec_vector_dedup;
+mod stories;
 mod sweeper;
 mod text;
 mod tiers;

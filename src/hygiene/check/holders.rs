@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{Content, Holder, MemoryId, Vitals};
-use crate::record::{At, decode_holder, made_at};
+use crate::record::{At, decode_holder};
 use crate::store::keys;
 use crate::store::{End, Junction, JunctionRow, NsId, Rows, Table, holder_keys};
 
@@ -58,16 +58,13 @@ impl Check<'_> {
         self.junctions_of(ns, id, joined)
     }
 
-    /// A memory has a holder since no instant that is yet to come, and since none before the memory was there. A memory that says now
-    /// what another of its writers said is recorded later than it was made, and one that was known before it was made earlier.
+    /// A memory has a holder since no instant that is yet to come, and since none before the memory was there.
     fn since_of(&mut self, ns: NsId, id: MemoryId, vitals: &Vitals, holders: &[Holder]) {
-        let recorded = vitals.times.recorded_at.as_millis();
         for holder in holders {
             let key = keys::holder(ns, id, holder.number);
-            let since = holder.since.as_millis();
-            let what = if since > self.clock.at_ms {
+            let what = if holder.since.as_millis() > self.clock.at_ms {
                 "after the last commit"
-            } else if since < recorded.min(made_at(&key)) {
+            } else if holder.came_before(id, vitals.times.recorded_at) {
                 "before the memory was there"
             } else {
                 continue;
