@@ -301,6 +301,14 @@ impl NamespaceWriter<'_, '_, '_> {
                 let through = Through::Holder(own.number);
                 let changed = self.change_current(id, through, edit, SupersedeMode::Correction)?.0;
                 ahead.is_now(id, changed);
+                // An undo brings back what the key said, and not what this row had before. A row of its own is counted already.
+                if let Some(run) = self.context.run.filter(|run| own.run != Some(*run))
+                    && changed == id
+                    && self.holder(id, own.number)? != *own
+                {
+                    let counts = [(RunRow::CHANGED_APART, 1)];
+                    self.ledger.note_part(&self.context, run, RunSort::Import, counts)?;
+                }
             }
         }
         Ok(())

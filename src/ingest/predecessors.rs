@@ -45,8 +45,9 @@ struct TakenBack {
 /// Where writers that leave rows had written, and what had taken the place of the rows of their keys.
 #[derive(Default)]
 pub(super) struct Written {
-    /// For each row that is left, the rows in which those who leave it had written; none where nothing tells that of one of them.
-    rows: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
+    /// For each row that is left, the rows in which those who leave it had written, by their keys; none where nothing tells that of one
+    /// of them.
+    rows: BTreeMap<MemoryId, BTreeMap<String, MemoryId>>,
     /// What had superseded a row.
     superseded: BTreeMap<MemoryId, MemoryId>,
     /// The holders whose keys only lead to the row.
@@ -54,11 +55,12 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Whether a caller had let a row that now leads to `at` be replaced by a row that none of those who leave `at` wrote.
-    fn is_by_caller(&self, at: MemoryId, id: MemoryId, by: MemoryId) -> bool {
+    /// Whether a caller had let a row with these keys, which now leads to `at`, be replaced by a row that none of these keys wrote.
+    fn is_by_caller(&self, at: MemoryId, (id, of_row): (MemoryId, &[String]), by: MemoryId) -> bool {
         // What was superseded by a row that has gone meanwhile is superseded by another one now.
         let by = self.superseded.get(&id).copied().unwrap_or(by);
-        self.rows.get(&at).is_some_and(|rows| !rows.contains(&by))
+        let wrote = |rows: &BTreeMap<String, MemoryId>| of_row.iter().any(|key| rows.get(key) == Some(&by));
+        self.rows.get(&at).is_some_and(|rows| !wrote(rows))
     }
 
     /// Whether the keys of these holders only lead to the row.
@@ -100,8 +102,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     continue;
                 }
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
-                let was_to_end = row.is_some_and(|row| row.times.announced.is_some());
-                match onward.filter(|_| !has_left && (announced.is_none() || was_to_end)) {
+                let goes_on = match announced {
+                    Some(by) => {
+                        row.is_some_and(|row| row.times.announced.is_some()) || self.was_to_go(id, by)?
+                    }
+                    None => true,
+                };
+                match onward.filter(|_| !has_left && goes_on) {
                     Some(onward) => {
                         led.push((id, Some(Change::LeadOn { id, onward: Box::new(onward.clone()) })));
                     }
@@ -131,6 +138,14 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
+    /// Whether a row was superseded by another one once, and another row has taken its place since.
+    fn was_to_go(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
+        let told = self.ledger.tx.journal_of(self.ns(), id)?;
+        let is_by =
+            |step: &JournalRow| step.op == Op::Supersede && step.evidence.members.first() == Some(&by);
+        Ok(told.iter().any(is_by))
+    }
+
     /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it.
     fn was_announced(&self, gone: MemoryId, by: MemoryId) -> Result<bool> {
         let told = self.ledger.tx.journal_of(self.ns(), gone)?;
@@ -154,7 +169,9 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(restored);
         }
         for (id, by) in self.replaced_by_leavers(at, leavers)? {
-            if !written.is_by_caller(at, id, by)
+            let holders = self.ledger.readable_holders(ns, id)?.into_iter();
+            let of_row: Vec<String> = holders.filter_map(|holder| holder.key).collect();
+            if !written.is_by_caller(at, (id, &of_row), by)
                 && let Some(change) = inverse(Op::Supersede, id)
                 && self.is_back(change)?
             {
@@ -392,7 +409,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // The holders of a key, by their rows. Many rows may be left by writers of one key.
         let mut of_keys: BTreeMap<String, BTreeMap<MemoryId, u32>> = BTreeMap::new();
         for (at, numbers) in leaving {
-            let mut rows = Some(BTreeSet::new());
+            let mut rows = Some(BTreeMap::new());
             for number in numbers {
                 let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
                 written.led.extend(leaver.iter().filter(|leaver| leaver.follows).map(|_| (*at, *number)));
@@ -412,7 +429,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 let row = self.written_in(*at, leaver, of_keys.get(&key))?;
                 rows = rows.zip(row).map(|(mut rows, row)| {
-                    rows.insert(row);
+                    rows.insert(key, row);
                     rows
                 });
             }

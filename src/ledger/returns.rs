@@ -332,8 +332,6 @@ impl Ledger<'_, '_> {
             for holder in leaving.filter(|_| current) {
                 self.detach(context, id, &[holder.number], Departure::Apart, why.clone())?;
             }
-            // What is true no more asks nobody to say it again.
-            self.forget_ended(context.ns, id)?;
             return Ok(None);
         }
         let (mut latest, mut ended) = (None, None);

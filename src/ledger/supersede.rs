@@ -364,6 +364,10 @@ impl Ledger<'_, '_> {
         let replaced = self.replace_versions(context, id, said_since, &why)?;
         let keys_ended = said.keys_ended();
         let superseded_by = self.follow_writers(context, id, said, why)?;
+        if to == RestoreTo::Undo && superseded_by.is_none() {
+            // What nothing replaces asks nobody to say it again.
+            self.forget_ended(ns, id)?;
+        }
         let restored =
             Some(Restored { keys_taken, replaced, superseded_by, keys_ended, ..Restored::default() });
         Ok(Applied { restored, erased, ..Applied::default() })

@@ -352,3 +352,19 @@ fn what_a_forgotten_row_had_replaced_is_back_where_it_was_merged() {
     story.step(&Op::ForgetTag);
     assert!(story.world.is_live(old));
 }
+
+/// A caller lets another memory replace what a key says, and an import says that memory's words through the key and through another. The
+/// undo of the import takes back its words, and not what the caller said.
+#[test]
+fn a_replacement_by_a_caller_outlives_what_an_import_says_there_through_two_keys() {
+    let say = |key: usize, text: usize| Say { key: Some(key), text, tagged: false, core: false };
+    let mut story = Story::new();
+    story.step(&Op::Write(say(1, 0)));
+    story.step(&Op::Write(say(0, 5)));
+    let old = story.world.row(KEYS[1]).id;
+    story.step(&Op::Supersede(0, 1, SupersedeMode::Correction));
+    assert!(!story.world.is_live(old));
+    story.step(&Op::Import(vec![say(1, 5), say(2, 5)]));
+    story.step(&Op::Undo(0));
+    assert!(!story.world.is_live(old));
+}

@@ -7,7 +7,7 @@ use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
 /// For each row that writers leave, the rows in which they had written; none where nothing tells it.
-type Written = BTreeMap<MemoryId, Option<BTreeSet<MemoryId>>>;
+type Written = BTreeMap<MemoryId, Option<BTreeMap<Option<String>, MemoryId>>>;
 
 impl Model {
     /// What a row wrote goes from the rows into which it was merged, as duplicates of one text; the rows that went with it.
@@ -128,7 +128,8 @@ impl Model {
                     self.rows.iter().filter(|(_, row)| row.holders.iter().any(|one| one.key == *key));
                 was.extend(of_key.filter_map(|(id, row)| Some((*id, row.superseded?.0))));
             }
-            written.insert(*at, writers.iter().map(|hold| self.written_in(*at, hold)).collect());
+            let rows = writers.iter().map(|hold| Some((hold.key.clone(), self.written_in(*at, hold)?)));
+            written.insert(*at, rows.collect());
         }
         (written, was)
     }
@@ -163,7 +164,10 @@ impl Model {
             *mode != SupersedeMode::Duplicate
                 && self.rows[old].holders.iter().any(said)
                 // Otherwise a caller let another memory take its place.
-                && written[&at].as_ref().is_none_or(|rows| rows.contains(was.get(old).unwrap_or(&at)))
+                && written[&at].as_ref().is_none_or(|rows| {
+                    let by = was.get(old).unwrap_or(&at);
+                    self.rows[old].holders.iter().any(|hold| rows.get(&hold.key) == Some(by))
+                })
                 && !self.is_still_at(at, *old, None)
         });
         for (old, _) in replaced.collect::<Vec<_>>().into_iter().rev() {
