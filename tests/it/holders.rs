@@ -7,7 +7,7 @@ use crate::backup::copy_of;
 use crate::world::{DIM, World, axis, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
-use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, TombstoneReason};
+use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, Tier, TombstoneReason};
 use oubliette::{
     Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, MemoryId, Patch, Scope, Span, State,
     WriteOptions,
@@ -552,6 +552,25 @@ fn life_6_a_key_does_not_go_before_its_instant_to_what_has_begun() {
     world.check();
     world.forget(&["home"]);
     assert_eq!(world.live(), [oslo]);
+    world.check();
+}
+
+/// A key that only led to a memory has said nothing there: its next text has nothing of that memory.
+#[test]
+fn model_59_a_key_that_led_to_another_memory_begins_one_of_its_own() {
+    let world = World::new();
+    let mut other = text("Bob lives in Oslo").key("bob").importance(0.9).kind(Kind::Event);
+    other.fields.tier = Some(Tier::Working);
+    let until = world.ahead("2d");
+    other.fields.valid_to = Field::from(Some(until));
+    let other = world.add(other).id;
+    world.add(text("Ann lives in Ghent").key("home").tag("ann"));
+    world.ns.supersede_all(["home"], other, SupersedeMode::Replaced, None).unwrap();
+    world.add(text("Ann lives in Paris").key("home"));
+    let home = world.row("home");
+    assert_eq!((home.tier, home.importance, &home.kind), (Tier::default(), 0.5, &Kind::default()));
+    assert_eq!((home.valid_from, home.valid_to, home.expires_at), (None, None, None));
+    assert!(world.is_live(other));
     world.check();
 }
 

@@ -370,8 +370,12 @@ impl Model {
             (copy.valid_from, copy.valid_to, hold.valid) = (None, None, (None, None));
             (copy.begun, hold.ahead) = (false, false);
         }
-        // What a key only led to was said by another.
+        // What a key only led to was said by another: a text of its own begins a memory of its own.
         let wrote = !hold.follows;
+        if !wrote && edit.text.is_some() {
+            (copy.valid_from, copy.valid_to, copy.expires) = (None, None, None);
+            (copy.begun, hold.valid, hold.expiry) = (false, (None, None), None);
+        }
         hold.patch(&edit);
         if edit.text.is_none() && led.is_none() {
             // The write stays one of the run that brought it.
