@@ -131,6 +131,10 @@ fn of_option(command: &str, word: &str) -> Option<String> {
         let tip = "a text of several words stands in quotes";
         return OF_TEXTS.contains(&command).then(|| tip.to_owned());
     }
+    // No option begins like this.
+    if OF_TEXTS.contains(&command) && !word.trim_start_matches('-').starts_with(char::is_alphabetic) {
+        return Some("a text that begins with a dash stands behind --: add -- '-5 degrees'".to_owned());
+    }
     if NAMESPACE.contains(&word) {
         return Some("--namespace names the namespace".to_owned());
     }

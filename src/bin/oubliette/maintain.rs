@@ -464,6 +464,11 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output<'_>) -> Done {
+    // Elsewhere this is standard output, which no database is written to.
+    if file == Path::new("-") {
+        let why = "backup writes a file, and not to standard output; `export -` writes lines there";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     // What is left of forgotten memories goes from the file where that can be written to, so that one copy is enough.
     let report = place.open_to_count()?.backup(file)?;
     if let Some(named) = place.typed_namespace()? {

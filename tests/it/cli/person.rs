@@ -192,6 +192,9 @@ fn habits_lead_to_what_was_meant_and_a_tip_fits_its_command() {
         (&["edit", "x"], "'update'"),
         (&["clear"], "'forget'"),
         (&["search", "where", "is", "it"], "stands in quotes"),
+        (&["add", "-5 degrees"], "stands behind --"),
+        (&["search", "- milk"], "stands behind --"),
+        (&["backup", "-"], "export -"),
     ] {
         let (code, told) = refused(&sandbox, command);
         assert!(code == 2 && told.contains(tip), "{command:?}: {told}");
