@@ -12,6 +12,7 @@
 
 mod afresh;
 mod aged;
+mod announced;
 mod applied;
 mod change;
 mod context;

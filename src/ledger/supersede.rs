@@ -13,8 +13,8 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{
-    Actor, Announced, Content, Delta, Evidence, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode,
-    Supersession, Time, Times, TombstoneReason, Vitals,
+    Actor, Content, Delta, Evidence, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode, Supersession,
+    Time, Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
 use crate::store::{NsId, Read, Rows, Table, Traces, Walk, keys};
@@ -331,8 +331,10 @@ impl Ledger<'_, '_> {
                 (Beyond::Merges, self.superseder_and_to_come(context, superseded.by)?)
             }
         };
+        let called_off = self.call_off(context, (id, superseded.by, to), &superseders, &why)?;
         let keeps = to == RestoreTo::Undo && superseded.mode != SupersedeMode::Duplicate;
-        let erased = self.give_back(context, superseded.by, id, (beyond, keeps), &why)?;
+        let mut erased = called_off.erased;
+        erased.append(&mut self.give_back(context, superseded.by, id, (beyond, keeps), &why)?);
         let said = match to {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id, to)?,
@@ -362,6 +364,7 @@ impl Ledger<'_, '_> {
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), deltas, told)?;
         let replaced = self.replace_versions(context, id, said_since, &why)?;
+        called_off.ends.into_iter().try_for_each(|(row, end)| self.keep_announced(context, row, end))?;
         let keys_ended = said.keys_ended();
         let superseded_by = self.follow_writers(context, id, said, why)?;
         if to == RestoreTo::Undo && superseded_by.is_none() {
@@ -371,28 +374,6 @@ impl Ledger<'_, '_> {
         let restored =
             Some(Restored { keys_taken, replaced, superseded_by, keys_ended, ..Restored::default() });
         Ok(Applied { restored, erased, ..Applied::default() })
-    }
-
-    /// Keeps of a row that was to end at an instant ahead, and now is superseded in another way, what was known of that end until
-    /// then. A damaged row stays as it is.
-    pub(crate) fn keep_announced(
-        &mut self,
-        context: &Context,
-        id: MemoryId,
-        announced: Announced,
-    ) -> Result<()> {
-        let Some((before, content)) = sound(self.load_there(context.ns, id))?.flatten() else {
-            return Ok(());
-        };
-        // Where a write has only interrupted the supersession, it is known since the same instant.
-        let is_other = before.times.superseded.is_some_and(|by| announced.at < by.at);
-        if !is_other || before.times.own_end() == Some(announced.end) {
-            return Ok(());
-        }
-        let mut vitals = before.clone();
-        vitals.times.announced = Some(announced);
-        self.place_row(context, id, &before, &content, vitals, &content)?;
-        Ok(())
     }
 
     /// What the keys of a row that is back had said in its place becomes an earlier text of theirs. A row that others wrote
@@ -493,7 +474,7 @@ impl Ledger<'_, '_> {
         Ok(Some(Delta { field, before: json!(before.times.valid_from), after: json!(null) }))
     }
 
-    /// The same where an import that let a memory take the place of `old` is undone, and `old` is gone meanwhile.
+    /// The same as a step of its own, of which the journal of the memory tells: `old` does not come back to stay.
     pub(crate) fn unbegin_for_gone(
         &mut self,
         context: &Context,

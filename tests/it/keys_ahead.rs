@@ -718,3 +718,52 @@ fn model_33_what_an_import_has_given_a_text_to_come_is_counted_by_its_undo() {
         world.check();
     }
 }
+
+/// A key has said two texts, and announces two. One that was said before comes back by its name: whatever the key has said and
+/// announced since are earlier texts, whichever comes back first.
+#[test]
+fn life_7_an_earlier_text_of_a_key_comes_back_where_the_next_ones_are_announced() {
+    for back in [[0, 1, 0], [1, 0, 1]] {
+        let world = World::new();
+        let said = ["Ghent", "Rome"].map(|city| {
+            world.advance("1h");
+            world.add(text(&format!("Ann lives in {city}")).key("home")).id
+        });
+        for (ahead, city) in [("10d", "Bruges"), ("20d", "Turin")] {
+            replace_at(&world, &format!("Ann lives in {city}"), world.ahead(ahead));
+        }
+        for at in back {
+            world.advance("1h");
+            let report = world.ns.restore(said[at].to_string()).unwrap();
+            assert_eq!(report.keys_taken, Vec::<String>::new());
+            assert_eq!((world.live(), world.row("home").id), (vec![said[at]], said[at]), "{back:?}");
+            assert_eq!(world.row(said[at]).valid_to, None);
+            world.check();
+        }
+        world.advance("30d");
+        assert_eq!(world.live(), [said[back[2]]]);
+        world.check();
+    }
+}
+
+/// A memory of somebody else, to which a key was led, stays to be replaced as it was announced when the key goes back.
+#[test]
+fn life_7_a_memory_of_others_is_replaced_at_its_instant_whatever_a_key_goes_back_to() {
+    let world = World::new();
+    let old = world.add(text("Ann lives in Ghent").key("home")).id;
+    let other = world.add(text("Bob lives in Rome").key("bob")).id;
+    world.supersede(old, other, SupersedeMode::Replaced, None).unwrap();
+    world.advance("1h");
+    let at = world.ahead("10d");
+    let comes =
+        world.ns.replace(["bob"], text("Bob lives in Oslo"), SupersedeMode::Replaced, Some(at)).unwrap().id;
+    world.advance("1h");
+    world.ns.restore(old.to_string()).unwrap();
+    assert_eq!(
+        (world.row("home").id, world.row("bob").id, world.row(other).valid_to),
+        (old, other, Some(at))
+    );
+    world.advance("11d");
+    assert_eq!(world.live().into_iter().collect::<BTreeSet<_>>(), BTreeSet::from([old, comes]));
+    world.check();
+}

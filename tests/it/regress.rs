@@ -281,7 +281,8 @@ fn a_restored_memory_has_its_key_alone_while_another_text_is_announced() {
         |what: &str| world.ns.replace(["k"], text(what), SupersedeMode::Replaced, Some(at)).unwrap();
     announce("coffee");
     world.ns.restore(first.to_string()).unwrap();
-    assert_eq!((world.row("k").id, world.row(corrected).keys), (first, Vec::new()));
+    assert_eq!((world.row("k").id, world.live()), (first, vec![first]));
+    assert_eq!(world.row(corrected).superseded.map(|by| by.by), Some(first));
     world.check();
     announce("water");
     announce("milk");

@@ -134,6 +134,22 @@ impl Model {
         self.restore(id, now, To::Write).unwrap();
     }
 
+    /// What keys have said in the place of a row that comes back is not replaced at an instant ahead any more.
+    pub(super) fn call_off(&mut self, id: MemoryId, chain: &[MemoryId], now: Time) {
+        let keys = self.rows[&id].keys();
+        let announced = |at: &MemoryId| {
+            let row = self.rows.get(at).filter(|row| !row.over(now))?;
+            let (next, _) = row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Replaced)?;
+            let is_its =
+                |hold: &Hold| hold.follows || hold.key.as_ref().is_some_and(|key| keys.contains(key));
+            row.holders.iter().all(is_its).then_some((*at, next))
+        };
+        for (at, next) in chain.iter().filter_map(announced).collect::<Vec<_>>().into_iter().rev() {
+            self.restore(at, now, To::Write).unwrap();
+            self.unbegin(next);
+        }
+    }
+
     /// What the texts that a key announces have of a change of what it says: what the announcement did not give itself.
     pub(super) fn change_ahead(
         &mut self,

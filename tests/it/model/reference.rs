@@ -511,6 +511,9 @@ impl Model {
             }
             chain.push(next);
         }
+        if to == To::Live {
+            self.call_off(id, &chain, now);
+        }
         self.give_back(id, by, to);
         let mut lost = BTreeSet::new();
         let writers = self.rows[&id].holders.iter().filter(|hold| to == To::Undo && !hold.follows);
