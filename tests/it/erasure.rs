@@ -698,15 +698,15 @@ fn a_merge_without_limbo_journals_no_word_of_what_it_erased() {
 #[test]
 fn a_vector_in_limbo_is_no_residue() {
     let world = World::new();
-    let vector: Vec<f32> = (0..4).map(|at| [0.1, 0.7, 0.1, 0.7][at]).collect();
-    let mut draft = text("Ann is on the train").vector(vector.clone()).key("train");
+    let vector: Vec<f32> = (0..DIM).map(|at| 1.0 + at as f32).collect();
+    let mut draft = text("Ann is on the train").vector(vector).key("train");
     draft.fields.tier = Some(Tier::Working);
     world.add(draft);
-    let shown = world.row("train").vector.unwrap();
+    let shown = world.ns.look_up("train", true).unwrap().into_memory().unwrap().vector;
     world.advance("10d");
     world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
     assert_eq!(world.list_in(Scope::Any, State::Limbo).len(), 1);
-    let probe = ErasedProbe { vector: Some(shown), ..ErasedProbe::default() };
+    let probe = ErasedProbe { vector: shown, ..ErasedProbe::default() };
     let check = || world.db.check(&CheckOptions { deep: false, erased: vec![probe.clone()] }).unwrap();
     assert!(check().ok, "{:#?}", check().findings);
     world.forget(&["train"]);
