@@ -76,7 +76,7 @@ struct Story {
     imports: Vec<Option<RunId>>,
     /// The import that said last what a key says, if one did.
     told_by: BTreeMap<usize, Option<usize>>,
-    /// The keys whose last word replaced another memory by its name.
+    /// The keys of which a word replaced another memory by its name.
     named: BTreeSet<usize>,
 }
 
@@ -122,10 +122,7 @@ impl Story {
         }
         if let Some(key) = say.key {
             self.told_by.insert(key, import);
-            match say.names {
-                Some(_) => drop(self.named.insert(key)),
-                None => drop(self.named.remove(&key)),
-            }
+            self.named.extend(say.names.map(|_| key));
         }
         self.steps.push(Step::Said(say.clone(), import));
         true
@@ -183,7 +180,7 @@ impl Story {
                     return false; // What a forgotten memory had replaced is replaced for good.
                 }
                 self.world.forget(&[KEYS[*key]]);
-                self.told_by.remove(key);
+                (self.told_by.remove(key), self.named.remove(key));
                 self.steps.push(Step::Forgot(*key));
             }
         }
