@@ -489,6 +489,9 @@ impl NamespaceWriter<'_, '_, '_> {
         // Read before the holder leaves: its text, and the vector with it, can go with it.
         let mut parts = self.parts_of_row(old)?;
         let written = self.keep_own(&mut parts, &holder)?;
+        if holder.follows && edit.patch.text.is_some() {
+            self.begin_anew(&mut parts, &holder);
+        }
         if edit.patch.text.is_none() && edit.vector.is_none() {
             edit.vector = match written {
                 // The vector of the row is that of another text.

@@ -34,21 +34,23 @@ pub(super) fn given_by_code(holders: &mut [Holder], fields: &Fields, secret: &Se
 impl NamespaceWriter<'_, '_, '_> {
     /// Leaves in the parts of a row what this holder said, and nothing of what other holders said. The holder leaves their row
     /// with what it brought. What it had said in the row in which it was written comes from there, while that row is there; so
-    /// does the vector of its text, which is returned where that text is its own. A key that only leads to the row has said nothing
-    /// there: its next text is that of a memory of its own.
+    /// does the vector of its text, which is returned where that text is its own.
     pub(super) fn keep_own(&self, parts: &mut Parts, holder: &Holder) -> Result<Option<UnitVector>> {
         let text = holder.text.as_ref().unwrap_or(&parts.content.text);
         let origin = sound(self.ledger.origin(self.ns(), holder, text))?.flatten();
         let written = origin.as_ref().map(|origin| &origin.parts);
         let own = said_by(holder, written.unwrap_or(parts), self.ledger.secret);
         tell(parts, written, |code| own.contains(&code));
-        if holder.follows {
-            let pinned = holder.tags.iter().any(|tag| tag == PINNED_TAG);
-            let place = parts.vitals.place.clone();
-            parts.vitals = Vitals { place, pinned, ..Vitals::new(&parts.content.text, self.now()) };
-            parts.content.custom_kind = None;
-        }
         Ok(origin.and_then(|origin| origin.vector).filter(|_| holder.text.is_some()))
+    }
+
+    /// Leaves nothing in the parts of a row but the tags of a holder: a key that only led to the row has said nothing there, and its next
+    /// text is that of a memory of its own.
+    pub(super) fn begin_anew(&self, parts: &mut Parts, holder: &Holder) {
+        let pinned = holder.tags.iter().any(|tag| tag == PINNED_TAG);
+        let place = parts.vitals.place.clone();
+        parts.vitals = Vitals { place, pinned, ..Vitals::new(&parts.content.text, self.now()) };
+        parts.content.custom_kind = None;
     }
 }
 

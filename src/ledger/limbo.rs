@@ -260,11 +260,7 @@ impl Ledger<'_, '_> {
         told.evidence.members.extend(superseder);
         self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;
         let keys_ended = said.keys_ended();
-        let superseded_by = self.follow_writers(context, id, said, why)?;
-        if to == RestoreTo::Undo && superseded_by.is_none() && before.times.superseded_by() == superseder {
-            // What nothing replaces asks nobody to say it again.
-            self.forget_ended(ns, id)?;
-        }
+        let superseded_by = self.follow_writers(context, (id, to), said, why)?;
         applied.restored = Some(Restored { keys_taken, superseded_by, keys_ended, ..Restored::default() });
         Ok(applied)
     }

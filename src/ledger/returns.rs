@@ -314,6 +314,22 @@ impl Ledger<'_, '_> {
     pub(super) fn follow_writers(
         &mut self,
         context: &Context,
+        (id, to): (MemoryId, RestoreTo),
+        said: SaidSince,
+        why: Why,
+    ) -> Result<Option<MemoryId>> {
+        let superseded_by = self.follow(context, id, said, why)?;
+        let times = self.tx.vitals(context.ns, id)?.map(|row| row.times);
+        if to == RestoreTo::Undo && times.is_some_and(|times| times.superseded.is_none()) {
+            // What nothing replaces asks nobody to say it again.
+            self.forget_ended(context.ns, id)?;
+        }
+        Ok(superseded_by)
+    }
+
+    fn follow(
+        &mut self,
+        context: &Context,
         id: MemoryId,
         said: SaidSince,
         why: Why,

@@ -366,11 +366,7 @@ impl Ledger<'_, '_> {
         let replaced = self.replace_versions(context, id, said_since, &why)?;
         called_off.ends.into_iter().try_for_each(|(row, end)| self.keep_announced(context, row, end))?;
         let keys_ended = said.keys_ended();
-        let superseded_by = self.follow_writers(context, id, said, why)?;
-        if to == RestoreTo::Undo && superseded_by.is_none() {
-            // What nothing replaces asks nobody to say it again.
-            self.forget_ended(ns, id)?;
-        }
+        let superseded_by = self.follow_writers(context, (id, to), said, why)?;
         let restored =
             Some(Restored { keys_taken, replaced, superseded_by, keys_ended, ..Restored::default() });
         Ok(Applied { restored, erased, ..Applied::default() })

@@ -180,7 +180,8 @@ impl Story {
                     return false; // What a forgotten memory had replaced is replaced for good.
                 }
                 self.world.forget(&[KEYS[*key]]);
-                (self.told_by.remove(key), self.named.remove(key));
+                self.told_by.remove(key);
+                self.named.remove(key);
                 self.steps.push(Step::Forgot(*key));
             }
         }
