@@ -4,7 +4,7 @@
 
 use std::io::Cursor;
 
-use crate::world::{World, text};
+use crate::world::{World, random, text};
 use oubliette::embed::Embed;
 use oubliette::exchange::{Export, Kept, ParsedLine, VectorsTo, parse_line};
 use oubliette::maintain::{MaintainOptions, Pass, PassReport, RetentionReport};
@@ -577,12 +577,7 @@ const AGES: &str = "undo.horizon = \"2d\"\nevents.payload_ttl = \"3d\"\nevents.m
     sweeper.tombstone_ttl = \"4d\"\njournal.max_age = \"6d\"\n";
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(16),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(16, 400))]
 
     /// Whatever messages go through, nothing is wrong with the file; the pass leaves nothing that is too old, and changes no memory.
     #[test]

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{World, text};
+use crate::world::{World, random, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
@@ -486,12 +486,7 @@ impl Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(12, 400))]
 
     #[test]
     fn what_was_forgotten_is_nowhere(

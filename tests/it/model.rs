@@ -12,7 +12,7 @@ mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{World, ms};
+use crate::world::{World, ms, random};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Fields, Got, Partition, SupersedeMode, TombstoneReason};
@@ -632,12 +632,7 @@ fn run(options: fn(Builder) -> Builder, ops: &[(usize, Op)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64),
-        failure_persistence: None,
-        max_shrink_iters: 2_000,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(64, 2_000))]
 
     #[test]
     fn the_database_says_what_the_reference_says(

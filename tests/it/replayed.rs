@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{World, text};
+use crate::world::{World, random, text};
 use oubliette::maintain::RunId;
 use oubliette::memory::Holder;
 use oubliette::{Decision, Draft, ErrorKind, Memory, Outcome, Scope, State, WriteOptions};
@@ -216,12 +216,7 @@ impl Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32),
-        failure_persistence: None,
-        max_shrink_iters: 1_000,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(32, 1_000))]
 
     #[test]
     fn an_undone_import_leaves_what_would_be_there_without_it(ops in proptest::collection::vec(op(), 3..=16)) {

@@ -5,7 +5,7 @@
 
 use std::io::Cursor;
 
-use crate::world::{World, axis, text};
+use crate::world::{World, axis, random, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RenamespaceOptions, RunId};
 use oubliette::memory::{Expiry, Field, SupersedeMode};
@@ -392,12 +392,7 @@ fn exported(world: &World, all_states: bool) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(48),
-        failure_persistence: None,
-        max_shrink_iters: 3_000,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(48, 3_000))]
 
     #[test]
     fn no_story_leaves_a_finding(ops in proptest::collection::vec((proptest::bool::weighted(0.05), op()), 4..=24)) {

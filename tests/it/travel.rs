@@ -6,7 +6,7 @@
 
 use std::io::Cursor;
 
-use crate::world::World;
+use crate::world::{World, random};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, PassDetails, RenamespaceOptions, RunId};
 use oubliette::memory::Expiry;
@@ -414,12 +414,7 @@ fn travel(ops: &[Op], batch_rows: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(24, 400))]
 
     /// V-275 over every state, each pass having run.
     #[test]

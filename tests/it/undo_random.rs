@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{World, axis, span, text};
+use crate::world::{World, axis, random, span, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::SupersedeMode;
 use oubliette::policy::Syntax;
@@ -268,12 +268,7 @@ impl Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(random(32, 400))]
 
     #[test]
     fn no_undo_brings_an_old_fact_back(ops in proptest::collection::vec(op(), 4..=36)) {

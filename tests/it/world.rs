@@ -14,12 +14,26 @@ use oubliette::{
     Builder, Database, Decision, Draft, Durability, ErrorKind, Forget, Memory, MemoryId, Namespace, Outcome,
     PageRequest, Query, Result, Scope, Span, State, Time, WriteOptions,
 };
+use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// Dimensions of every vector of these tests.
 pub(crate) const DIM: usize = 4;
 
 /// Where the clock stands at first.
 pub(crate) const START: &str = "2026-01-02T10:00:00Z";
+
+/// How a random test runs: so many cases, the same each time. With `PROPTEST_CASES` it draws so many others.
+pub(crate) fn random(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    let rng_seed = if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(1) };
+    ProptestConfig {
+        cases: asked.unwrap_or(cases),
+        failure_persistence: None,
+        max_shrink_iters,
+        rng_seed,
+        ..ProptestConfig::default()
+    }
+}
 
 /// UUIDv7 whose random part counts up, so that a run is repeatable and ids of one instant ascend.
 #[derive(Clone, Default)]
