@@ -426,7 +426,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 restored.append(&mut self.restore_named_by(id, &leavers)?);
             }
             match brings_back {
-                true => restored.append(&mut self.restore_of_leavers(id, &leavers, &written)?),
+                true => {
+                    restored.append(&mut self.restore_of_leavers(id, &leavers, &written)?);
+                    self.lead_again(id, &leavers, rule)?;
+                }
                 false => self.settle_of_leavers(id, &leavers, rule)?,
             }
         }

@@ -282,6 +282,29 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
+    /// Lets keys lead again to a row that stays, where a supersession had led them there before the leavers said through them what the
+    /// row says.
+    pub(super) fn lead_again(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
+        let ns = self.ns();
+        for leaver in leavers.iter().filter(|leaver| leaver.has_text()) {
+            let Some((from, key)) = leaver.from.zip(leaver.key.as_deref()) else { continue };
+            let row = sound(self.ledger.load_there(ns, from))?.flatten();
+            let by = row.as_ref().and_then(|(row, _)| row.times.superseded);
+            let is_led = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
+            let of_key = if is_led { self.ledger.tx.holders_of_key(ns, key)? } else { Vec::new() };
+            let Some((_, number)) = of_key.into_iter().find(|(id, _)| *id == from) else { continue };
+            let before = sound(self.ledger.tx.holder(ns, from, number))?.flatten();
+            let said = row.zip(sound(self.ledger.load_there(ns, at))?.flatten());
+            let was_led = before
+                .zip(said)
+                .is_some_and(|(before, ((_, old), (_, new)))| before.led_on(&old.text, &new.text).follows);
+            if was_led && sound(self.current_holder(key))? == Some(None) {
+                self.apply(rule, Change::LeadAgain { id: from, number })?;
+            }
+        }
+        Ok(())
+    }
+
     /// What a step of the journal has left of a row that was to be superseded by its name; none where the row has come back since,
     /// or something else has taken its place.
     fn left_of(&self, step: &JournalRow) -> Result<Option<NamedLeft>> {

@@ -49,7 +49,7 @@ pub(crate) struct Onward {
     pub(super) valid_to: Option<Time>,
     /// Whether the row was merged, so that its reinforcement went along.
     pub(super) merged: bool,
-    /// The holders that had come to the row from others.
+    /// The holders that the row had.
     pub(super) holders: Vec<Holder>,
 }
 
@@ -61,7 +61,7 @@ impl Onward {
             superseded,
             valid_to: vitals.times.valid_to,
             merged: vitals.times.removed_at.is_some(),
-            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
+            holders: holders.to_vec(),
         })
     }
 }
@@ -71,6 +71,12 @@ impl Onward {
     pub(crate) fn merged_into(&self) -> Option<MemoryId> {
         let is_duplicate = self.superseded.mode == SupersedeMode::Duplicate;
         (self.merged || is_duplicate).then_some(self.superseded.by)
+    }
+
+    /// Whether a copy of a holder says only what an import had written in the erased row.
+    pub(super) fn wrote(&self, copy: &Holder) -> bool {
+        let is_its = |holder: &Holder| holder.has_text() && copy.run == holder.run && copy.is_copy_of(holder);
+        copy.run.is_some() && self.holders.iter().any(is_its)
     }
 
     /// The row that had taken the place of the erased one as a new fact, if one had.

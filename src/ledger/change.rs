@@ -174,6 +174,14 @@ pub(crate) enum Change {
         /// What had superseded the row that is gone.
         onward: Box<Onward>,
     },
+    /// A key of a superseded memory leads again to what has taken the place of the memory, and on from there. What had been said there
+    /// through the key is gone.
+    LeadAgain {
+        /// The superseded memory.
+        id: MemoryId,
+        /// Number of its holder with the key.
+        number: u32,
+    },
     /// Holders are forgotten. The row goes with the last holder that wrote a text.
     Detach {
         /// The memory.

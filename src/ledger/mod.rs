@@ -105,6 +105,7 @@ impl Ledger<'_, '_> {
             }
             Change::Restore { id, to } => self.restore(context, id, to, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
+            Change::LeadAgain { id, number } => self.lead_again(context, id, number, &why),
             Change::Detach { id, numbers, reason, stone } => {
                 self.detach(context, id, &numbers, Departure::Forgotten(reason, stone), why)
             }

@@ -5,11 +5,11 @@ use crate::error::{Error, Result, sound};
 use crate::index::{holder_among, holder_of_key};
 use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
-use crate::ledger::insert::tags_fit;
+use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times, Vitals};
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, Traces};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -127,7 +127,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The keys of `id` that had been led on from the row that is gone now, wherever they lead, are led there from `id` itself: they go
-    /// no more with what had brought them to that row.
+    /// no more with what had brought them to that row, or with what an import had said there through them.
     fn adopt_keys(&mut self, context: &Context, (id, text): (MemoryId, &str), onward: &Onward) -> Result<()> {
         let ns = context.ns;
         let mut keyed = self.readable_holders(ns, id)?;
@@ -138,7 +138,7 @@ impl Ledger<'_, '_> {
         let mut seen = BTreeSet::new();
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
             let mut copies = self.copies_from(ns, at, came)?;
-            copies.retain(|copy| copy.follows);
+            copies.retain(|copy| copy.follows || onward.wrote(copy));
             keyed.retain(|holder| copies.iter().any(|copy| copy.is_copy_of(holder)));
             let row = if keyed.is_empty() { None } else { sound(self.load_there(ns, at))?.flatten() };
             // A memory in limbo answers to no key.
@@ -162,6 +162,51 @@ impl Ledger<'_, '_> {
             (came, from, next) = (at, at, before.times.superseded_by());
         }
         Ok(())
+    }
+
+    /// Lets the key of a holder of a superseded row lead to what has taken the row's place, and on from there, as far as there is room
+    /// for its tags.
+    pub(super) fn lead_again(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        number: u32,
+        why: &Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (mut row, content) = self.load(ns, id)?;
+        let gone = || Error::NotFound { what: "holder", name: format!("{number} of {id}") };
+        let mut led = self.tx.holder(ns, id, number)?.ok_or_else(gone)?;
+        let (mut from, mut text) = (id, content.text);
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::from([id]);
+        while let Some(at) = row.times.superseded_by().filter(|at| seen.insert(*at)) {
+            let there = sound(self.load_there(ns, at))?.flatten();
+            // A memory in limbo answers to no key, and in another partition the key could no longer be written.
+            let answers = |there: &Vitals| {
+                there.times.removed_at.is_none() && there.place.partition == row.place.partition
+            };
+            let Some((before, old)) = there.filter(|(there, _)| answers(there)) else { break };
+            led = led.led_on(&text, &old.text);
+            let is_there = led.key.as_ref().map(|key| self.tx.holds_key(ns, key, at)).transpose()?;
+            if is_there != Some(false) || !tags_fit(&old.tags, &led.tags) {
+                break;
+            }
+            let (mut vitals, mut content) = (before.clone(), old.clone());
+            (led.number, led.share, led.from, led.since) =
+                (vitals.place.give_number()?, 0, Some(from), context.now);
+            led.links.retain(|link| link.to != at);
+            self.put_holder(ns, at, &led)?;
+            unite(&mut content.tags, &led.tags);
+            vitals.place.holders += 1;
+            vitals.version += 1;
+            self.place_row(context, at, &before, &old, vitals, &content)?;
+            let mut why = why.clone();
+            why.evidence.members.push(id);
+            self.journal(context, Op::Adjust, Some((at, Some(led.number))), Vec::new(), why)?;
+            (from, row, text) = (at, before, old.text);
+        }
+        Ok(Applied::default())
     }
 
     /// The writers of a returning row that have said something else since. For each of them another row has the key, after

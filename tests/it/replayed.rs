@@ -149,7 +149,9 @@ impl Story {
             && say.key.is_some_and(|key| self.named.contains(&key));
         let key = say.key.map(|key| KEYS[key]);
         let led = |one: &Holder| one.follows && one.key.as_deref() == key;
-        let was_led = import.is_some() && held.is_some_and(|row| row.holders.iter().any(led));
+        let was_led = outcome.decision == Decision::Stored
+            && import.is_some()
+            && held.is_some_and(|row| row.holders.iter().any(led));
         let parts = outcome.decision == Decision::Stored
             && held.is_some_and(|row| row.holders.iter().any(|one| one.follows));
         let is_shared = named.is_some_and(|row| row.holders.len() > 1 || row.id == outcome.id);

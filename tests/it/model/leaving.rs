@@ -110,8 +110,40 @@ impl Model {
         }
         for (id, leavers) in left {
             self.restore_of_leavers(id, &leavers, (&written, &was), now);
+            self.lead_again(id, &leavers, now);
         }
         gone
+    }
+
+    /// Keys that said what they had been led to lead there again.
+    fn lead_again(&mut self, at: MemoryId, leavers: &[Hold], now: Time) {
+        for leaver in leavers.iter().filter(|hold| !hold.follows) {
+            let (Some(from), Some(key)) = (leaver.from, &leaver.key) else { continue };
+            let Some(row) = self.rows.get(&from) else { continue };
+            let is_led =
+                row.superseded.is_some_and(|(by, mode)| by == at && mode != SupersedeMode::Duplicate);
+            let hold = row.holders.iter().find(|hold| hold.key.as_ref() == Some(key)).filter(|_| is_led);
+            let differs = self.rows.get(&at).is_some_and(|there| there.text != row.text);
+            if let Some(hold) = hold.filter(|hold| hold.follows || differs).cloned()
+                && self.with_key(key, now).is_empty()
+            {
+                self.lead_from(from, hold);
+            }
+        }
+    }
+
+    /// The key of a superseded row leads to what has taken the place of the row, and on from there.
+    fn lead_from(&mut self, mut from: MemoryId, hold: Hold) {
+        while let Some((at, _)) = self.rows[&from].superseded {
+            let agent = self.rows[&from].agent.clone();
+            let Some(row) = self.rows.get_mut(&at).filter(|row| row.agent == agent) else { break };
+            if row.holders.iter().any(|there| there.key == hold.key) {
+                break;
+            }
+            let number = row.next_number();
+            row.holders.push(Hold { number, share: 0, from: Some(from), follows: true, ..hold.clone() });
+            from = at;
+        }
     }
 
     /// The rows in which the writers with these numbers had written what they say, and what had superseded the rows of those that came

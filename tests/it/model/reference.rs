@@ -746,7 +746,7 @@ impl Hold {
 
 impl Row {
     /// Numbers of a row are never given out twice, so a holder that left leaves a gap behind the last.
-    fn next_number(&self) -> u32 {
+    pub(super) fn next_number(&self) -> u32 {
         self.next()
     }
 
