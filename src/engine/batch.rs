@@ -415,11 +415,7 @@ impl Batch<'_, '_, '_, '_> {
         namespace: &NamespaceName,
         name: &str,
     ) -> Result<(MemoryId, Option<u32>)> {
-        let mut writer = self.session.known_writer(namespace)?;
-        match writer.find(name)? {
-            (id, Some(number)) if !writer.is_replaced_ahead(id)? => Ok((writer.set_apart(id, number)?, None)),
-            found => Ok(found),
-        }
+        self.session.known_writer(namespace)?.named_alone(name)
     }
 
     /// The same for the key that a replacement at an instant ahead is to have: until then it says another memory, which may have been

@@ -21,12 +21,21 @@ impl Change {
     fn is_ahead(self) -> bool {
         self.at.is_some_and(|at| at > self.now)
     }
+
+    /// Lets a draft revise what its key says. The instant of a change is given as the beginning too, so that what is to come is not seen
+    /// before.
+    fn give_to(self, draft: &mut Draft) {
+        draft.supersede_mode = Some(self.mode);
+        if let Some(at) = self.at {
+            draft.fields.valid_from = Field::Value(at);
+        }
+    }
 }
 
 impl Namespace {
     /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is
     /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
-    /// and forget what is true now. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
+    /// and forget what is true now. Where the draft has a key, what this key says now is replaced with the others. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
     /// mode `replaced`; none stands for now, and for the beginning of a memory, named by its id, that is itself to take a place
     /// later. Until an instant ahead, the key means the old memory, and what it revises is replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
@@ -79,17 +88,25 @@ impl Namespace {
                 change.at = Some(begins);
             }
             let key = asked.as_deref().unwrap_or(name.as_str());
-            // A memory that is replaced at an instant ahead is true until then.
-            let is_true = memory.state == State::Live || memory.also.is_some();
-            if revises || !is_true || !memory.keys.iter().any(|known| known == key) {
-                continue;
+            if !revises && says(&memory, key) {
+                revises = true;
+                draft.key = Some(key.to_owned());
             }
+        }
+        draft.agent = part_of(parts, draft.agent)?;
+        // A key has one text that is true, so what the key of the draft says ends with the others.
+        if let Some(key) = asked.filter(|_| !revises)
+            && let Some(memory) = self.get(&key)?
+            && memory.partition.agent_name() == draft.agent.as_deref()
+            && says(&memory, &key)
+        {
             revises = true;
-            draft.key = Some(key.to_owned());
-            begin_anew(&mut draft, &memory, change);
+            left.push(key);
+        }
+        if revises {
+            change.give_to(&mut draft);
         }
         let ahead = change.at.filter(|_| revises && change.is_ahead());
-        draft.agent = part_of(parts, draft.agent)?;
         self.db.batch(|batch| {
             // Found before the new memory is there, which may have the same key.
             let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
@@ -131,20 +148,10 @@ impl Namespace {
     }
 }
 
-/// The draft revises the old memory. What a revision would take over, but belongs to the old state of the world, begins
-/// anew: the validity.
-fn begin_anew(draft: &mut Draft, old: &Memory, change: Change) {
-    draft.supersede_mode = Some(change.mode);
-    if change.mode != SupersedeMode::Replaced {
-        return;
-    }
-    // The instant of a change is given as the beginning too, so that what is to come is not seen before.
-    if change.at.is_some() || old.valid_from.is_some() {
-        draft.fields.valid_from = Field::Value(change.at.unwrap_or(change.now));
-    }
-    if old.valid_to.is_some() {
-        draft.fields.valid_to = Field::Null;
-    }
+/// Whether a key answers with a memory that is true now. One that is replaced at an instant ahead is true until then.
+fn says(memory: &Memory, key: &str) -> bool {
+    let is_true = memory.state == State::Live || memory.also.is_some();
+    is_true && memory.keys.iter().any(|known| known == key)
 }
 
 /// The agent in whose part all of these memories are, none for the shared part; where there are none, the one that was asked for.

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::ingest::change::replaced_as;
 use crate::ingest::fields::expire;
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
@@ -13,7 +14,7 @@ use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, note_vector, tag
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, RunSort, State,
-    SupersedeMode, Vitals,
+    SupersedeMode, Time, Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::control::RunRow;
@@ -102,10 +103,41 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(replaces @ Replaces::At(_)) = prepared.replaces {
             return self.take_place(prepared, (id, number), replaces).map(Some);
         }
+        if let Some(at) = self.replaces_ahead(prepared.checked.draft(), (id, number))? {
+            return self.announce(prepared, (key, part), at).map(Some);
+        }
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
         let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
         self.write_through_key(prepared, id, number, on_key).map(Some)
+    }
+
+    /// The instant ahead at which another text of a draft takes the place of what its key says, with the other memories that the draft
+    /// names; none for a draft that says what is true now.
+    fn replaces_ahead(&self, draft: &Draft, (id, number): (MemoryId, u32)) -> Result<Option<Time>> {
+        let is_named = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
+        let from = draft.fields.valid_from.value().copied().filter(|from| is_named && *from > self.now());
+        let holder = self.holder(id, number)?;
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        Ok(from.filter(|_| *holder.text.as_ref().unwrap_or(&content.text) != draft.text))
+    }
+
+    /// Stores a text that is to take the place of what its key says at an instant ahead.
+    fn announce(&mut self, prepared: &Prepared, (key, part): (&str, PartId), at: Time) -> Result<Outcome> {
+        let old = self.named_alone(key)?;
+        let held = self.held_in(key, part)?;
+        let held = held.ok_or_else(|| Error::NotFound { what: "memory", name: key.to_owned() })?;
+        let outcome = self.take_place(prepared, held, Replaces::At(at))?;
+        self.supersede_in_run(old, outcome.id, (SupersedeMode::Replaced, Some(at)))?;
+        Ok(outcome)
+    }
+
+    /// The memory that a name means, which a supersession is to end: of a key the write of the key alone, in a row of its own.
+    pub(crate) fn named_alone(&mut self, name: &str) -> Result<(MemoryId, Option<u32>)> {
+        match self.find(name)? {
+            (id, Some(number)) if !self.is_replaced_ahead(id)? => Ok((self.set_apart(id, number)?, None)),
+            found => Ok(found),
+        }
     }
 
     /// The text that follows one which was true under `key`, and is not any more.
@@ -491,10 +523,21 @@ impl NamespaceWriter<'_, '_, '_> {
             if found.0 == new || vitals.times.superseded_by() == Some(new) {
                 continue;
             }
-            self.supersede(found, new, mode, draft.fields.valid_from.value().copied())?;
-            if let Some(run) = self.context.run {
-                self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
-            }
+            self.supersede_in_run(found, new, (mode, draft.fields.valid_from.value().copied()))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::supersede`], which the run counts that writes.
+    fn supersede_in_run(
+        &mut self,
+        old: (MemoryId, Option<u32>),
+        new: MemoryId,
+        (mode, at): (SupersedeMode, Option<Time>),
+    ) -> Result<()> {
+        self.supersede(old, new, mode, at)?;
+        if let Some(run) = self.context.run {
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
         }
         Ok(())
     }
@@ -506,7 +549,7 @@ impl NamespaceWriter<'_, '_, '_> {
         (mut old, number): (MemoryId, Option<u32>),
         new: MemoryId,
         mode: SupersedeMode,
-        at: Option<crate::model::Time>,
+        at: Option<Time>,
     ) -> Result<()> {
         let at = at.unwrap_or(self.now());
         let mut ahead = None;

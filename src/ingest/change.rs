@@ -70,6 +70,7 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         let mut edit = self.edit_of(prepared, &holder);
+        let mode = replaced_as(draft);
         if same_text {
             if self.changes_nothing((id, &vitals), &holder, &mut edit)? {
                 let (decision, rule) = (Decision::Unchanged, RuleId::KEY);
@@ -79,8 +80,10 @@ impl NamespaceWriter<'_, '_, '_> {
             // New content comes with everything that its write gives, including what the holder had given
             // before.
             edit.says(draft, self.ledger.secret);
+            if mode == SupersedeMode::Replaced {
+                edit.begins_anew(draft, self.now(), self.ledger.secret);
+            }
         }
-        let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
         let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
         Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()))
     }
@@ -290,25 +293,18 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Gives the texts that the key of a holder announces what a change of the holder gives: each of them has of the text before it
-    /// what a revision has.
+    /// what a revision has. An import gives nothing to what others have announced, because its undo could not take that back.
     fn change_ahead(&mut self, ahead: &mut Ahead, had: &Holder, edit: &Edit) -> Result<()> {
         for (id, at) in ahead.to_come() {
             let holders = self.ledger.tx.holders(self.ns(), id)?;
             // A memory that another write said has what that write gave.
             let own = holders.iter().find(|one| one.key == had.key && one.replaces_ahead());
+            let own = own.filter(|own| self.context.run.is_none_or(|run| own.run == Some(run)));
             let kept = own.and_then(|own| edit.kept_by(own, had, at, self.now(), self.ledger.secret));
             if let Some((edit, own)) = kept.zip(own) {
                 let through = Through::Holder(own.number);
                 let changed = self.change_current(id, through, edit, SupersedeMode::Correction)?.0;
                 ahead.is_now(id, changed);
-                // An undo brings back what the key said, and not what this row had before. A row of its own is counted already.
-                if let Some(run) = self.context.run.filter(|run| own.run != Some(*run))
-                    && changed == id
-                    && self.holder(id, own.number)? != *own
-                {
-                    let counts = [(RunRow::CHANGED_APART, 1)];
-                    self.ledger.note_part(&self.context, run, RunSort::Import, counts)?;
-                }
             }
         }
         Ok(())
@@ -601,6 +597,9 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let mut edit = self.edit_of(prepared, &holder);
         edit.says(draft, self.ledger.secret);
+        if replaced_as(draft) == SupersedeMode::Replaced {
+            edit.begins_anew(draft, at, self.ledger.secret);
+        }
         edit.begins = Some(at).filter(|_| matches!(replaces, Replaces::At(_)));
         let ends = &mut edit.patch.fields.valid_to;
         if !ends.is_given() {
@@ -716,6 +715,12 @@ impl NamespaceWriter<'_, '_, '_> {
             payload: edit.patch.payload.flatten(),
         })
     }
+}
+
+/// How a draft replaces what its key says: a new text corrects it, unless the draft replaces other memories as well.
+pub(super) fn replaced_as(draft: &Draft) -> SupersedeMode {
+    let mode = if draft.supersedes.is_empty() { SupersedeMode::Correction } else { SupersedeMode::default() };
+    draft.supersede_mode.unwrap_or(mode)
 }
 
 /// The refusal of a new text for what has ended: it would take the place of nothing.

@@ -11,8 +11,8 @@ use crate::ingest::fields::expire;
 use crate::ingest::{NamespaceWriter, space_of};
 use crate::ledger::{Change, given, tags_fit};
 use crate::model::{
-    Decision, Delta, Draft, EXPIRY_CODE, ExpiresBy, Expiry, Field, Holder, MemoryId, PINNED_TAG, Parts,
-    Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times,
+    Decision, Delta, Draft, EXPIRY_CODE, ExpiresBy, Expiry, Field, Fields, Holder, MemoryId, PINNED_TAG,
+    Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times,
 };
 use crate::store::Rows;
 use crate::text::Secret;
@@ -43,6 +43,20 @@ impl Edit {
         self.patch.fields = draft.fields.clone();
         self.patch.expiry = draft.expiry;
         self.given = given(&draft.fields, draft.expiry, draft.sources.as_deref(), secret);
+    }
+
+    /// The world has changed, and the text is true from `at` on: what its draft does not give of its validity is not that of the text
+    /// before.
+    pub(super) fn begins_anew(&mut self, draft: &Draft, at: Time, secret: &Secret) {
+        let Fields { valid_from, valid_to, .. } = &mut self.patch.fields;
+        let has_ended = valid_to.value().is_some_and(|end| *end <= at);
+        if !valid_from.is_given() && !has_ended {
+            *valid_from = Field::Value(at);
+        }
+        if !valid_to.is_given() {
+            *valid_to = Field::Null;
+        }
+        self.given = given(&self.patch.fields, draft.expiry, draft.sources.as_deref(), secret);
     }
 
     /// What the change of a holder gives that the text keeps which takes its place at an instant; none if it gives nothing of the

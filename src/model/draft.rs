@@ -89,7 +89,7 @@ pub struct Draft {
     pub payload: Option<Payload>,
     /// The keys or ids of the memories that this memory supersedes.
     pub supersedes: Vec<String>,
-    /// How this memory supersedes them; `replaced` by default.
+    /// How this memory supersedes them, and what its own key says; `replaced` by default.
     pub supersede_mode: Option<SupersedeMode>,
 }
 

@@ -562,3 +562,126 @@ fn every_read_sees_what_was_visible() {
         }
     }
 }
+
+/// What is true at an instant, by what is known now.
+fn true_at(world: &World, valid: i64) -> BTreeSet<String> {
+    let at = PointInTime { valid_at: Some(ms(valid)), ..PointInTime::default() };
+    let request = PageRequest { at, limit: 100, scope: Scope::Any, ..PageRequest::default() };
+    world.ns.list(&request).unwrap().items.into_iter().map(|row| row.text).collect()
+}
+
+fn texts(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|text| (*text).to_owned()).collect()
+}
+
+const GHENT: &str = "Ann lives in Ghent";
+const FLAT: &str = "Ann rents a flat in Ghent";
+const HOUSE: &str = "Ann owns a house in Bruges";
+
+/// What a write of a key replaces, it replaces as the world changes, and with it what the key has said: whether the write names the key,
+/// another memory or both, by a draft or by `replace`, whatever validity the old text has, and whoever has said it too (LIFE-6,
+/// MODEL-21).
+#[test]
+fn life_6_what_a_write_supersedes_with_the_text_of_its_key_was_true_until_then() {
+    type Replace = fn(&World) -> oubliette::Result<oubliette::Outcome>;
+    let ways: [(Replace, bool); 5] = [
+        (|world| world.ns.add(text(HOUSE).key("home").supersedes("home")), false),
+        (|world| world.ns.supersede("home", text(HOUSE).key("home")), false),
+        (|world| world.ns.add(text(HOUSE).key("home").supersedes("flat")), true),
+        (|world| world.ns.add(text(HOUSE).key("home").supersedes("home").supersedes("flat")), true),
+        (|world| world.ns.replace(["flat"], text(HOUSE).key("home"), SupersedeMode::Replaced, None), true),
+    ];
+    for (way, (replace, with_flat)) in ways.into_iter().enumerate() {
+        for (from, to) in [(None, None), (Some(500), None), (None, Some(9_000)), (Some(500), Some(9_000))] {
+            for shared in [false, true] {
+                let world = World::at(1_000);
+                let mut old = text(GHENT).key("home");
+                old.fields.valid_from = from.map(ms).into();
+                old.fields.valid_to = to.map(ms).into();
+                if shared {
+                    world.add(Draft { key: Some("other".to_owned()), ..old.clone() });
+                }
+                world.add(old);
+                world.add(text(FLAT).key("flat"));
+                world.set(2_000);
+                let new = replace(&world).unwrap().id;
+                world.set(3_000);
+                let told = format!("way {way}, from {from:?}, to {to:?}, shared {shared}");
+                let flat: &[&str] = if with_flat { &[] } else { &[FLAT] };
+                let others: &[&str] = if shared { &[GHENT] } else { &[] };
+                assert_eq!(true_at(&world, 1_500), texts(&[GHENT, FLAT]), "{told}");
+                assert_eq!(true_at(&world, 2_500), texts(&[&[HOUSE], flat, others].concat()), "{told}");
+                let later = if to.is_some() { &[] } else { others };
+                assert_eq!(true_at(&world, 10_000), texts(&[&[HOUSE], flat, later].concat()), "{told}");
+                assert_eq!(world.row("home").id, new, "{told}");
+                world.check();
+            }
+        }
+    }
+}
+
+/// So it is at an instant ahead: what the key says is true until then.
+#[test]
+fn life_6_what_a_write_supersedes_ahead_with_the_text_of_its_key_is_true_until_then() {
+    type Replace = fn(&World) -> oubliette::Result<oubliette::Outcome>;
+    fn later(draft: Draft) -> Draft {
+        let mut draft = draft.key("home");
+        draft.fields.valid_from = Some(ms(5_000)).into();
+        draft
+    }
+    let ways: [(Replace, bool); 4] = [
+        (|world| world.ns.add(later(text(HOUSE)).supersedes("home")), false),
+        (|world| world.ns.add(later(text(HOUSE)).supersedes("flat")), true),
+        (|world| world.ns.add(later(text(HOUSE)).supersedes("home").supersedes("flat")), true),
+        (
+            |world| {
+                let draft = text(HOUSE).key("home");
+                world.ns.replace(["flat"], draft, SupersedeMode::Replaced, Some(ms(5_000)))
+            },
+            true,
+        ),
+    ];
+    for (way, (replace, with_flat)) in ways.into_iter().enumerate() {
+        for shared in [false, true] {
+            let world = World::at(1_000);
+            if shared {
+                world.add(text(GHENT).key("other"));
+            }
+            let old = world.add(text(GHENT).key("home")).id;
+            world.add(text(FLAT).key("flat"));
+            world.set(2_000);
+            let new = replace(&world).unwrap().id;
+            assert_ne!(new, old);
+            let told = format!("way {way}, shared {shared}");
+            assert_eq!(world.row("home").text, GHENT, "{told}");
+            assert_eq!(true_at(&world, 2_500), texts(&[GHENT, FLAT]), "{told}");
+            world.check();
+            world.set(6_000);
+            let flat: &[&str] = if with_flat { &[] } else { &[FLAT] };
+            let others: &[&str] = if shared { &[GHENT] } else { &[] };
+            assert_eq!(true_at(&world, 6_000), texts(&[&[HOUSE], flat, others].concat()), "{told}");
+            assert_eq!(true_at(&world, 4_000), texts(&[GHENT, FLAT]), "{told}");
+            assert_eq!(world.row("home").id, new, "{told}");
+            world.check();
+        }
+    }
+}
+
+/// An import that announces a text for its key is taken back as a whole (MODEL-33).
+#[test]
+fn model_33_a_text_that_an_import_announced_for_its_key_is_gone_with_the_import() {
+    let world = World::at(1_000);
+    let old = world.add(text(GHENT).key("home")).id;
+    let before = world.row(old);
+    let run = world.start_import();
+    let mut draft = text(HOUSE).key("home").supersedes("home");
+    draft.fields.valid_from = Some(ms(5_000)).into();
+    world.import(run, vec![draft]);
+    world.set(2_000);
+    assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+    let after = world.row(old);
+    assert_eq!((after.valid_to, after.superseded, after.keys), (before.valid_to, None, before.keys));
+    world.set(6_000);
+    assert_eq!((world.live(), world.row("home").id), (vec![old], old));
+    world.check();
+}

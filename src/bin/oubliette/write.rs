@@ -621,6 +621,9 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let team = database.namespace(&namespace)?;
     let before = options.old.iter().filter_map(|old| memory_of(&team, old)).map(|memory| (memory.id, memory));
     let before: BTreeMap<MemoryId, Memory> = before.collect();
+    // What the key of the new text says ends with the others.
+    let own = options.key.as_deref().and_then(|key| memory_of(&team, key));
+    let own = own.filter(|own| own.state == State::Live && !before.contains_key(&own.id));
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
             team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
@@ -652,7 +655,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let others: Vec<String> = others.map(|memory| called(&team, &memory.id.to_string())).collect();
     place.close(database)?;
     let old: BTreeSet<&String> = options.old.iter().collect();
-    let old = told::of(old.len() as u64, "memory", "memories");
+    let old = told::of((old.len() + usize::from(own.is_some())) as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
     output.done(&document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
