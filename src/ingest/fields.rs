@@ -7,7 +7,8 @@ use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{given, said_by, tell, tier_ttl};
 use crate::model::{
-    ExpiresBy, Expiry, Fields, Holder, Life, NOT_TOLD, PINNED_TAG, Parts, REPLACES_CODE, Time, Vitals,
+    ExpiresBy, Expiry, Fields, Holder, Life, NOT_TOLD, PINNED_TAG, Parts, REPLACES_CODE, SupersedeMode, Time,
+    Vitals,
 };
 use crate::policy::Policy;
 use crate::text::Secret;
@@ -41,6 +42,18 @@ impl NamespaceWriter<'_, '_, '_> {
         let written = origin.as_ref().map(|origin| &origin.parts);
         let own = said_by(holder, written.unwrap_or(parts), self.ledger.secret);
         tell(parts, written, |code| own.contains(&code));
+        if let Some(Parts { vitals, .. }) = written {
+            let led = vitals.times.superseded.is_some_and(|by| by.mode != SupersedeMode::Duplicate);
+            let gave = |name| {
+                let code = Fields::NAMES.iter().find(|(_, of)| *of == name).map(|(code, _)| *code);
+                holder.fields.iter().any(|(of, _)| Some(*of) == code)
+            };
+            // The row to which a supersession has led the writer lives as long as its own writers have said.
+            if led && !holder.gave_expiry() && !gave("tier") {
+                parts.vitals.tier = vitals.tier;
+                parts.vitals.set_life(vitals.life());
+            }
+        }
         Ok(origin.and_then(|origin| origin.vector).filter(|_| holder.text.is_some()))
     }
 

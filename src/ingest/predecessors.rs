@@ -50,7 +50,7 @@ pub(super) struct Written {
     rows: BTreeMap<MemoryId, BTreeMap<String, MemoryId>>,
     /// What had superseded a row.
     superseded: BTreeMap<MemoryId, MemoryId>,
-    /// The holders whose keys only lead to the row.
+    /// The holders that came to the row from one whose place it has taken, and is left as well, and those whose keys only lead there.
     led: BTreeSet<(MemoryId, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl Written {
         self.rows.get(&at).is_some_and(|rows| !wrote(rows))
     }
 
-    /// Whether the keys of these holders only lead to the row.
+    /// Whether these holders came from a row that goes first, or their keys only lead to the row.
     pub(super) fn only_led(&self, id: MemoryId, numbers: &[u32]) -> bool {
         numbers.iter().all(|number| self.led.contains(&(id, *number)))
     }
@@ -86,8 +86,8 @@ impl NamespaceWriter<'_, '_, '_> {
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
             let announced = onward.and_then(Onward::replaced_by);
-            let announced = match announced {
-                Some(by) if self.was_announced(erased.id, by)? => Some(by),
+            let announced = match (announced, onward) {
+                (Some(by), Some(onward)) if self.was_announced(onward, by)? => Some(by),
                 _ => None,
             };
             let (mut led, mut back) = (Vec::new(), Vec::new());
@@ -138,20 +138,37 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
-    /// Whether a row was superseded by another one once, and another row has taken its place since.
+    /// Whether a row was superseded by another one once, and another row has taken its place since. A copy knows no step, and an
+    /// announced row has the key of what it was to replace.
     fn was_to_go(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
+        let keys = self.announced_keys(by)?;
+        let is_its = |holder: &Holder| holder.key.as_ref().is_some_and(|key| keys.contains(key));
+        if self.ledger.readable_holders(self.ns(), id)?.iter().any(is_its) {
+            return Ok(true);
+        }
         let told = self.ledger.tx.journal_of(self.ns(), id)?;
         let is_by =
             |step: &JournalRow| step.op == Op::Supersede && step.evidence.members.first() == Some(&by);
         Ok(told.iter().any(is_by))
     }
 
-    /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it.
-    fn was_announced(&self, gone: MemoryId, by: MemoryId) -> Result<bool> {
-        let told = self.ledger.tx.journal_of(self.ns(), gone)?;
+    /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it: it is announced
+    /// for a key that had only led to the row that is gone.
+    fn was_announced(&self, onward: &Onward, by: MemoryId) -> Result<bool> {
+        let keys = self.announced_keys(by)?;
+        if !keys.is_empty() && !keys.iter().any(|key| onward.is_said_by(key)) {
+            return Ok(true);
+        }
+        let told = self.ledger.tx.journal_of(self.ns(), onward.gone())?;
         let last = told.iter().rfind(|step| step.op == Op::Supersede);
         Ok(last
             .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
+    }
+
+    /// The keys for which a row was written to take a place at an instant that lay ahead.
+    fn announced_keys(&self, id: MemoryId) -> Result<BTreeSet<String>> {
+        let holders = self.ledger.readable_holders(self.ns(), id)?.into_iter();
+        Ok(holders.filter(Holder::replaces_ahead).filter_map(|holder| holder.key).collect())
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
@@ -214,7 +231,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 None => lost.push(format!("row {seq} of the journal: it is damaged")),
             }
             for (id, by) in backs {
-                let mut back = self.take_back_named(id, by)?;
+                let mut back = self.take_back_named(id, by, &BTreeSet::from([run]))?;
                 restored += back.live.len() as u64;
                 lost.append(&mut back.lost);
             }
@@ -230,7 +247,8 @@ impl NamespaceWriter<'_, '_, '_> {
         leavers: &[Holder],
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, mut restored) = (self.ns(), BTreeSet::new());
-        let mut runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
+        let all: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
+        let mut runs = all.clone();
         if runs.is_empty() {
             return Ok(restored);
         }
@@ -246,7 +264,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     continue;
                 };
                 if let Some(NamedLeft::Superseded { id, by }) = self.left_of(&step)? {
-                    restored.append(&mut self.take_back_named(id, by)?.live);
+                    restored.append(&mut self.take_back_named(id, by, &all)?.live);
                 }
             }
         }
@@ -275,7 +293,7 @@ impl NamespaceWriter<'_, '_, '_> {
             for id in self.latest_first(ids.collect())? {
                 let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
                 if row.is_some_and(|row| row.times.superseded_by() == Some(by)) {
-                    restored.append(&mut self.take_back_named(id, by)?.live);
+                    restored.append(&mut self.take_back_named(id, by, &runs)?.live);
                 }
             }
         }
@@ -326,8 +344,8 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(by_step.map(|_| NamedLeft::Superseded { id, by }))
     }
 
-    /// Restores a row whose superseder stays.
-    fn take_back_named(&mut self, id: MemoryId, by: MemoryId) -> Result<TakenBack> {
+    /// Restores a row whose superseder stays, and which these imports had named.
+    fn take_back_named(&mut self, id: MemoryId, by: MemoryId, runs: &BTreeSet<RunId>) -> Result<TakenBack> {
         let stays = |why: &str| TakenBack {
             lost: vec![format!("{id} stays superseded: {why}")],
             ..TakenBack::default()
@@ -347,6 +365,7 @@ impl NamespaceWriter<'_, '_, '_> {
         match self.apply(RuleId::RESTORE, change) {
             Ok(applied) => {
                 // The row that had taken its place may go with the last of its writers, who return.
+                self.keep_replaced(&applied, id, runs)?;
                 let mut live = self.restore_predecessors(&applied)?;
                 let back = applied.restored.unwrap_or_default();
                 live.extend(back.is_live().then_some(id));
@@ -355,6 +374,31 @@ impl NamespaceWriter<'_, '_, '_> {
             Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(stays(&why)),
             Err(other) => Err(other),
         }
+    }
+
+    /// What somebody else had let erased rows replace is replaced by the row `id` now, to which their last writers have returned; the
+    /// supersessions of these imports are not among it.
+    fn keep_replaced(&mut self, applied: &Applied, id: MemoryId, runs: &BTreeSet<RunId>) -> Result<()> {
+        let ns = self.ns();
+        for erased in &applied.erased {
+            for (old, _) in erased.predecessors.iter().filter(|(_, mode)| *mode != SupersedeMode::Duplicate) {
+                let times = sound(self.ledger.tx.vitals(ns, *old))?.flatten().map(|row| row.times);
+                let told = self.ledger.tx.journal_of(ns, *old)?;
+                let step = told.iter().rfind(|step| step.op == Op::Supersede);
+                let is_of_run = |step: &JournalRow| step.run.is_some_and(|run| runs.contains(&run));
+                let is_there = times.is_some_and(|times| times.superseded_by() == Some(erased.id));
+                if *old == id || !is_there || step.is_none_or(is_of_run) || !self.ledger.is_whole(ns, *old)? {
+                    continue;
+                }
+                let onward = Box::new(Onward::apart(erased.id, id, self.now()));
+                self.apply(RuleId::RESTORE, Change::LeadOn { id: *old, onward })?;
+                let writers = self.ledger.readable_holders(ns, *old)?;
+                for writer in writers.iter().filter(|writer| writer.key.is_some()) {
+                    self.apply(RuleId::RESTORE, Change::LeadAgain { id: *old, number: writer.number })?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The keys of a row that is gone do not go on to lead to the row that a line had put in its place.
@@ -376,7 +420,8 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there
     /// stays superseded for good, by a tombstone, whatever becomes of the row.
     pub(super) fn settle_of_leavers(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
-        let replaced = self.replaced_by_leavers(at, leavers)?;
+        let mut replaced = self.replaced_by_leavers(at, leavers)?;
+        replaced.append(&mut self.led_by_import(at, leavers)?);
         if replaced.is_empty() {
             return Ok(());
         }
@@ -387,6 +432,26 @@ impl NamespaceWriter<'_, '_, '_> {
             self.apply(rule, Change::LeadOn { id, onward })?;
         }
         Ok(())
+    }
+
+    /// What the keys of leavers had said before a line of an import led them to a row, each with the row that has superseded it: the undo
+    /// of the import would bring it back.
+    fn led_by_import(&self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<(MemoryId, MemoryId)>> {
+        let ns = self.ns();
+        let is_of_import = &mut |holder: &Holder| holder.has_text() && holder.run.is_some();
+        let mut led = Vec::new();
+        if !leavers.iter().any(|leaver| leaver.follows) || !self.ledger.any_holder(ns, at, is_of_import)? {
+            return Ok(led);
+        }
+        for from in leavers.iter().filter(|leaver| leaver.follows).filter_map(|leaver| leaver.from) {
+            let times = sound(self.ledger.tx.vitals(ns, from))?.flatten().map(|row| row.times);
+            let by = times.and_then(|times| times.superseded);
+            let is_there = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
+            if is_there && self.ledger.is_whole(ns, from)? {
+                led.push((from, at));
+            }
+        }
+        Ok(led)
     }
 
     /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same
@@ -435,7 +500,11 @@ impl NamespaceWriter<'_, '_, '_> {
             let mut rows = Some(BTreeMap::new());
             for number in numbers {
                 let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
-                written.led.extend(leaver.iter().filter(|leaver| leaver.follows).map(|_| (*at, *number)));
+                if let Some(leaver) = &leaver
+                    && (leaver.follows || self.came_from_leaving(leaver, leaving)?)
+                {
+                    written.led.insert((*at, *number));
+                }
                 let leaver = leaver.filter(Holder::has_text);
                 let Some((key, leaver)) = leaver.and_then(|leaver| Some((leaver.key.clone()?, leaver)))
                 else {
@@ -459,6 +528,14 @@ impl NamespaceWriter<'_, '_, '_> {
             written.rows.extend(rows.map(|rows| (*at, rows)));
         }
         Ok(written)
+    }
+
+    /// Whether a writer came to its row because that has taken the place of a row which is left as well.
+    fn came_from_leaving(&self, leaver: &Holder, leaving: &BTreeMap<MemoryId, Vec<u32>>) -> Result<bool> {
+        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(false) };
+        let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
+        let by = times.and_then(|times| times.superseded);
+        Ok(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate))
     }
 
     /// The row in which a writer of the row `at` has written what it says there, among the rows of its key: the first on its way. A key

@@ -106,20 +106,33 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The holders of a run that the next slice takes: of whole rows, unless one row alone has too many.
     fn next_holders(&self, run: RunId) -> Result<Vec<(MemoryId, u32)>> {
-        let mut next = self.ledger.tx.holders_of_run(self.ns(), run, SLICE)?;
-        if let Some((last, _)) = next.last().copied().filter(|_| next.len() == SLICE) {
-            let whole = next.iter().position(|(id, _)| *id == last).filter(|whole| *whole > 0);
-            next.truncate(whole.unwrap_or(SLICE));
+        let mut most = SLICE;
+        loop {
+            let mut next = self.ledger.tx.holders_of_run(self.ns(), run, most)?;
+            let is_cut = next.len() == most;
+            if let Some((last, _)) = next.last().copied().filter(|_| is_cut) {
+                let whole = next.iter().position(|(id, _)| *id == last).filter(|whole| *whole > 0);
+                next.truncate(whole.unwrap_or(SLICE));
+            }
+            let own = self.not_led(run, &next)?;
+            // A slice of few would be one of many, and each looks at all that wait.
+            if !is_cut || own.len() >= SLICE / 2 {
+                return Ok(if own.is_empty() { next } else { own });
+            }
+            most = most.saturating_mul(2);
         }
-        // A key that was led on from a row of the run leads on from what comes back in the place of that row, which goes first.
+    }
+
+    /// Those of the holders of a run that wait for none beyond these. A key that was led on from a row of the run leads on from what
+    /// comes back in the place of that row, which goes first.
+    fn not_led(&self, run: RunId, next: &[(MemoryId, u32)]) -> Result<Vec<(MemoryId, u32)>> {
         let taken = BTreeSet::from_iter(next.iter().copied());
         let mut waits = BTreeSet::new();
-        for (id, number) in &next {
+        for (id, number) in next {
             let before = self.led_from(run, *id, *number)?;
             waits.extend(before.filter(|before| !taken.contains(before)).map(|_| *id));
         }
-        let own: Vec<_> = next.iter().copied().filter(|(id, _)| !waits.contains(id)).collect();
-        Ok(if own.is_empty() { next } else { own })
+        Ok(next.iter().copied().filter(|(id, _)| !waits.contains(id)).collect())
     }
 
     /// The holder of the same run from whose row the key of a holder was led to its row, and only leads there.

@@ -73,6 +73,16 @@ impl Onward {
         (self.merged || is_duplicate).then_some(self.superseded.by)
     }
 
+    /// The erased row.
+    pub(crate) fn gone(&self) -> MemoryId {
+        self.gone
+    }
+
+    /// Whether the erased row said something through a key.
+    pub(crate) fn is_said_by(&self, key: &str) -> bool {
+        self.holders.iter().any(|holder| holder.has_text() && holder.key.as_deref() == Some(key))
+    }
+
     /// Whether a copy of a holder says only what an import had written in the erased row.
     pub(super) fn wrote(&self, copy: &Holder) -> bool {
         let is_its = |holder: &Holder| holder.has_text() && copy.run == holder.run && copy.is_copy_of(holder);

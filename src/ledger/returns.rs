@@ -89,7 +89,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         self.place_row(context, id, &before, &content, vitals, &content)?;
         self.adopt_copies(ns, by, id, &onward)?;
-        self.adopt_keys(context, (id, &content.text), &onward)?;
+        self.adopt_keys(context, id, &onward)?;
         let mut why = why;
         why.evidence.members.extend([by, onward.gone]);
         self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
@@ -128,7 +128,7 @@ impl Ledger<'_, '_> {
 
     /// The keys of `id` that had been led on from the row that is gone now, wherever they lead, are led there from `id` itself: they go
     /// no more with what had brought them to that row, or with what an import had said there through them.
-    fn adopt_keys(&mut self, context: &Context, (id, text): (MemoryId, &str), onward: &Onward) -> Result<()> {
+    fn adopt_keys(&mut self, context: &Context, id: MemoryId, onward: &Onward) -> Result<()> {
         let ns = context.ns;
         let mut keyed = self.readable_holders(ns, id)?;
         keyed.retain(|holder| holder.key.is_some());
@@ -139,13 +139,21 @@ impl Ledger<'_, '_> {
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
             let mut copies = self.copies_from(ns, at, came)?;
             copies.retain(|copy| copy.follows || onward.wrote(copy));
+            // A row of which nobody else has said the text goes with them.
+            let said: BTreeSet<u32> =
+                copies.iter().filter(|copy| copy.has_text()).map(|copy| copy.number).collect();
+            let says_it = &mut |holder: &Holder| holder.has_text() && !said.contains(&holder.number);
+            if !said.is_empty() && sound(self.any_holder(ns, at, says_it))? == Some(false) {
+                break;
+            }
             keyed.retain(|holder| copies.iter().any(|copy| copy.is_copy_of(holder)));
             let row = if keyed.is_empty() { None } else { sound(self.load_there(ns, at))?.flatten() };
             // A memory in limbo answers to no key.
             let Some((before, old)) = row.filter(|(row, _)| row.times.removed_at.is_none()) else { break };
             for holder in &keyed {
                 let Some(copy) = copies.iter().find(|copy| copy.is_copy_of(holder)) else { continue };
-                let mut led = holder.clone().led_on(text, &old.text);
+                // The row stands by the words of others, also where the key had once said the same.
+                let mut led = Holder { follows: true, text: None, ..holder.clone() };
                 (led.number, led.share, led.from, led.since) =
                     (copy.number, copy.share, Some(from), copy.since);
                 led.links.retain(|link| link.to != at);

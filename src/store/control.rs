@@ -268,8 +268,8 @@ impl RunRow {
     /// What its counts call the earlier writes of keys that left a memory of several writers for another text. An undo does not
     /// bring such a write back.
     pub(crate) const PARTED: &str = "parted";
-    /// What its counts call the changes of fields for which a key left a memory of several writers, and those of texts that are to
-    /// come. An undo does not bring back the values of before.
+    /// What its counts call the changes of fields for which a key left a memory of several writers. An undo does not bring back the
+    /// values of before.
     pub(crate) const CHANGED_APART: &str = "changed_apart";
     /// What its counts call the memories whose place the lines of an import let others take, by their names.
     pub(crate) const SUPERSEDED: &str = "superseded";

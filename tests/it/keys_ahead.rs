@@ -699,26 +699,6 @@ fn a_text_for_another_key_of_a_united_memory_takes_the_place_of_both() {
     assert_eq!((world.row("a").id, world.row("b").id, world.live()), (down, down, vec![down]));
 }
 
-/// A line of an import that says another text through a key gives the text to come what it gives beside. The undo brings the old
-/// text back, and says that it has not taken that away.
-#[test]
-fn model_33_what_an_import_has_given_a_text_to_come_is_counted_by_its_undo() {
-    for (tag, changed) in [("moved", 1), ("city", 0)] {
-        let world = World::new();
-        let ghent = world.add(text("Ann lives in Ghent").key("home").tag("city")).id;
-        let bruges = replace_at(&world, "Ann lives in Bruges", world.ahead("10d"));
-        world.advance("1d");
-        let run = world.start_import();
-        world.import(run, vec![text("Ann lives in Rome").key("home").tag(tag)]);
-        assert_eq!(world.row(bruges).tags, [tag]);
-        let undone = world.ns.undo(run).unwrap();
-        let said = undone.lost.iter().filter(|lost| lost.contains("changes of fields in place")).count();
-        assert_eq!(said, changed, "{:?}", undone.lost);
-        assert_eq!((world.row("home").id, world.row(bruges).tags), (ghent, vec![tag.to_owned()]));
-        world.check();
-    }
-}
-
 /// A key has said two texts, and announces two. One that was said before comes back by its name: whatever the key has said and
 /// announced since are earlier texts, whichever comes back first.
 #[test]

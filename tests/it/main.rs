@@ -116,6 +116,7 @@ mod tokio;
 mod travel;
 mod undo_random;
 mod undone;
+mod undone_alone;
 mod united;
 mod verbatim;
 mod verbs;

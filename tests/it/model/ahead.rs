@@ -162,6 +162,9 @@ impl Model {
             let own = |hold: &Hold| hold.key == had.key && hold.ahead;
             let Some(place) = self.rows[id].holders.iter().position(own) else { continue };
             let next = &self.rows[id].holders[place];
+            if edit.run.is_some() && next.run != edit.run {
+                continue;
+            }
             let gave_end = next.expiry.is_some() && next.expiry != had.expiry;
             let kept = Edit {
                 tags: edit.tags.clone().filter(|_| next.tags == had.tags),

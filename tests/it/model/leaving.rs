@@ -87,7 +87,21 @@ impl Model {
             .into_iter()
             .for_each(|(id, number)| rows.entry(id).or_default().push(number));
         let (written, was) = self.written_by(&rows);
-        for (id, mut numbers) in rows {
+        let led = |(id, numbers): &(&MemoryId, &Vec<u32>)| {
+            let of_row = |number: &u32| self.rows[*id].holders.iter().find(|hold| hold.number == *number);
+            let is_led = |hold: &Hold| {
+                hold.follows
+                    || hold.from.is_some_and(|from| {
+                        let by = self.rows.get(&from).and_then(|row| row.superseded);
+                        rows.contains_key(&from)
+                            && by.is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate)
+                    })
+            };
+            numbers.iter().all(|number| of_row(number).is_some_and(is_led))
+        };
+        let (led, own): (Vec<_>, Vec<_>) = rows.iter().partition(led);
+        let in_order = own.into_iter().chain(led).map(|(id, numbers)| (*id, numbers.clone()));
+        for (id, mut numbers) in in_order.collect::<Vec<_>>() {
             let there = |row: &Row, number: &u32| row.holders.iter().any(|hold| hold.number == *number);
             let before = self.rows.get(&id).cloned();
             numbers.retain(|number| before.as_ref().is_some_and(|row| there(row, number)));
@@ -255,6 +269,32 @@ impl Model {
             };
             if let Some(copy) = copies.find(like) {
                 copy.from = Some(id);
+            }
+        }
+        self.adopt_words(id, gone, was, onward);
+    }
+
+    /// A key leads on from what it had said before, where an equal text had taken the place of what an import said through it.
+    fn adopt_words(
+        &mut self,
+        id: MemoryId,
+        gone: MemoryId,
+        was: &Row,
+        (by, mode): (MemoryId, SupersedeMode),
+    ) {
+        let own = self.rows[&id].holders.clone();
+        let wrote = |copy: &Hold| {
+            let is_its = |hold: &Hold| !hold.follows && hold.key == copy.key && hold.run == copy.run;
+            copy.from == Some(gone) && !copy.follows && copy.run.is_some() && was.holders.iter().any(is_its)
+        };
+        let Some(row) = self.rows.get_mut(&by).filter(|_| mode != SupersedeMode::Duplicate) else { return };
+        if row.holders.iter().all(|hold| hold.follows || wrote(hold)) {
+            return;
+        }
+        for copy in row.holders.iter_mut().filter(|copy| wrote(copy)) {
+            if let Some(hold) = own.iter().find(|hold| hold.key.is_some() && hold.key == copy.key) {
+                let (number, share) = (copy.number, copy.share);
+                *copy = Hold { number, share, from: Some(id), follows: true, ..hold.clone() };
             }
         }
     }

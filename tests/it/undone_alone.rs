@@ -1,0 +1,243 @@
+//! What an undo of an import leaves as it was before: what others have said, announced or replaced, and how long it lives.
+
+use crate::backup::copy_of;
+use crate::growth::{cost, linear};
+use crate::world::{World, span, text};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{Expiry, SupersedeMode, Tier};
+use oubliette::{Draft, Forget, Memory, MemoryId, Patch, Scope};
+
+const TAG: &str = "import:x";
+const GHENT: &str = "Ann lives in Ghent";
+const BRUGES: &str = "Ann lives in Bruges";
+const CAT: &str = "Carl has a cat";
+
+fn working(draft: Draft) -> Draft {
+    let mut draft = draft.expiry(Expiry::After(span("9d")));
+    draft.fields.tier = Some(Tier::Working);
+    draft
+}
+
+/// The life of a memory: its tier and its end.
+fn life(memory: &Memory) -> (Tier, Option<oubliette::Time>) {
+    (memory.tier, memory.expires_at)
+}
+
+/// A line says what a key said before another line: the key's memory comes back as it was, and does not stay on the row of the import.
+#[test]
+fn model_33_a_key_that_was_led_to_what_it_had_said_itself_has_its_own_memory_again() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let old = world.add(text(GHENT).key("b")).id;
+        let before = life(&world.row(old));
+        world.advance("1h");
+        let run = world.start_import();
+        let lines =
+            [text(BRUGES).key("b"), text(CAT).key("c").supersedes("b"), working(text(GHENT).key("c"))];
+        world.import(run, lines.map(|line| line.tag(TAG)).to_vec());
+        world.advance("1h");
+        if by_tag {
+            world.forget_tag(TAG);
+        } else {
+            assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+        }
+        assert_eq!((world.live(), world.row("b").id), (vec![old], old), "{by_tag}");
+        assert_eq!(life(&world.row("b")), before);
+        world.check();
+    }
+}
+
+/// What a caller let a memory replace stays replaced by it, where an import had led the memory elsewhere meanwhile.
+#[test]
+fn model_33_what_a_caller_has_replaced_stays_replaced() {
+    for mode in [SupersedeMode::Replaced, SupersedeMode::Correction] {
+        let world = World::new();
+        let here = world.add(text(GHENT).key("a")).id;
+        let other = world.add(text(CAT).key("z")).id;
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![working(text(GHENT).key("c").supersedes("a"))]);
+        world.advance("1h");
+        let now = world.row("a").id;
+        world.supersede(other, now, mode, None).unwrap();
+        world.advance("1h");
+        world.ns.undo(run).unwrap();
+        assert_eq!((world.live(), world.row("a").id), (vec![here], here));
+        assert_eq!(world.row("z").id, here, "the key leads there");
+        assert_eq!(world.row(other).superseded_by(), Some(here));
+        world.check();
+    }
+}
+
+/// What a caller has replaced by a memory that says the same as a line stays replaced, and its key leads there.
+#[test]
+fn model_33_a_memory_that_says_the_same_as_a_line_keeps_what_a_caller_let_it_replace() {
+    let world = World::new();
+    let old = world.add(text(GHENT).key("a")).id;
+    let new = world.add(text(BRUGES).key("z")).id;
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text(BRUGES).key("a")]);
+    world.advance("1h");
+    world.ns.supersede_all(["a"], new, SupersedeMode::Replaced, None).unwrap();
+    world.advance("1h");
+    assert_eq!(world.ns.undo(run).unwrap().restored, 0);
+    assert_eq!((world.live(), world.row("a").id), (vec![new], new));
+    assert_eq!(world.row(old).superseded_by(), Some(new));
+    world.check();
+}
+
+/// A caller changes a field of a memory that a line has superseded by an equal text of its own. The memory lives as long as before.
+#[test]
+fn model_33_a_memory_that_a_caller_has_changed_meanwhile_lives_as_long_as_before() {
+    let changes: [fn(&World); 2] = [
+        |world| {
+            let mut patch = Patch::default();
+            patch.fields.importance = Some(0.8);
+            world.ns.update("a", patch).unwrap();
+        },
+        |world| drop(world.ns.pin("a", true).unwrap()),
+    ];
+    for change in changes {
+        let world = World::new();
+        world.add(text(GHENT).key("a"));
+        let before = life(&world.row("a"));
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![working(text(GHENT).key("c").supersedes("a"))]);
+        world.advance("1h");
+        change(&world);
+        world.advance("1h");
+        world.ns.undo(run).unwrap();
+        assert_eq!(life(&world.row("a")), before);
+        world.check();
+        world.advance("20d");
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+        assert_eq!(world.row("a").text, GHENT);
+        world.check();
+    }
+}
+
+/// Two lines supersede what a key said, with its own text: the memory that is left lives as long as it did before.
+#[test]
+fn model_33_a_memory_that_two_lines_said_again_lives_as_long_as_before() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        world.add(text(GHENT).key("a"));
+        let before = life(&world.row("a"));
+        world.advance("1h");
+        let run = world.start_import();
+        let lines = ["c", "b"].map(|key| working(text(GHENT).key(key).supersedes("a")).tag(TAG));
+        world.import(run, lines.to_vec());
+        world.advance("1h");
+        if by_tag {
+            world.forget_tag(TAG);
+        } else {
+            world.ns.undo(run).unwrap();
+        }
+        assert_eq!((world.row("a").text, world.live().len()), (GHENT.to_owned(), 1));
+        assert_eq!(life(&world.row("a")), before, "{by_tag}");
+        world.check();
+    }
+}
+
+/// What a caller has announced for a key has nothing of an import, and stays when the import is taken back by its tag (LIFE-26, LIFE-6).
+#[test]
+fn life_26_what_a_caller_has_announced_outlives_the_tag_of_an_import() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let old = world.add(text(GHENT).key("a")).id;
+        let at = Some(world.ahead("40h"));
+        let replaced = world.ns.replace(["a"], text(BRUGES), SupersedeMode::Replaced, at);
+        let announced = replaced.unwrap().id;
+        world.advance("1h");
+        let before = world.row(announced);
+        let run = world.start_import();
+        world.import(run, vec![text(CAT).key("a").tag(TAG).expiry(Expiry::After(span("9d")))]);
+        let with_import = world.row(announced);
+        assert_eq!((&with_import.tags, with_import.expires_at), (&before.tags, before.expires_at));
+        world.advance("1h");
+        if by_tag {
+            assert_eq!(world.forget_tag(TAG).forgotten, 1);
+        } else {
+            assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+        }
+        assert_eq!((world.row("a").id, world.row(old).valid_to), (old, at), "{by_tag}");
+        world.check();
+        world.advance("40h");
+        assert_eq!((world.row("a").id, world.live()), (announced, vec![announced]), "{by_tag}");
+        world.check();
+    }
+}
+
+/// What is announced for a key replaces what the key said, and not what a line of an import said that had named it: so a copy knows it,
+/// which has no journal.
+#[test]
+fn life_26_a_copy_knows_what_an_announced_memory_was_to_replace() {
+    for copied in [false, true] {
+        let mut world = World::new();
+        let fact = world.add(text(CAT).key("d")).id;
+        let old = world.add(text(GHENT).key("b")).id;
+        let at = Some(world.ahead("90d"));
+        world.ns.replace(["b"], text(BRUGES), SupersedeMode::Replaced, at).unwrap();
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text("Carl has a dog").key("d").supersedes("b").tag(TAG)]);
+        world.advance("1h");
+        if copied {
+            world = copy_of(&world);
+        }
+        world.forget_tag(TAG);
+        assert_eq!((world.row("d").id, world.row("b").id), (fact, old), "{copied}");
+        world.check();
+        world.advance("91d");
+        assert_eq!((world.row("d").id, world.row(fact).valid_to), (fact, None), "{copied}");
+        assert_eq!(world.row("b").text, BRUGES);
+        world.check();
+    }
+}
+
+/// A key that an import had led to another memory is forgotten with its history kept: an undo brings nothing of it back (LIFE-9).
+#[test]
+fn life_9_a_key_that_an_import_had_led_stays_forgotten() {
+    let world = World::new();
+    let old = world.add(text(GHENT).key("a")).id;
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text(CAT).key("c").supersedes("a")]);
+    world.advance("1h");
+    let names = vec!["a".to_owned()];
+    let forget = Forget::Names {
+        names,
+        scope: Scope::Any,
+        keep_history: true,
+        also_merged: true,
+        with_history: false,
+    };
+    world.ns.forget(forget).unwrap();
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.live(), Vec::<MemoryId>::new());
+    assert!(!world.is_live(old));
+    world.check();
+}
+
+/// An undo of an import whose keys lead to older rows of the same import takes as many slices as any other (MODEL-33).
+#[test]
+fn model_33_an_undo_does_not_wait_for_each_key_that_was_led() {
+    let undo = |n: usize| {
+        let world = crate::growth::world();
+        let run = world.start_import();
+        // Each key is led to a row of the first half, and the row from which it was led is one of the last.
+        let rows =
+            (0..n).map(|at| text(&format!("row {at} says something of its own")).key(format!("k{at}")));
+        world.import(run, rows.collect());
+        let led = (0..n / 2).map(|at| {
+            let (to, from) = (format!("k{at}"), format!("k{}", n - 1 - at));
+            let said = format!("row {at} says something of its own");
+            text(&said).key(to).supersedes(&from)
+        });
+        world.import(run, led.collect());
+        cost(|| drop(world.ns.undo(run).unwrap()))
+    };
+    linear(undo(1_500), undo(6_000), 4);
+}
