@@ -1,6 +1,6 @@
 //! A commit from the inside: the ledger of its transaction, and everything that units are decided with.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::in_force::InForce;
@@ -95,6 +95,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             rules: &self.in_force.rules,
             messages: &self.in_force.messages,
             ids: self.ids,
+            last_id: Cell::new(None),
             embeds: self.embeds.clone(),
             no_dedup,
             skip_instructions: false,

@@ -40,7 +40,8 @@ mod tests;
 mod undo;
 mod versions;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -51,8 +52,8 @@ use crate::model::{
     RuleId, RunSort, Time,
 };
 use crate::policy::Policy;
-use crate::store::NsId;
 use crate::store::control::SpaceRow;
+use crate::store::{NsId, Read, Table, Walk, keys, last_id};
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
@@ -219,6 +220,8 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     /// How the policy reads messages.
     pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
+    /// The last id that it gave out at an instant at which others may have given out some.
+    pub(crate) last_id: Cell<Option<MemoryId>>,
     /// The space of the handle's embedder.
     pub(crate) embeds: Option<EmbedderSpace>,
     /// The rules of the policy, prepared for use.
@@ -251,8 +254,35 @@ impl NamespaceWriter<'_, '_, '_> {
         self.ledger.note_part(&self.context, run, RunSort::Import, counts)
     }
 
+    /// An id for a memory or a message, above those of the namespace that were made at the same instant: the rows of a key, and
+    /// messages, are in the order of their ids. While the clock is behind the last commit, and in one millisecond, the processes that
+    /// write to a file write at one instant, and each knows its own ids alone.
     fn next_id(&self) -> Result<MemoryId> {
-        self.ids.next(self.now()).map(MemoryId::from_bytes)
+        let next = self.ids.next(self.now()).map(MemoryId::from_bytes)?;
+        if self.published.committed_at() < self.now() {
+            return Ok(next);
+        }
+        let last = match self.last_id.get() {
+            Some(last) => Some(last),
+            None => self.last_of_instant()?,
+        };
+        let next = last.filter(|last| *last >= next).map_or(next, |last| last.above(next));
+        self.last_id.set(Some(next));
+        Ok(next)
+    }
+
+    /// The last id of the namespace that was made at this instant or before.
+    fn last_of_instant(&self) -> Result<Option<MemoryId>> {
+        let mut last = None;
+        for table in [Table::Vitals, Table::Event] {
+            let walk = Walk::prefix(&keys::ns(self.ns()));
+            let walk = walk.before(&keys::memory(self.ns(), MemoryId::first_after(self.now()))).reversed();
+            self.ledger.tx.walk(table, &walk, &mut |key, _| {
+                last = last.max(Some(last_id(table, key)?));
+                Ok(ControlFlow::Break(()))
+            })?;
+        }
+        Ok(last)
     }
 
     fn apply(&mut self, rule: RuleId, change: Change) -> Result<Applied> {

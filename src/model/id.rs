@@ -106,6 +106,18 @@ impl MemoryId {
         Time::from_millis(self.0[..6].iter().fold(0, |millis, byte| millis << 8 | i64::from(*byte)))
     }
 
+    /// An id of the instant of both, and above both by a step that the other one tells, which is random. At the end of the range there is
+    /// none, and the other one stands.
+    pub(crate) fn above(self, other: MemoryId) -> Self {
+        let bits = |id: MemoryId| {
+            let all = u128::from_be_bytes(id.0);
+            (all >> 64 & 0xfff) << LOW_BITS | all & ((1 << LOW_BITS) - 1)
+        };
+        let millis = u64::try_from(self.made_at().as_millis()).unwrap_or(0);
+        let next = bits(self.max(other)) + 1 + bits(other) % (1 << 32);
+        if next < 1 << RANDOM_BITS { Self(of_bits(millis, next)) } else { other }
+    }
+
     /// An id above all that were made by `at`, and above none that was made later.
     pub(crate) fn first_after(at: Time) -> Self {
         let millis = at.as_millis().saturating_add(1).clamp(0, (1 << 48) - 1).to_be_bytes();
@@ -187,13 +199,18 @@ impl IdSource for RandomIds {
             _ => random % (1 << (RANDOM_BITS - 1)),
         };
         *last = (millis, bits);
-        let with_version = ((bits >> LOW_BITS) as u16).to_be_bytes();
-        let with_variant = (bits as u64).to_be_bytes();
-        let mut counter = [0; 10];
-        counter[..2].copy_from_slice(&with_version);
-        counter[2..].copy_from_slice(&with_variant);
-        Ok(uuid::Builder::from_unix_timestamp_millis(millis, &counter).into_uuid().into_bytes())
+        Ok(of_bits(millis, bits))
     }
+}
+
+/// The id of an instant with these random bits.
+fn of_bits(millis: u64, bits: u128) -> [u8; 16] {
+    let with_version = ((bits >> LOW_BITS) as u16).to_be_bytes();
+    let with_variant = (bits as u64).to_be_bytes();
+    let mut counter = [0; 10];
+    counter[..2].copy_from_slice(&with_version);
+    counter[2..].copy_from_slice(&with_variant);
+    uuid::Builder::from_unix_timestamp_millis(millis, &counter).into_uuid().into_bytes()
 }
 
 /// Random bytes: an id, a secret, a name that no other process chooses, or a mark that no other handle has.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, span, text};
+use oubliette::clock::RandomIds;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::SupersedeMode;
 use oubliette::{Forget, MemoryId, Patch, Scope, WriteOptions};
@@ -168,4 +169,33 @@ fn a_key_of_a_memory_that_went_before_it_is_not_missing() {
         assert_eq!(world.live(), []);
         world.check();
     }
+}
+
+/// Handles that write one after the other at one instant, as commands do while the clock is behind the last commit (MODEL-38): what
+/// they write is in the order in which it was written.
+#[test]
+fn model_38_what_is_written_at_one_instant_is_in_order_whoever_writes() {
+    let mut world = World::new();
+    let texts: Vec<String> = (1..=12).map(|at| format!("version {at}")).collect();
+    let mut ids = Vec::new();
+    for version in &texts {
+        world.open_again(|builder| builder.ids(RandomIds::default()));
+        ids.push(world.add(text(version).key("k")).id);
+        world.check();
+    }
+    assert!(ids.is_sorted());
+    let told = world.ns.history("k").unwrap().versions;
+    assert_eq!(told.iter().map(|version| version.id).collect::<Vec<_>>(), ids);
+    world.open_again(|builder| builder.ids(RandomIds::default()));
+    let names = vec!["k".to_owned()];
+    let forget = Forget::Names {
+        names,
+        scope: Scope::Any,
+        keep_history: true,
+        also_merged: true,
+        with_history: false,
+    };
+    world.ns.forget(forget).unwrap();
+    assert_eq!(world.row("k").text, texts[10]);
+    world.check();
 }
