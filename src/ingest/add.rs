@@ -557,12 +557,15 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(number) = number.filter(|_| old != new) {
             let through = old;
             if let Some(later) = self.ahead_beside(old, Some(new))? {
+                if let Some(since) = later.begins(new).filter(|since| *since <= at) {
+                    // Another name of that memory has asked for the same.
+                    return if since == at { Ok(()) } else { Err(taken_already(old, new, "an earlier")) };
+                }
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
             }
             if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
-                let why = "that memory takes its place already, at a later instant".to_owned();
-                return Err(Error::Conflict { what: format!("supersede {old} with {new}"), why });
+                return Err(taken_already(old, new, "a later"));
             }
             ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
             if old == through {
@@ -573,6 +576,12 @@ impl NamespaceWriter<'_, '_, '_> {
         self.apply(RuleId::SUPERSEDE, change)?;
         ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
     }
+}
+
+/// The error of a memory that is to take a place which it takes at another instant.
+fn taken_already(old: MemoryId, new: MemoryId, when: &str) -> Error {
+    let why = format!("that memory takes its place already, at {when} instant");
+    Error::Conflict { what: format!("supersede {old} with {new}"), why }
 }
 
 /// Adds a near row to the hints, once, as long as there is room.

@@ -602,3 +602,23 @@ fn a_key_is_on_a_row_once_whatever_is_renamed() {
     world.add(text("shared text v2").key("b"));
     world.check();
 }
+
+/// LIFE-6: keys that say one memory by an instant ahead are replaced by one text then, as one of them alone would be.
+#[test]
+fn life_6_two_keys_of_a_memory_that_is_to_be_replaced_are_replaced_together() {
+    let world = World::new();
+    let old = world.add(text("same").key("c")).id;
+    world.add(text("same").key("d"));
+    let (may, june) = (world.ahead("30d"), world.ahead("60d"));
+    let replaced = SupersedeMode::Replaced;
+    let later = world.ns.replace([old.to_string()], text("later"), replaced, Some(may)).unwrap().id;
+    let newest = world.ns.replace(["c", "d"], text("newest"), replaced, Some(june)).unwrap().id;
+    let at = Some(world.ahead("90d"));
+    let why = world.ns.supersede_all(["d"], newest.to_string(), replaced, at).unwrap_err();
+    assert!(matches!(&why, Error::Conflict { why, .. } if why.contains("an earlier instant")), "{why}");
+    for (instant, says) in [(world.now(), old), (may, later), (june, newest)] {
+        world.clock.set(instant);
+        assert_eq!(["c", "d"].map(|key| world.row(key).id), [says; 2], "{instant}");
+        world.check();
+    }
+}
