@@ -336,7 +336,7 @@ fn an_option_of_a_pass_stands_beside_that_pass() {
         [&["--step", "4"][..], &["--samples", "3"], &["--kind", "event", "--target", "3"], &["--fuzzy"]]
     {
         let answer = sandbox.run(&[&["maintain", "--dry-run"], option].concat());
-        assert_eq!((answer.code, answer.error().0.as_str()), (1, "Invalid"), "{option:?}: {answer:?}");
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Invalid"), "{option:?}: {answer:?}");
     }
     sandbox.write("p.toml", "[sweeper]\nstages = [\"prune\", \"collapse\"]\n");
     let enabled = ["--policy", "p.toml", "maintain", "--step", "4", "--samples", "3", "--fuzzy", "--dry-run"];
