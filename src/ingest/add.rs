@@ -535,22 +535,24 @@ impl NamespaceWriter<'_, '_, '_> {
         new: MemoryId,
         (mode, at): (SupersedeMode, Option<Time>),
     ) -> Result<()> {
-        self.supersede(old, new, mode, at)?;
-        if let Some(run) = self.context.run {
+        if self.supersede(old, new, mode, at)?
+            && let Some(run) = self.context.run
+        {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
         }
         Ok(())
     }
 
     /// Lets one memory take the place of another. Without an instant, the world changed now. A key, of which the number of
-    /// the holder is given, stands for its own write alone: other writers of the same text keep it.
+    /// the holder is given, stands for its own write alone: other writers of the same text keep it. Returns whether anything
+    /// changed: another name of the old memory may have asked for the same.
     pub(crate) fn supersede(
         &mut self,
         (mut old, number): (MemoryId, Option<u32>),
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<Time>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let at = at.unwrap_or(self.now());
         let mut ahead = None;
         // A row that is to take its own place is refused as it is.
@@ -558,8 +560,7 @@ impl NamespaceWriter<'_, '_, '_> {
             let through = old;
             if let Some(later) = self.ahead_beside(old, Some(new))? {
                 if let Some(since) = later.begins(new).filter(|since| *since <= at) {
-                    // Another name of that memory has asked for the same.
-                    return if since == at { Ok(()) } else { Err(taken_already(old, new, "an earlier")) };
+                    return if since == at { Ok(false) } else { Err(taken_already(old, new, "an earlier")) };
                 }
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
@@ -574,7 +575,8 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))?;
+        Ok(true)
     }
 }
 
