@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use oubliette::embed::{Embedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{DistinctQuery, Expiry, Got, SupersedeMode, Tier};
+use oubliette::memory::{DistinctQuery, Expiry, Field, Got, SupersedeMode, Tier};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
 use oubliette::{
     Decision, Draft, Error, Filter, Forget, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest,
@@ -621,4 +621,28 @@ fn life_6_two_keys_of_a_memory_that_is_to_be_replaced_are_replaced_together() {
         assert_eq!(["c", "d"].map(|key| world.row(key).id), [says; 2], "{instant}");
         world.check();
     }
+}
+
+/// MODEL-33: what the first of several keys has done for all is one supersession of an import.
+#[test]
+fn model_33_an_import_that_names_two_keys_of_one_memory_is_taken_back_whole() {
+    let world = World::new();
+    let old = world.add(text("same").key("c")).id;
+    world.add(text("same").key("d"));
+    let (may, june) = (world.ahead("30d"), world.ahead("60d"));
+    let replaced = SupersedeMode::Replaced;
+    let later = world.ns.replace([old.to_string()], text("later"), replaced, Some(may)).unwrap().id;
+    world.advance("1h");
+    let run = world.start_import();
+    let mut line = text("newest").key("e").supersedes("c").supersedes("d");
+    line.fields.valid_from = Field::Value(june);
+    world.import(run, vec![line]);
+    world.advance("1h");
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    for (instant, says) in [(world.now(), old), (may, later), (june, later)] {
+        world.clock.set(instant);
+        assert_eq!(["c", "d"].map(|key| world.row(key).id), [says; 2], "{instant}");
+    }
+    world.check();
 }
