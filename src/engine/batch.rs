@@ -444,7 +444,7 @@ impl Batch<'_, '_, '_, '_> {
         at: Option<Time>,
     ) -> Result<()> {
         let mut writer = self.session.known_writer(namespace)?;
-        old.into_iter().try_for_each(|found| writer.supersede(found, new, mode, at))
+        old.into_iter().try_for_each(|found| writer.supersede(found, new, mode, at).map(drop))
     }
 
     /// As [`Namespace::restore`](crate::Namespace::restore).

@@ -15,7 +15,9 @@ use crate::hygiene::{
     to_unite, unite,
 };
 use crate::ingest::{Prepared, owner_in, prepare};
-use crate::model::{Draft, Field as Given, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier};
+use crate::model::{
+    Draft, Field as Given, Kind, Memory, MemoryId, PROCEDURE_TAG, Pass, RunId, Tier, is_blank,
+};
 use crate::policy::Policy;
 use crate::recall::Got;
 use crate::store::NsId;
@@ -302,7 +304,7 @@ fn accepted(draft: Draft, memories: &[Memory], policy: &Policy, aim: Aim) -> Res
             "one",
         ));
     }
-    if draft.text.trim().is_empty() {
+    if is_blank(&draft.text) {
         return Err(Error::invalid("text", "must say something", "nothing"));
     }
     let draft = owned(draft, memories);

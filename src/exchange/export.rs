@@ -17,7 +17,7 @@ use crate::hygiene::CheckReport;
 use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::{
     Event, EventQuery, GoalId, Holder, Memory, MemoryId, NamespaceName, Page, PageRequest, RunId, Scope,
-    State, Time, Tombstone, TombstoneReason,
+    State, Time, Tombstone, TombstoneReason, is_blank,
 };
 
 /// Rows that are read at a time.
@@ -418,12 +418,12 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn memory(&mut self, namespace: &Of, mut memory: Memory) -> Result<()> {
-        if memory.text.is_empty() || !matches!(self.vectors, VectorsTo::Nowhere) {
+        if is_blank(&memory.text) || !matches!(self.vectors, VectorsTo::Nowhere) {
             self.read_vector(namespace, &mut memory)?;
         }
         let in_line = !matches!(self.vectors, VectorsTo::Npy(..)) || memory.is_of_former_space;
         self.written.insert(memory.id);
-        if memory.text.is_empty() && memory.vector.is_none() {
+        if is_blank(&memory.text) && memory.vector.is_none() {
             self.hollow.insert(memory.id);
             self.note_damaged(namespace, vec![memory.id]);
             return Ok(());
@@ -458,7 +458,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             return Ok(());
         };
         let Some(found) = found.into_memory() else { return Ok(()) };
-        if found.is_of_former_space && !found.row_text.trim().is_empty() {
+        if found.is_of_former_space && !is_blank(&found.row_text) {
             self.report.vectors_left_out += 1;
             return Ok(());
         }

@@ -8,6 +8,7 @@ use crate::exchange::line::ParsedLine;
 use crate::exchange::npy::NpyReader;
 use crate::exchange::parse::parse_line;
 use crate::limits::{EXPORT_LINE_BYTES_MAX, LINE_BYTES_MAX};
+use crate::model::check_content;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -265,7 +266,7 @@ impl<L: BufRead, V: Read> Iterator for Records<L, V> {
                 Err(error)
             }
         };
-        let record = record.and_then(check_content);
+        let record = record.and_then(holding_something);
         Some((number, record.map_err(|error| error.at_line(number))))
     }
 }
@@ -291,13 +292,11 @@ fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
 }
 
 /// Refuses an exported memory without text whose vector is nowhere: it would hold nothing.
-fn check_content(parsed: ParsedLine) -> Result<ParsedLine> {
-    match &parsed {
-        ParsedLine::Memory(memory) if memory.text.is_empty() && memory.vector.is_none() => {
-            Err(Error::invalid("text", "must not be empty without a vector", "an empty text"))
-        }
-        _ => Ok(parsed),
+fn holding_something(parsed: ParsedLine) -> Result<ParsedLine> {
+    if let ParsedLine::Memory(memory) = &parsed {
+        check_content(&memory.text, memory.vector.is_some())?;
     }
+    Ok(parsed)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::model::{
     Announced, CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId,
     PINNED_TAG, Partition, Parts, RunId, State, SupersedeMode, Supersession, Time, Times, Tombstone,
     TombstoneReason, check_categories, check_entities, check_key, check_links, check_tags, check_text,
+    is_blank,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
@@ -207,7 +208,7 @@ fn check(mut draft: Draft) -> Result<(Draft, Partition)> {
         return Err(Error::invalid("supersedes", "must not stand in a line with id and holders", name));
     }
     let vector = draft.vector.clone();
-    if draft.text.is_empty() && vector.is_none() {
+    if is_blank(&draft.text) && vector.is_none() {
         // Stands for the row of a NumPy file, which comes later.
         draft.vector = Some(vec![1.0]);
     }

@@ -7,7 +7,7 @@ use crate::hygiene::pass::{
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ingest::meant;
-use crate::model::{GoalId, Kind, MemoryId};
+use crate::model::{GoalId, Kind, MemoryId, is_blank};
 use crate::store::{GoalRows, NsId, Rows, Snapshot};
 
 /// Texts that are given to the embedder at once.
@@ -130,7 +130,7 @@ pub(crate) fn fill<'s>(input: StepInput<'s>, ns: NsId, ids: &[MemoryId]) -> Resu
             continue;
         }
         let Some(content) = sound(rows.content(ns, *id))?.flatten() else { continue };
-        if !content.text.trim().is_empty() {
+        if !is_blank(&content.text) {
             let meant = meant(&content, vitals.kind_code, input.messages);
             texts.push((*id, content.text, meant));
         }

@@ -535,34 +535,38 @@ impl NamespaceWriter<'_, '_, '_> {
         new: MemoryId,
         (mode, at): (SupersedeMode, Option<Time>),
     ) -> Result<()> {
-        self.supersede(old, new, mode, at)?;
-        if let Some(run) = self.context.run {
+        if self.supersede(old, new, mode, at)?
+            && let Some(run) = self.context.run
+        {
             self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
         }
         Ok(())
     }
 
     /// Lets one memory take the place of another. Without an instant, the world changed now. A key, of which the number of
-    /// the holder is given, stands for its own write alone: other writers of the same text keep it.
+    /// the holder is given, stands for its own write alone: other writers of the same text keep it. Returns whether anything
+    /// changed: another name of the old memory may have asked for the same.
     pub(crate) fn supersede(
         &mut self,
         (mut old, number): (MemoryId, Option<u32>),
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<Time>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let at = at.unwrap_or(self.now());
         let mut ahead = None;
         // A row that is to take its own place is refused as it is.
         if let Some(number) = number.filter(|_| old != new) {
             let through = old;
             if let Some(later) = self.ahead_beside(old, Some(new))? {
+                if let Some(since) = later.begins(new).filter(|since| *since <= at) {
+                    return if since == at { Ok(false) } else { Err(taken_already(old, new, "an earlier")) };
+                }
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
             }
             if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
-                let why = "that memory takes its place already, at a later instant".to_owned();
-                return Err(Error::Conflict { what: format!("supersede {old} with {new}"), why });
+                return Err(taken_already(old, new, "a later"));
             }
             ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
             if old == through {
@@ -571,8 +575,15 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))?;
+        Ok(true)
     }
+}
+
+/// The error of a memory that is to take a place which it takes at another instant.
+fn taken_already(old: MemoryId, new: MemoryId, when: &str) -> Error {
+    let why = format!("that memory takes its place already, at {when} instant");
+    Error::Conflict { what: format!("supersede {old} with {new}"), why }
 }
 
 /// Adds a near row to the hints, once, as long as there is room.

@@ -61,6 +61,11 @@ impl Ahead {
         }
     }
 
+    /// The instant at which this memory comes.
+    pub(super) fn begins(&self, id: MemoryId) -> Option<Time> {
+        self.steps.iter().find(|step| step.new == id).map(|step| step.at)
+    }
+
     /// Whether this memory comes next.
     pub(super) fn comes_next(&self, id: MemoryId) -> bool {
         self.steps.first().is_some_and(|step| step.new == id)

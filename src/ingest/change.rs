@@ -517,6 +517,7 @@ impl NamespaceWriter<'_, '_, '_> {
             _ => BTreeMap::new(),
         };
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
+        self.unbegin(&mut parts, old, &holder)?;
         let leaver = edit.patch.text.is_none().then(|| holder.clone());
         let copied = self.copy(old, parts, holder, edit)?;
         if let Some(leaver) = leaver {
@@ -531,6 +532,17 @@ impl NamespaceWriter<'_, '_, '_> {
             self.change_before_united(before_united, &said, &vitals.times)?;
         }
         Ok(copied)
+    }
+
+    /// Takes out of the parts of a row when it took the place of what other keys had said: a holder that has left the row did not say
+    /// so.
+    fn unbegin(&mut self, parts: &mut Parts, old: MemoryId, leaver: &Holder) -> Result<()> {
+        let times = &mut parts.vitals.times;
+        let began = times.valid_from_recorded_at.is_some();
+        if began && self.replaced_by_leavers(old, std::slice::from_ref(leaver))?.is_empty() {
+            times.valid_from = None;
+        }
+        Ok(())
     }
 
     /// Gives a change through a holder a row of its own, with the parts of what that holder has brought to this one.

@@ -54,6 +54,16 @@ impl NamespaceWriter<'_, '_, '_> {
                 parts.vitals.set_life(vitals.life());
             }
         }
+        if holder.from.is_some() && holder.text.is_some() {
+            // A pass asks no row that is true already since when it is.
+            let times = &mut parts.vitals.times;
+            let there = written.map(|written| &written.vitals.times);
+            times.valid_from = match there {
+                Some(there) => there.valid_from,
+                None => times.valid_from.filter(|_| own.iter().any(|code| is_named(*code, "valid_from"))),
+            };
+            times.valid_from_recorded_at = there.and_then(|there| there.valid_from_recorded_at);
+        }
         Ok(origin.and_then(|origin| origin.vector).filter(|_| holder.text.is_some()))
     }
 
@@ -65,6 +75,11 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.vitals = Vitals { place, pinned, ..Vitals::new(&parts.content.text, self.now()) };
         parts.content.custom_kind = None;
     }
+}
+
+/// Whether a field with this number has this name.
+fn is_named(code: u8, name: &str) -> bool {
+    Fields::NAMES.contains(&(code, name))
 }
 
 /// Sets the end of life that the caller gave, or else that of the tier.

@@ -49,7 +49,7 @@ use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger};
 use crate::model::{
     AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Outcome, Partition,
-    RuleId, RunSort, Time,
+    RuleId, RunSort, Time, is_blank,
 };
 use crate::policy::Policy;
 use crate::store::control::SpaceRow;
@@ -142,7 +142,7 @@ impl Prepared {
 
     /// Whether the draft has a text and no vector.
     pub(crate) fn wants_vector(&self) -> bool {
-        self.vector.is_none() && !self.checked.draft().text.trim().is_empty()
+        self.vector.is_none() && !is_blank(&self.checked.draft().text)
     }
 
     /// The text of the draft that is embedded.

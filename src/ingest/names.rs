@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger, tier_ttl};
-use crate::model::{Memory, MemoryId, NamespaceName, Partition, Scope};
+use crate::model::{Memory, MemoryId, NamespaceName, Partition, Scope, is_blank};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId, Traces};
 
@@ -101,7 +101,7 @@ impl NamespaceWriter<'_, '_, '_> {
             true => self.known_space(name, dim)?,
             false => self.present_space(name, dim)?,
         };
-        if present.is_some() || !memory.row_text.trim().is_empty() {
+        if present.is_some() || !is_blank(&memory.row_text) {
             return Ok(present);
         }
         self.ledger.former_space(name, dim).map(Some)

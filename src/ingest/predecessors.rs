@@ -467,7 +467,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The rows that writers had replaced through their keys by a row, or by one that was merged into the row since, and which
     /// these writers have left; the latest first, each with the row that has superseded it. A row of which somebody is still there
     /// is not among them.
-    fn replaced_by_leavers(&mut self, at: MemoryId, leavers: &[Holder]) -> Result<Vec<(MemoryId, MemoryId)>> {
+    pub(super) fn replaced_by_leavers(
+        &mut self,
+        at: MemoryId,
+        leavers: &[Holder],
+    ) -> Result<Vec<(MemoryId, MemoryId)>> {
         let (ns, mut replaced) = (self.ns(), Vec::new());
         let wrote = leavers.iter().filter(|holder| !holder.follows);
         for key in wrote.filter_map(|holder| holder.key.as_deref()) {

@@ -9,7 +9,7 @@ use crate::ingest::add::EQUALS_MAX;
 use crate::ingest::likeness::{Likeness, is_of_one_writer, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{Expiry, MemoryId, Partition, Parts, Patch, Time};
+use crate::model::{Expiry, MemoryId, Partition, Parts, Patch, Time, is_blank};
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Messages;
 
@@ -26,7 +26,7 @@ pub(crate) fn text_of_update(
     messages: &Messages,
 ) -> Result<Option<String>> {
     let wanted =
-        |text: &&String| patch.vector.is_none() && !text.trim().is_empty() && text.len() <= CONTENT_BYTES_MAX;
+        |text: &&String| patch.vector.is_none() && !is_blank(text) && text.len() <= CONTENT_BYTES_MAX;
     let Some(text) = patch.text.as_ref().filter(wanted) else { return Ok(None) };
     let by_id = name.parse::<MemoryId>().ok();
     let by_id = by_id.map(|id| rows.vitals(ns, id)).transpose()?.flatten().and(by_id);

@@ -147,7 +147,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 reach("valid_from_recorded_at", memory.valid_from_recorded_at)?;
                 memory.holders.iter().try_for_each(|holder| reach("holders.since", Some(holder.since)))?;
                 reach("superseded_at", memory.superseded.map(|superseded| superseded.at))?;
-                reach("removed_at", memory.removed_at)
+                reach("removed_at", memory.removed_at)?;
+                // A caller may give any instant of the last write, and nothing tells of a giver who has left.
+                let is_ours = !memory.holders.iter().any(|holder| holder.gave_value("updated_at"));
+                reach("updated_at", Some(memory.updated_at).filter(|at| is_ours && *at <= most))
             }
             Kept::Tombstone(tombstone) => reach("deleted_at", Some(tombstone.deleted_at)),
             Kept::Run(run) => reach("started_at", Some(run.started_at)),

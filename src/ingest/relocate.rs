@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
-use crate::ledger::{Change, Gaps, Relocation, Trail};
+use crate::ledger::{Change, Gaps, LostKeys, Relocation, Trail};
 use crate::model::{MemoryId, Partition, RuleId};
 use crate::store::control::NamespaceRow;
 use crate::store::{NsId, PartId, Rows};
@@ -44,30 +44,22 @@ impl NamespaceWriter<'_, '_, '_> {
         let parts = self.partitions_for(from, ids, is_all)?;
         let set: BTreeSet<MemoryId> = ids.iter().copied().collect();
         let comes = |id| set.contains(&id);
-        let mut brought = Brought { edges: 0, lost };
+        let (lost, mut edges) = (LostKeys::new(lost, self.ledger.secret), 0);
         let gaps = Gaps::of(&*self.ledger.tx, from)?;
+        let way = Relocation { from, parts: &parts, lost: &lost, comes: &comes, is_all, gaps: &gaps };
         for id in ids {
-            let way = Relocation {
-                from,
-                id: *id,
-                parts: &parts,
-                lost: &brought.lost,
-                comes: &comes,
-                is_all,
-                gaps: &gaps,
-            };
-            let (row, cut) = self.ledger.to_relocate(&way)?;
+            let (row, cut) = self.ledger.to_relocate(&way, *id)?;
             let trail = Trail::of(&row);
             self.ledger.welcome(self.ns(), *id)?;
             self.apply(RuleId::RELOCATE, Change::Recreate(Box::new(row)))?;
-            self.ledger.bring_along(&self.context, &way, trail)?;
-            brought.edges += cut;
+            self.ledger.bring_along(&self.context, &way, *id, trail)?;
+            edges += cut;
         }
         if is_all {
-            self.ledger.bring_rest(from, &self.context, &parts)?;
+            self.ledger.bring_rest(&self.context, &way)?;
         }
         self.raise_horizons(of)?;
-        Ok(brought)
+        Ok(Brought { edges, lost: lost.into_keys() })
     }
 
     /// The keys of current memories among these that current memories of this namespace hold.

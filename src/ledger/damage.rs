@@ -276,20 +276,16 @@ impl Ledger<'_, '_> {
         // A damaged tombstone was counted.
         let was_there = stone.as_ref().is_none_or(Option::is_some);
         let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), gone);
+        // A key that a supersession brought still belongs to the row from which it came.
+        let mut own = BTreeSet::from_iter(names);
+        for key in holders.iter().filter(|holder| holder.follows).filter_map(|holder| holder.key.as_ref()) {
+            own.remove(key);
+        }
         let tombstone = match stone.flatten() {
             Some(kept) => erased_late(kept, gone.reason, context.now),
             None => {
                 let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
-                // A key that a supersession brought still belongs to the row from which it came.
-                let brought: BTreeSet<&str> = holders
-                    .iter()
-                    .filter(|holder| holder.follows)
-                    .filter_map(|holder| holder.key.as_deref())
-                    .collect();
-                let own = names.iter().filter(|key| !brought.contains(key.as_str()));
-                let mut key_hashes: Vec<_> = own.map(|key| self.hash_key(key)).collect();
-                // The names are sorted, so equal hashes stand side by side.
-                key_hashes.dedup();
+                let key_hashes = own.iter().map(|key| self.hash_key(key)).collect();
                 Tombstone { deleted_at: removed_at.unwrap_or(context.now), key_hashes, ..made }
             }
         };
@@ -298,6 +294,9 @@ impl Ledger<'_, '_> {
             self.counters.add(ns, part, Sort::Tombstones, "", 1, 0);
         }
         truth(self.tx).put_tombstone(ns, &tombstone)?;
+        if tombstone.leaves_nothing() {
+            self.note_writers_of(ns, &erased, &own)?;
+        }
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })

@@ -117,6 +117,11 @@ impl Ledger<'_, '_> {
             }
         };
         truth(self.tx).put_tombstone(ns, &tombstone)?;
+        if tombstone.leaves_nothing() {
+            let own = holders.iter().filter(|holder| !holder.follows);
+            let wrote = own.filter_map(|holder| holder.key.clone()).collect();
+            self.note_writers_of(ns, &erased, &wrote)?;
+        }
         // The journal row of this removal comes after the redaction, so its own evidence stays readable.
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
@@ -143,6 +148,30 @@ impl Ledger<'_, '_> {
         self.unjoin_all(ns, id)?;
         self.rederive(ns, id, Some((vitals, content)), None)?;
         truth(self.tx).delete_memory(ns, id)
+    }
+
+    /// Notes on the holders of what a forgotten row had superseded which of their keys wrote that row, and did not only lead there.
+    pub(super) fn note_writers_of(
+        &mut self,
+        ns: NsId,
+        erased: &Erased,
+        wrote: &BTreeSet<String>,
+    ) -> Result<()> {
+        for (old, _) in erased.predecessors.iter().filter(|(_, mode)| *mode != SupersedeMode::Aggregate) {
+            self.note_next(ns, *old, wrote)?;
+        }
+        Ok(())
+    }
+
+    /// Notes on each holder of a row whether its key is one of those that wrote what took the place of the row.
+    pub(super) fn note_next(&mut self, ns: NsId, id: MemoryId, wrote: &BTreeSet<String>) -> Result<()> {
+        for mut holder in self.readable_holders(ns, id)? {
+            let wrote = holder.key.as_ref().is_some_and(|key| wrote.contains(key));
+            if holder.note_next(wrote) {
+                truth(self.tx).put_holder(ns, id, &holder)?;
+            }
+        }
+        Ok(())
     }
 
     /// Erases a row that was superseded as a duplicate. The row that stands for it keeps its id.

@@ -17,7 +17,7 @@ use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
     Delta, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Times, Tombstone,
-    TombstoneReason, Vitals,
+    TombstoneReason, Vitals, is_blank,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -225,7 +225,7 @@ impl Ledger<'_, '_> {
             renew(&mut vitals, context.now, &context.ttl);
         }
         vitals.version += 1;
-        let was_left = vitals.place.space != self.clock.space && !content.text.trim().is_empty();
+        let was_left = vitals.place.space != self.clock.space && !is_blank(&content.text);
         if was_left && !limbo.vector.is_empty() {
             // The model was changed meanwhile. A vector of the old model would never be found.
             vitals.place.space = SpaceId::NONE.0;

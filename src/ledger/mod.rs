@@ -78,7 +78,7 @@ pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use query::queries_beyond;
 pub(crate) use raised::OF_THE_OTHER;
-pub(crate) use relocate::{Gaps, Relocation, Trail};
+pub(crate) use relocate::{Gaps, LostKeys, Relocation, Trail};
 pub(crate) use settle::unsettled;
 pub(crate) use writer::{Context, End, Ledger, Whole, Why, Writer};
 

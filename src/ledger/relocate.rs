@@ -19,26 +19,56 @@ use crate::store::{
     EventRow, Id, IndexId, Junction, MessageRows, NsId, PartId, Rows, Table, TextId, TextRows, Walk, keys,
     last_id,
 };
+use crate::text::Secret;
 
 /// How many rows of a journal are in memory at a time.
 const JOURNAL_PAGE: usize = 1_024;
 
-/// A memory that goes to another namespace.
+/// How memories go to another namespace.
 pub(crate) struct Relocation<'r> {
-    /// The namespace that it leaves.
+    /// The namespace that they leave.
     pub(crate) from: NsId,
-    /// The memory.
-    pub(crate) id: MemoryId,
     /// For each partition of `from`, the partition of the same name in the other namespace.
     pub(crate) parts: &'r BTreeMap<PartId, PartId>,
-    /// The keys that it loses, because a current memory of the other namespace holds them.
-    pub(crate) lost: &'r BTreeSet<String>,
+    /// The keys that they lose.
+    pub(crate) lost: &'r LostKeys,
     /// Whether another memory is in the other namespace when all have come.
     pub(crate) comes: &'r dyn Fn(MemoryId) -> bool,
     /// Whether the namespace goes as a whole, and its journal with it.
     pub(crate) is_all: bool,
     /// Where `from` has no rows.
     pub(crate) gaps: &'r Gaps,
+}
+
+/// The keys that memories lose on their way, because current memories of the other namespace hold them. There such a key names
+/// another record, to which nothing that comes belongs: no memory, no message, no tombstone.
+#[derive(Default)]
+pub(crate) struct LostKeys {
+    keys: BTreeSet<String>,
+    /// The hashes under which they may stand in tombstones.
+    hashes: BTreeSet<[u8; 32]>,
+}
+
+impl LostKeys {
+    pub(crate) fn new(keys: BTreeSet<String>, secret: &Secret) -> Self {
+        let hashes = keys.iter().flat_map(|key| secret.names_of_key(key)).collect();
+        LostKeys { keys, hashes }
+    }
+
+    pub(crate) fn into_keys(self) -> BTreeSet<String> {
+        self.keys
+    }
+
+    /// A key as it comes.
+    fn left_of(&self, key: Option<String>) -> Option<String> {
+        key.filter(|key| !self.keys.contains(key))
+    }
+
+    /// A tombstone as it comes.
+    fn told_by(&self, mut stone: Tombstone) -> Tombstone {
+        stone.key_hashes.retain(|hash| !self.hashes.contains(hash));
+        stone
+    }
 }
 
 /// The tables of what belongs to a memory that most memories have nothing of.
@@ -102,8 +132,8 @@ impl Ledger<'_, '_> {
     ///
     /// # Errors
     /// `NotFound` for a row that does not exist; `Corrupted` for a row that can't be read as a whole.
-    pub(crate) fn to_relocate(&self, way: &Relocation<'_>) -> Result<(Recreated, u64)> {
-        let (ns, id) = (way.from, way.id);
+    pub(crate) fn to_relocate(&self, way: &Relocation<'_>, id: MemoryId) -> Result<(Recreated, u64)> {
+        let ns = way.from;
         let Whole { mut vitals, content, mut holders } = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
         let row = match vitals.times.removed_at {
             Some(_) => self.tx.limbo(ns, id)?,
@@ -133,12 +163,11 @@ impl Ledger<'_, '_> {
                 }
             }
             holder.links = links;
-            if holder.key.as_ref().is_some_and(|key| way.lost.contains(key)) {
-                holder.key = None;
-            }
+            holder.key = way.lost.left_of(holder.key.take());
         }
         // Other memories have no tombstone.
         let tombstone = if row.is_some() { self.tx.tombstone(ns, id)? } else { None };
+        let tombstone = tombstone.map(|stone| way.lost.told_by(stone));
         let part = PartId(vitals.place.partition);
         vitals.place.partition = way.parts.get(&part).copied().unwrap_or(part).0;
         (vitals.place.slot, vitals.place.doc) = (None, None);
@@ -177,14 +206,18 @@ impl Ledger<'_, '_> {
 
     /// Brings what belongs to a memory and is not part of its row: the runs that its rows name, and its messages. What it refers
     /// to across the border gets a tombstone. The journal comes for all memories together.
-    pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, trail: Trail) -> Result<()> {
-        let (from, id) = (way.from, way.id);
+    pub(crate) fn bring_along(
+        &mut self,
+        to: &Context,
+        way: &Relocation<'_>,
+        id: MemoryId,
+        trail: Trail,
+    ) -> Result<()> {
+        let from = way.from;
         let Trail { mut runs, ends } = trail;
-        for (event, mut row) in self.messages_with(from, id, way.gaps)? {
+        for (event, row) in self.messages_with(from, id, way.gaps)? {
             runs.extend(row.run.map(RunId::from_bytes));
-            // There the key is that of another record, and whoever forgets that record does not mean this message.
-            row.key = row.key.filter(|key| !way.lost.contains(key));
-            self.bring_message(from, to, way.parts, &event, row)?;
+            self.bring_message(to, way, &event, row)?;
         }
         // A whole namespace brings its journal and its runs at the end.
         if !way.is_all {
@@ -196,7 +229,7 @@ impl Ledger<'_, '_> {
             self.bring_contexts(from, to.ns, id)?;
         }
         for end in ends {
-            self.stand_in(from, to, end)?;
+            self.stand_in(from, to, end, way.lost)?;
         }
         Ok(())
     }
@@ -346,22 +379,21 @@ impl Ledger<'_, '_> {
     /// Leaves a tombstone where a memory has gone away and something still refers to it.
     pub(crate) fn stand_in_if_named(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         let ns = context.ns;
-        if is_named(self.tx, ns, id)? { self.stand_in(ns, context, id) } else { Ok(()) }
+        match is_named(self.tx, ns, id)? {
+            true => self.stand_in(ns, context, id, &LostKeys::default()),
+            false => Ok(()),
+        }
     }
 
     /// Brings what is left in a namespace that goes as a whole when its memories have come: tombstones, the whole journal,
     /// runs, and messages that no memory tells of.
-    pub(crate) fn bring_rest(
-        &mut self,
-        from: NsId,
-        to: &Context,
-        parts: &BTreeMap<PartId, PartId>,
-    ) -> Result<()> {
+    pub(crate) fn bring_rest(&mut self, to: &Context, way: &Relocation<'_>) -> Result<()> {
+        let from = way.from;
         for id in self.all_ids(Table::Tombstone, from)? {
             if !self.tx.has_row(to.ns, id)?
                 && let Some(stone) = self.tx.tombstone(from, id)?
             {
-                self.keep_tombstone(to, &stone)?;
+                self.keep_tombstone(to, &way.lost.told_by(stone))?;
             }
         }
         let mut next = 0;
@@ -387,7 +419,7 @@ impl Ledger<'_, '_> {
         for id in self.all_ids(Table::Event, from)? {
             let id = *id.as_bytes();
             if let Some(row) = self.tx.event(from, &id)? {
-                self.bring_message(from, to, parts, &id, row)?;
+                self.bring_message(to, way, &id, row)?;
             }
         }
         self.bring_goals(from, to.ns)?;
@@ -405,14 +437,14 @@ impl Ledger<'_, '_> {
     }
 
     /// A tombstone for a memory that something here refers to and that is in `from`, or was: then its own tombstone.
-    fn stand_in(&mut self, from: NsId, to: &Context, id: MemoryId) -> Result<()> {
+    fn stand_in(&mut self, from: NsId, to: &Context, id: MemoryId, lost: &LostKeys) -> Result<()> {
         if self.tx.has_row(to.ns, id)? {
             return Ok(());
         }
         if !self.tx.has_row(from, id)?
             && let Some(stone) = self.tx.tombstone(from, id)?
         {
-            return self.keep_tombstone(to, &stone).map(|_| ());
+            return self.keep_tombstone(to, &lost.told_by(stone)).map(|_| ());
         }
         let stone = Tombstone::bare(id, to.now, TombstoneReason::Moved);
         self.keep_tombstone(to, &stone).map(|_| ())
@@ -484,17 +516,18 @@ impl Ledger<'_, '_> {
     /// Brings a message, the family that it began, and the aggregate that counts it.
     fn bring_message(
         &mut self,
-        from: NsId,
         to: &Context,
-        parts: &BTreeMap<PartId, PartId>,
+        way: &Relocation<'_>,
         id: &Id,
         mut row: EventRow,
     ) -> Result<()> {
+        let (from, parts) = (way.from, way.parts);
         if self.tx.event(to.ns, id)?.is_some() {
             return Ok(());
         }
         let there = |part: u32| parts.get(&PartId(part)).map_or(part, |part| part.0);
         row.part = there(row.part);
+        row.key = way.lost.left_of(row.key.take());
         if let Some(aggregate) = row.aggregate
             && self.tx.aggregate(to.ns, &aggregate)?.is_none()
             && let Some(mut counted) = self.tx.aggregate(from, &aggregate)?
@@ -508,7 +541,7 @@ impl Ledger<'_, '_> {
         }
         let ends = row.memory.into_iter().chain(family.as_ref().map(|family| family.first_memory));
         for end in ends.collect::<BTreeSet<_>>() {
-            self.stand_in(from, to, MemoryId::from_bytes(end))?;
+            self.stand_in(from, to, MemoryId::from_bytes(end), way.lost)?;
         }
         self.keep_event(to.ns, id, &row, family.as_ref())
     }

@@ -47,8 +47,8 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let by = onward.superseded.by;
         // What is damaged stands: nobody knows that it is gone.
-        let stands =
-            sound(self.tx.vitals(ns, by))? != Some(None) || sound(self.tx.tombstone(ns, by))? != Some(None);
+        let is_gone = sound(self.tx.vitals(ns, by))? == Some(None);
+        let stands = !is_gone || sound(self.tx.tombstone(ns, by))? != Some(None);
         if by == id || !stands {
             return self.restore(context, id, RestoreTo::Undo, why);
         }
@@ -88,6 +88,10 @@ impl Ledger<'_, '_> {
         }
         vitals.version += 1;
         self.place_row(context, id, &before, &content, vitals, &content)?;
+        if is_gone {
+            let wrote_next = onward.holders.iter().filter(|holder| holder.wrote_next());
+            self.note_next(ns, id, &wrote_next.filter_map(|holder| holder.key.clone()).collect())?;
+        }
         self.adopt_copies(ns, by, id, &onward)?;
         self.adopt_keys(context, id, &onward)?;
         let mut why = why;

@@ -67,7 +67,8 @@ pub struct Draft {
     pub key: Option<String>,
     /// The agent whose partition holds the memory; none for the shared partition.
     pub agent: Option<String>,
-    /// The content: 1 byte to 1 MiB, no NUL. It may be empty only beside a vector.
+    /// The content: 1 byte to 1 MiB, no NUL. Only beside a vector it may be empty, or white space
+    /// alone.
     pub text: String,
     /// The embedding, of any positive length in space. The unit vector is stored.
     pub vector: Option<Vec<f32>>,
@@ -581,10 +582,17 @@ pub(crate) fn pin_both(tags: &mut Option<Vec<String>>, pinned: &mut Option<bool>
     Ok(())
 }
 
-/// Checks the bounds of content: 1 byte to 1 MiB, no NUL; empty only beside a vector.
+/// Whether a text says nothing: it is empty, or white space alone. No search finds it by words, and no embedder is asked
+/// for its vector.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Checks the bounds of content: 1 byte to 1 MiB, no NUL; blank only beside a vector.
 pub(crate) fn check_content(text: &str, has_vector: bool) -> Result<()> {
-    if text.is_empty() && !has_vector {
-        return Err(Error::invalid("text", "must not be empty without a vector", "an empty text"));
+    if !has_vector && is_blank(text) {
+        let given = if text.is_empty() { "an empty text" } else { "only white space" };
+        return Err(Error::invalid("text", "must not be empty without a vector", given));
     }
     if text.len() > CONTENT_BYTES_MAX {
         let why = format!("must be at most {CONTENT_BYTES_MAX} bytes");

@@ -181,6 +181,11 @@ impl Tombstone {
             forgotten_at: None,
         }
     }
+
+    /// Whether the memory was forgotten and nothing has its place: what it had replaced stays an earlier text.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        self.reason == TombstoneReason::Forget && self.replaced_by.is_none()
+    }
 }
 
 /// One changed field with the values before and after. The values of an erased subject are HMACs.

@@ -73,17 +73,21 @@ pub(crate) const VECTOR_CODE: u8 = 253;
 /// The code, among the fields of a holder, of its writer having said something since that has ended for good. Only a holder of a row
 /// has it that a pass has united with another: an undo that brings the row back does not bring that writer back.
 const ENDED_CODE: u8 = 254;
+/// The code, among the fields of a holder, of its writer having written what took the place of the memory and was forgotten since.
+/// Other keys only led there, and answer with nothing any more.
+const WROTE_NEXT_CODE: u8 = 255;
 /// What stands in the place of an HMAC where an export names a field of a holder alone.
 pub(crate) const NOT_TOLD: [u8; 8] = [0; 8];
 /// What stands in the place of the HMAC of a field of which the memory has another value than the holder gave, or none.
 const OTHERWISE: [u8; 8] = [u8::MAX; 8];
 /// The codes of what a caller gives beside the fields of the table, with their names in an export.
-const BESIDE_THE_TABLE: [(u8, &str); 5] = [
+const BESIDE_THE_TABLE: [(u8, &str); 6] = [
     (EXPIRY_CODE, "expires_at"),
     (SOURCES_CODE, "sources"),
     (REPLACES_CODE, "replaces_at"),
     (VECTOR_CODE, "vector"),
     (ENDED_CODE, "ended_since"),
+    (WROTE_NEXT_CODE, "wrote_next"),
 ];
 
 /// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that nobody knows any more.
@@ -184,6 +188,26 @@ impl Holder {
         let noted = self.has_ended();
         self.fields.retain(|(code, _)| *code != ENDED_CODE);
         noted
+    }
+
+    /// Whether its writer wrote what took the place of the memory and was forgotten since, so that the key keeps its history.
+    pub(crate) fn wrote_next(&self) -> bool {
+        self.fields.iter().any(|(code, _)| *code == WROTE_NEXT_CODE)
+    }
+
+    /// Notes whether its writer wrote what took the place of the memory. Returns whether that was noted otherwise before.
+    pub(crate) fn note_next(&mut self, wrote: bool) -> bool {
+        let is_new = wrote != self.wrote_next();
+        self.fields.retain(|(code, _)| *code != WROTE_NEXT_CODE);
+        self.fields.extend(wrote.then_some((WROTE_NEXT_CODE, NOT_TOLD)));
+        self.fields.sort_unstable();
+        is_new
+    }
+
+    /// Whether a holder of an export gave the value that its memory has of a field.
+    pub(crate) fn gave_value(&self, field: &str) -> bool {
+        let code = Fields::NAMES.iter().find(|(_, name)| *name == field).map(|(code, _)| *code);
+        self.fields.iter().any(|(of, hmac)| Some(*of) == code && *hmac == NOT_TOLD)
     }
 
     /// Marks each field of which the memory, with the HMACs of its own values, says another value than the holder gave, or none.

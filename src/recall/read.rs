@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, answering_to_key};
-use crate::model::{Holder, Memory, MemoryId, Payload, SupersedeMode, Tombstone, TombstoneReason, Vitals};
+use crate::model::{Holder, Memory, MemoryId, Payload, SupersedeMode, Tombstone, Vitals};
 use crate::recall::assemble::keys_of;
 use crate::recall::{Reader, Source};
 use crate::store::{NsId, Rows};
@@ -112,7 +112,7 @@ impl<S: Source> Reader<'_, S> {
             return Ok(None);
         }
         if let Some(Answering { id, vitals, number }) = answering_to_key(self.rows(), ns, name, self.now)? {
-            if let Some(tombstone) = self.forgotten_successor(ns, &vitals, name)? {
+            if let Some(tombstone) = self.forgotten_successor(ns, id, &vitals, number)? {
                 return Ok(Some(Named::Gone(tombstone)));
             }
             return Ok(Some(Named::Row(id, Box::new(vitals), Some(number))));
@@ -122,9 +122,15 @@ impl<S: Source> Reader<'_, S> {
         Ok(self.latest_tombstone(ns, &hashes, has_key)?.map(Named::Gone))
     }
 
-    /// The tombstone of the memory that took the place of a row, if that memory was forgotten. A key of the row had
-    /// led there without having written the text, and the old text must not come back under that key.
-    fn forgotten_successor(&self, ns: NsId, vitals: &Vitals, key: &str) -> Result<Option<Tombstone>> {
+    /// The tombstone of the memory that took the place of a row, if that memory was forgotten. The key of the holder with this
+    /// number had led there without having written the text, and the old text must not come back under that key.
+    fn forgotten_successor(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &Vitals,
+        number: u32,
+    ) -> Result<Option<Tombstone>> {
         let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
         let is_over = !self.sees(vitals) && !vitals.times.is_or_will_be_true(self.now);
         let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && is_over);
@@ -132,11 +138,11 @@ impl<S: Source> Reader<'_, S> {
         if self.rows().vitals(ns, by)?.is_some() {
             return Ok(None);
         }
-        let was_forgotten = |stone: &Tombstone| {
-            let named = stone.key_hashes.contains(&self.secret.of_key(key));
-            stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none() && !named
+        let Some(stone) = self.rows().tombstone(ns, by)?.filter(Tombstone::leaves_nothing) else {
+            return Ok(None);
         };
-        Ok(self.rows().tombstone(ns, by)?.filter(was_forgotten))
+        let holder = sound(self.rows().holder(ns, id, number))?.flatten();
+        Ok(Some(stone).filter(|_| !holder.is_some_and(|holder| holder.wrote_next())))
     }
 
     pub(super) fn by_id(&self, ns: NsId, id: MemoryId) -> Result<Option<Named>> {

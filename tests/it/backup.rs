@@ -3,12 +3,12 @@
 
 use std::io::Cursor;
 
-use crate::world::{World, axis, text};
+use crate::world::{World, axis, span, text};
 use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
 use oubliette::exchange::{Export, Import, ImportReport, LineReader, NpyReader, NpyWriter, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, EventQuery, Field, GoalDraft, Link, SupersedeMode, Tier};
-use oubliette::{Draft, ErrorKind, Kind, MemoryId, Mode, Outcome, Query, Result, State};
+use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Mode, Outcome, Query, Result, Scope, State};
 use serde_json::{Value, json};
 
 fn export(world: &World, all_states: bool) -> String {
@@ -65,6 +65,74 @@ fn message(text: &str, author: AuthorKind) -> Draft {
     draft.fields.author_kind = Field::Value(author);
     draft.fields.channel = Field::Value("ops".to_owned());
     draft
+}
+
+/// MODEL-20: a key whose later text was forgotten with its history kept answers with what it said before, and one that only led
+/// there answers with nothing; in a copy, too, which can't read what the tombstones of another file hide.
+#[test]
+fn a_key_whose_later_text_was_forgotten_answers_in_a_copy_as_before() {
+    let world = World::new();
+    let keep_history = |key: &str| Forget::Names {
+        names: vec![key.to_owned()],
+        scope: Scope::Shared,
+        keep_history: true,
+        also_merged: true,
+        with_history: false,
+    };
+    let first = world.add(text("Ann lives in Ghent").key("ann")).id;
+    world.add(text("Ann lives in Bruges").key("ann"));
+    let led = world.add(text("Bob walks").key("bob")).id;
+    let next = world.add(text("Bob runs")).id;
+    world.ns.supersede_all([led], next, SupersedeMode::Correction, None).unwrap();
+    // What an import has put between the first text and the last leads on to the last.
+    let of_import = world.add(text("Cy drinks tea").key("cy")).id;
+    let run = world.start_import();
+    world.import(run, vec![text("Cy drinks water").key("cy")]);
+    world.add(text("Cy drinks wine").key("cy"));
+    let before = copy_of(&world);
+    for world in [&world, &before] {
+        for key in ["ann", "cy"] {
+            world.ns.forget(keep_history(key)).unwrap();
+        }
+        world.forget_id(next);
+        world.ns.undo(run).unwrap();
+        for world in [world, &copy_of(world), &copy_of(&copy_of(world))] {
+            assert_eq!([world.row("ann").id, world.row("cy").id], [first, of_import]);
+            assert_eq!(world.tombstone("bob").id, next);
+            world.check();
+        }
+    }
+}
+
+/// MODEL-16: an instant counts as reached once something was committed at it, and a memory tells when it was written last. So what
+/// was contradicted before the clock stepped back stays so in a copy. An instant that a caller gave is none of a commit.
+#[test]
+fn what_was_contradicted_before_the_clock_stepped_back_stays_so_in_a_copy() {
+    let world = World::new();
+    world.add(text("Ann lives in Ghent").key("k"));
+    let begun = world.now();
+    world.advance("5s");
+    world.ns.contradict("k", None).unwrap();
+    world.clock.set(begun.minus(span("1h")));
+    assert!(world.live().is_empty());
+    let copy = copy_of(&world);
+    assert!(copy.live().is_empty());
+    assert_eq!(copy.add(text("later")).decision, world.add(text("later")).decision);
+    assert_eq!(copy.row(copy.live()[0]).recorded_at, world.row(world.live()[0]).recorded_at);
+
+    let world = World::new();
+    let mut draft = text("Ann lives in Ghent").key("k");
+    draft.fields.updated_at = Some(world.ahead("1h"));
+    draft.fields.valid_to = Field::Value(world.ahead("30m"));
+    world.add(draft);
+    assert_eq!((copy_of(&world).live(), world.live().len()), (world.live(), 1));
+    // Of one that has left nothing tells what it gave.
+    let mut far = text("Ann prefers tea").key("a");
+    far.fields.updated_at = Some(world.ahead("365d"));
+    world.add(far);
+    world.add(text("Ann prefers tea").key("b"));
+    world.forget(&["a"]);
+    assert_eq!(copy_of(&world).live(), world.live());
 }
 
 /// V-292, MODEL-50: two snapshots of one day come back, and the replaced one can be restored in the copy.

@@ -4,8 +4,9 @@ use std::io::Cursor;
 
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions, RenamespaceReport};
-use oubliette::memory::{AuthorKind, EventQuery, Field, Link, TombstoneReason};
-use oubliette::{Draft, ErrorKind, Kind, Query, Scope};
+use oubliette::memory::{AuthorKind, EventQuery, Field, Link, Tier, TombstoneReason};
+use oubliette::policy::Syntax;
+use oubliette::{Draft, ErrorKind, Forget, Kind, Query, Scope};
 use serde_json::{Value, json};
 
 use crate::world::{World, axis, text};
@@ -145,6 +146,73 @@ fn keys_that_both_hold_are_named_and_nothing_is_moved() {
     world.check();
     assert_eq!(team.get("k").unwrap().unwrap().id, held);
     assert_eq!(team.get(row).unwrap().unwrap().keys, [""; 0]);
+}
+
+/// MODEL-8: a key that memories lose on their way names another record there, and what is left of theirs is none of its story:
+/// neither what was forgotten of the key, nor what is in limbo.
+#[test]
+fn nothing_of_a_lost_key_joins_the_record_that_has_it() {
+    for into_many in [false, true] {
+        let world = World::new();
+        let of = |words: &str| with(words, json!({ "project": "team" }));
+        let old = world.add(of("old text of ours").key("k")).id;
+        world.add(of("newer text of ours").key("k"));
+        let forget = Forget::Names {
+            names: vec!["k".to_owned()],
+            scope: Scope::Any,
+            keep_history: true,
+            also_merged: true,
+            with_history: false,
+        };
+        world.ns.forget(forget).unwrap();
+        let mut brief = of("over soon").key("k");
+        brief.fields.tier = Some(Tier::Working);
+        let over = world.add(brief).id;
+        world.advance("4d");
+        world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+        world.add(of("third text of ours").key("k"));
+        let team = world.db.namespace("team").unwrap();
+        let theirs = team.add(Draft::new("theirs").key("k")).unwrap().id;
+
+        let lossy = RenamespaceOptions { drop_keys: true, ..HOW };
+        let report = match into_many {
+            true => world.db.split_namespace("default", &[], &lossy).unwrap(),
+            false => world.db.move_namespace("default", "team", &lossy).unwrap(),
+        };
+        assert_eq!((report.moved, report.dropped_keys.len()), (3, 1));
+        let versions = || team.history("k").unwrap().versions.iter().map(|one| one.id).collect::<Vec<_>>();
+        assert_eq!(versions(), [theirs], "{into_many}");
+        assert!(team.tombstones(None, 10).unwrap().items.iter().all(|stone| stone.key_hashes.is_empty()));
+        assert!(team.get(over).is_ok() && team.get(old).unwrap().is_some(), "by their ids");
+        team.forget("k").unwrap();
+        assert_eq!(versions(), [theirs], "{into_many}");
+        world.check();
+    }
+}
+
+/// MODEL-30: whoever forgets a key does not mean messages of another record, of which no memory tells any more.
+#[test]
+fn a_message_of_a_lost_key_is_none_of_the_record_that_has_it() {
+    let world = World::new();
+    world.db.set_policy("undo.horizon = 0", Syntax::Toml).unwrap();
+    let mut message = text("deploy 1 of api is done").kind(Kind::Message).key("k");
+    message.fields.author_kind = Field::Value(AuthorKind::Bot);
+    message.fields.tier = Some(Tier::Working);
+    world.add(message);
+    world.advance("4d");
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Expire])).unwrap();
+    world.add(text("ours").key("k"));
+    let team = world.db.namespace("team").unwrap();
+    team.add(Draft::new("theirs").key("k")).unwrap();
+    let texts = || -> Vec<_> {
+        let events = team.events(&EventQuery::default()).unwrap().items;
+        events.into_iter().map(|event| event.payload).collect()
+    };
+    world.db.move_namespace("default", "team", &RenamespaceOptions { drop_keys: true, ..HOW }).unwrap();
+    assert_eq!(texts(), [Some("deploy 1 of api is done".to_owned())]);
+    team.forget("k").unwrap();
+    assert_eq!(texts(), [Some("deploy 1 of api is done".to_owned())]);
+    world.check();
 }
 
 #[test]

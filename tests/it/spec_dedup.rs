@@ -1,6 +1,6 @@
 //! The write decision and the holders, by the vectors of the specification (DEDUP-4, DEDUP-55 to 58, MODEL-8).
 
-use crate::world::{World, axis, holders, ms, revised, text};
+use crate::world::{DIM, World, axis, holders, ms, revised, text};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Significance, Tier};
 use oubliette::{Decision, Draft, ErrorKind, Forget, Kind, Patch, Scope, State, WriteOptions};
@@ -242,7 +242,7 @@ fn v266_an_empty_normal_form_is_never_a_duplicate() {
         assert_eq!(world.add(text("").vector(axis(at))).decision, Decision::Stored);
     }
     for _ in 0..2 {
-        assert_eq!(world.add(text("   ")).decision, Decision::Stored);
+        assert_eq!(world.add(text("   ").vector([0.5; DIM])).decision, Decision::Stored);
     }
     assert_eq!(world.live().len(), 5);
     assert_eq!(world.duplicates(), 0);

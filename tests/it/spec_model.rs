@@ -6,7 +6,7 @@ use oubliette::memory::Expiry;
 use oubliette::memory::{Actor, Entity, Field, Fields, Link, SupersedeMode, Tier, TombstoneReason};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Database, Decision, Draft, ErrorKind, Forget, Kind, MemoryId, NamespaceName, Patch, Scope, State,
+    Database, Decision, Draft, Error, ErrorKind, Forget, Kind, MemoryId, NamespaceName, Patch, Scope, State,
     WriteOptions,
 };
 use serde_json::json;
@@ -84,8 +84,21 @@ fn v274_bounds_of_numbers_and_of_empty_text() {
         assert_eq!(why.kind(), ErrorKind::Invalid);
         assert!(why.to_string().starts_with("importance: "), "{why}");
     }
-    assert_eq!(world.refused(text("")), ErrorKind::Invalid);
-    assert_eq!(world.add(text("").vector(axis(0))).decision, Decision::Stored);
+    for (at, blank) in ["", " ", "\n\t", "\u{a0}\u{3000}"].into_iter().enumerate() {
+        let why = world.ns.add(text(blank)).unwrap_err();
+        assert!(matches!(&why, Error::Invalid { field, .. } if field == "text"), "{blank:?}: {why}");
+        assert_eq!(world.add(text(blank).vector(axis(at))).decision, Decision::Stored, "{blank:?}");
+    }
+    let tea = world.add(text("Ann prefers tea").key("ann")).id;
+    let refusals = [
+        world.ns.update("ann", Patch::new().text(" ")).unwrap_err(),
+        world.ns.supersede("ann", text("\t")).unwrap_err(),
+        world.ns.replace(["ann"], text(" "), SupersedeMode::Correction, None).unwrap_err(),
+    ];
+    for why in refusals {
+        assert_eq!(why.to_string(), "text: must not be empty without a vector (got only white space)");
+    }
+    assert_eq!(world.row("ann").id, tea);
     for good in [0.0, 1.0] {
         world.add(text(&good.to_string()).importance(good));
     }

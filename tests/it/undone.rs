@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::growth::{cost, exported, linear};
-use crate::world::{World, axis, text};
+use crate::world::{World, axis, revised, text};
 use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, PointInTime, SupersedeMode, Tier};
@@ -676,5 +676,42 @@ fn model_33_a_word_of_an_import_that_an_equal_one_replaced_leads_on() {
     world.ns.undo(run).unwrap();
     assert_eq!((world.live(), world.row("d").id), (vec![cat], cat));
     assert!(world.row("d").holders.iter().any(|holder| holder.follows && holder.run.is_none()));
+    world.check();
+}
+
+/// MODEL-8, MODEL-33: a memory that takes the place of another begins then. What another key has said there as well does not, and has
+/// no such begin when it comes back.
+#[test]
+fn model_8_a_text_of_before_an_import_begins_when_its_writer_said() {
+    let world = World::new();
+    let apart = text("Ann lives in Ghent").key("a").expiry(Expiry::At(world.ahead("60d")));
+    for draft in [apart, text("Ann lives in Ghent").key("b")] {
+        world.add(draft);
+        world.advance("1h");
+    }
+    let between = PointInTime { valid_at: Some(world.now()), ..PointInTime::default() };
+    let seen = || world.ns.list(&PageRequest { at: between, ..PageRequest::default() }).unwrap().items.len();
+    world.advance("1h");
+    let run = world.start_import();
+    let first = Draft { supersedes: vec!["a".to_owned()], ..text("Ann lives in Ghent").key("b") };
+    world.import(run, vec![first, text("Ann lives in Bruges").key("b")]);
+    world.advance("1h");
+    assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+    let back = world.row("b");
+    assert_eq!((back.text.as_str(), back.valid_from, seen()), ("Ann lives in Ghent", None, 2));
+    world.check();
+
+    // So it is where a writer says something else whose near text the memory had absorbed.
+    let world = World::new();
+    world.db.set_policy("write.normalized_match = 'absorb'", Syntax::Toml).unwrap();
+    let id = world.add(text("Ann likes tea").key("k1")).id;
+    assert_eq!(world.add(text("Ann  likes tea").key("k2")).id, id);
+    let old = world.add(text("Ann likes coffee").key("k0")).id;
+    world.advance("1h");
+    world.supersede(old, id, SupersedeMode::Replaced, None).unwrap();
+    world.advance("1h");
+    let version = world.row(revised(&world.add(text("Ann likes wine").key("k2"))));
+    assert_eq!((version.text.as_str(), version.valid_from), ("Ann  likes tea", None));
+    assert!(world.row(id).valid_from.is_some());
     world.check();
 }

@@ -2,7 +2,7 @@
 
 use crate::backup::copy_of;
 use crate::growth;
-use crate::world::{World, at, axis, near, text};
+use crate::world::{World, at, axis, near, revised, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunSort, Undone};
 use oubliette::memory::{Field, PointInTime, Significance, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
@@ -691,6 +691,32 @@ fn life_7_a_restored_text_has_its_key_again_from_a_memory_of_others() {
         assert_eq!(world.row("o").text, "the cat sat on the mat!");
         world.forget(&["k"]);
         assert_eq!(world.live(), [world.row("o").id]);
+        world.check();
+    }
+}
+
+/// MODEL-8: a pass asks no memory that is true already since when it is. A writer whose own memory is gone keeps a begin that it
+/// gave, and none that another writer gave.
+#[test]
+fn model_8_a_writer_of_a_united_memory_keeps_no_begin_of_another() {
+    for given in [[true, false], [false, true]] {
+        let world = World::new();
+        let begins = world.ago("10d");
+        for (apps, given) in [4, 7].into_iter().zip(given) {
+            let mut draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+            draft.fields.valid_from = if given { Field::Value(begins) } else { Field::Absent };
+            world.add(draft.key(format!("g{apps}")));
+            world.advance("1m");
+        }
+        let live = MaintainOptions::live();
+        world.ns.maintain_with(&live.clone().passes([Pass::Collapse])).unwrap();
+        assert_eq!(world.live().len(), 1);
+        world.advance("8d");
+        world.ns.maintain_with(&live.passes([Pass::Limbo])).unwrap();
+        let version = world.row(revised(&world.add(text("the gateway is gone").key("g7"))));
+        assert_eq!(version.text, "Gateway status: 7 apps pending");
+        // What the united memory does not say either is not known of it any more.
+        assert_eq!(version.valid_from, None, "{given:?}");
         world.check();
     }
 }

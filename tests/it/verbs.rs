@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use oubliette::embed::{Embedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{DistinctQuery, Expiry, Got, SupersedeMode, Tier};
+use oubliette::memory::{DistinctQuery, Expiry, Field, Got, SupersedeMode, Tier};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
 use oubliette::{
     Decision, Draft, Error, Filter, Forget, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest,
@@ -600,5 +600,49 @@ fn a_key_is_on_a_row_once_whatever_is_renamed() {
     assert_eq!(world.ns.rename_key("a", "b").unwrap().rows, 2);
     world.ns.restore(old.to_string()).unwrap();
     world.add(text("shared text v2").key("b"));
+    world.check();
+}
+
+/// LIFE-6: keys that say one memory by an instant ahead are replaced by one text then, as one of them alone would be.
+#[test]
+fn life_6_two_keys_of_a_memory_that_is_to_be_replaced_are_replaced_together() {
+    let world = World::new();
+    let old = world.add(text("same").key("c")).id;
+    world.add(text("same").key("d"));
+    let (may, june) = (world.ahead("30d"), world.ahead("60d"));
+    let replaced = SupersedeMode::Replaced;
+    let later = world.ns.replace([old.to_string()], text("later"), replaced, Some(may)).unwrap().id;
+    let newest = world.ns.replace(["c", "d"], text("newest"), replaced, Some(june)).unwrap().id;
+    let at = Some(world.ahead("90d"));
+    let why = world.ns.supersede_all(["d"], newest.to_string(), replaced, at).unwrap_err();
+    assert!(matches!(&why, Error::Conflict { why, .. } if why.contains("an earlier instant")), "{why}");
+    for (instant, says) in [(world.now(), old), (may, later), (june, newest)] {
+        world.clock.set(instant);
+        assert_eq!(["c", "d"].map(|key| world.row(key).id), [says; 2], "{instant}");
+        world.check();
+    }
+}
+
+/// MODEL-33: what the first of several keys has done for all is one supersession of an import.
+#[test]
+fn model_33_an_import_that_names_two_keys_of_one_memory_is_taken_back_whole() {
+    let world = World::new();
+    let old = world.add(text("same").key("c")).id;
+    world.add(text("same").key("d"));
+    let (may, june) = (world.ahead("30d"), world.ahead("60d"));
+    let replaced = SupersedeMode::Replaced;
+    let later = world.ns.replace([old.to_string()], text("later"), replaced, Some(may)).unwrap().id;
+    world.advance("1h");
+    let run = world.start_import();
+    let mut line = text("newest").key("e").supersedes("c").supersedes("d");
+    line.fields.valid_from = Field::Value(june);
+    world.import(run, vec![line]);
+    world.advance("1h");
+    let undone = world.ns.undo(run).unwrap();
+    assert_eq!((undone.removed, undone.lost), (1, Vec::<String>::new()));
+    for (instant, says) in [(world.now(), old), (may, later), (june, later)] {
+        world.clock.set(instant);
+        assert_eq!(["c", "d"].map(|key| world.row(key).id), [says; 2], "{instant}");
+    }
     world.check();
 }

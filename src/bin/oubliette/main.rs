@@ -1,7 +1,8 @@
 //! The command line: what a user types, told to the public API, and its answers shown.
 //!
 //! With `--json` one document (or JSON lines) goes to standard output and nothing else; errors go to standard error.
-//! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something, or a copy misses what is damaged.
+//! Exit codes: 0 done, 1 error, 2 usage, which the value of an option is that breaks a bound, 3 `check` found something, or a
+//! copy misses what is damaged.
 
 mod access;
 mod answers;
@@ -49,6 +50,7 @@ mod temporary;
 mod told;
 mod tool;
 mod upkeep;
+mod usage;
 mod write;
 
 use std::ffi::OsString;
@@ -135,7 +137,7 @@ fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
         .and_then(|()| Place::new(&arguments.global, Arc::clone(caller), answer))
         .map(|place| if route.is_alone() { place.alone() } else { place })
         .and_then(|place| shared(words, &arguments, &Arc::new(place), (route, output)));
-    ended(done, route == Route::Writes, output)
+    ended(done, words, route == Route::Writes, output)
 }
 
 /// Does a command here, or lets the process do it that has the file open.
@@ -183,11 +185,15 @@ fn is_locked(done: &Done) -> bool {
     matches!(done, Err(Failure::Error(Error::Locked { .. })))
 }
 
-fn ended(done: Result<u8, Failure>, writes: bool, output: Output<'_>) -> Ended {
+fn ended(done: Result<u8, Failure>, words: &[OsString], writes: bool, output: Output<'_>) -> Ended {
     match done {
         Ok(code) => Ended::Exit(code),
         Err(Failure::HandOver) => Ended::HandOver,
-        Err(failure) => Ended::Exit(output::report(&failure, output.json, writes, output.caller)),
+        Err(failure) => {
+            let code = output::report(&failure, output.json, writes, output.caller);
+            let is_usage = matches!(&failure, Failure::Error(error) if usage::is_of_option(words, error));
+            Ended::Exit(if is_usage { output::USAGE } else { code })
+        }
     }
 }
 
@@ -208,7 +214,7 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
         let output = Output { json, quiet, verbose, caller: &caller };
         let place = meant.and_then(|()| Place::of_guest(&arguments.global, Arc::clone(&caller), host));
         let done = place.and_then(|place| run(&arguments, &Arc::new(place), output));
-        ended(done.map(|()| 0), Route::of(arguments.command.as_ref()) == Route::Writes, output)
+        ended(done.map(|()| 0), &words, Route::of(arguments.command.as_ref()) == Route::Writes, output)
     })
 }
 

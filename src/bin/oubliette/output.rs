@@ -45,6 +45,9 @@ const PARTS_MAX: usize = 1_000;
 /// Characters from which on the beginning of a word counts as the word.
 const STEM_CHARS: usize = 4;
 
+/// The exit code of an error of usage.
+pub(crate) const USAGE: u8 = 2;
+
 /// Bytes of a long document that are written at once.
 const STREAMED_BYTES: usize = 64 << 10;
 
@@ -128,7 +131,7 @@ pub(crate) fn report(failure: &Failure, json: bool, writes: bool, caller: &Calle
         }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
-            ("Usage".to_owned(), text.to_owned(), "see --help", &none, 2)
+            ("Usage".to_owned(), text.to_owned(), "see --help", &none, USAGE)
         }
         Failure::Bug(text) => (
             "Bug".to_owned(),

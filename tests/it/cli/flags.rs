@@ -321,7 +321,7 @@ fn an_option_of_a_pass_stands_beside_that_pass() {
     ] {
         let answer = sandbox.run(&["maintain", pass, "--dry-run", option, value]);
         let (kind, message) = answer.error();
-        assert_eq!((answer.code, kind.as_str()), (1, "Invalid"), "{option}: {answer:?}");
+        assert_eq!((answer.code, kind.as_str()), (2, "Invalid"), "{option}: {answer:?}");
         assert!(message.contains(option) && message.contains(pass), "{message}");
     }
     let bound = ["maintain", "expire", "--kind", "event", "--target", "3"];
@@ -336,7 +336,7 @@ fn an_option_of_a_pass_stands_beside_that_pass() {
         [&["--step", "4"][..], &["--samples", "3"], &["--kind", "event", "--target", "3"], &["--fuzzy"]]
     {
         let answer = sandbox.run(&[&["maintain", "--dry-run"], option].concat());
-        assert_eq!((answer.code, answer.error().0.as_str()), (1, "Invalid"), "{option:?}: {answer:?}");
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Invalid"), "{option:?}: {answer:?}");
     }
     sandbox.write("p.toml", "[sweeper]\nstages = [\"prune\", \"collapse\"]\n");
     let enabled = ["--policy", "p.toml", "maintain", "--step", "4", "--samples", "3", "--fuzzy", "--dry-run"];
@@ -377,7 +377,7 @@ fn shares_and_budgets_that_cannot_be_measured_are_refused_for_each_summarizer() 
             let arguments =
                 ["eval", "--gc", "--queries", "q.jsonl", option, value, "--summarizer", summarizer];
             let answer = sandbox.run(&arguments);
-            assert_eq!((answer.code, answer.error().0.as_str()), (1, "Invalid"), "{arguments:?}: {answer:?}");
+            assert_eq!((answer.code, answer.error().0.as_str()), (2, "Invalid"), "{arguments:?}: {answer:?}");
             assert!(answer.error().1.contains(option), "{answer:?}");
         }
     }

@@ -123,7 +123,7 @@ fn a_run_does_the_whole_loop() {
         (json!(1), json!(3))
     );
     let ahead = sandbox.run(&["gc", "report", "--since", "2999-01-01T00:00:00Z"]);
-    assert_eq!((ahead.code, ahead.error().0.as_str()), (1, "Invalid"));
+    assert_eq!((ahead.code, ahead.error().0.as_str()), (2, "Invalid"));
 }
 
 #[cfg(unix)]

@@ -72,16 +72,38 @@ fn a_memory_without_text_keeps_its_vector_in_an_export_without_vectors() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "in.jsonl",
-        "{\"key\":\"a\",\"text\":\"\",\"vector\":[1,0]}\n{\"key\":\"b\",\"text\":\"b\",\"vector\":[0,1]}\n",
+        "{\"key\":\"a\",\"text\":\"\",\"vector\":[1,0]}\n{\"key\":\"b\",\"text\":\"b\",\"vector\":[0,1]}\n\
+         {\"key\":\"c\",\"text\":\" \",\"vector\":[1,0]}\n",
     );
     sandbox.document(&["import", "in.jsonl"]);
     let export = ["export", "-", "--all-states", "--no-vectors"];
     let lines = sandbox.run(&export).out;
     let memories = lines.lines().filter(|line| line.contains("\"holders\""));
     let vectors = memories.map(|line| serde_json::from_str::<Value>(line).unwrap()["vector"].clone());
-    assert_eq!(vectors.collect::<Vec<_>>(), [json!([1.0, 0.0]), Value::Null]);
+    assert_eq!(vectors.collect::<Vec<_>>(), [json!([1.0, 0.0]), Value::Null, json!([1.0, 0.0])]);
     let other = Sandbox::new();
-    assert_eq!(other.run_with(&["import", "-"], lines.as_bytes()).document()["stored"], 2);
+    assert_eq!(other.run_with(&["import", "-"], lines.as_bytes()).document()["stored"], 3);
+}
+
+/// `-` stands for standard input: for the text of a search as for the lines of `add`.
+#[test]
+fn a_search_reads_its_text_from_standard_input() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let typed = sandbox.document(&["search", "who drinks\ncoffee?"])["hits"].clone();
+    assert_eq!(typed[0]["key"], "b");
+    let read = sandbox.run_with(&["search", "-"], b"\nwho drinks\ncoffee?\n").document();
+    assert_eq!(read["hits"], typed, "all lines are one text");
+    for nothing in ["", " \n"] {
+        let answer = sandbox.run_with(&["search", "-"], nothing.as_bytes());
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{nothing:?}");
+    }
+    for (bad, why) in [(&[b'x'; 65_537][..], "65536 bytes"), (b"tea \xff", "UTF-8")] {
+        let answer = sandbox.run_with(&["search", "-"], bad);
+        let (kind, message) = answer.error();
+        assert_eq!((answer.code, kind.as_str()), (1, "Invalid"), "{message}");
+        assert!(message.starts_with("query: ") && message.contains(why), "{message}");
+    }
 }
 
 /// A text is stored as it stands, by `add -` as by `add`.

@@ -148,7 +148,7 @@ fn a_number_that_is_none_is_told_with_its_bound() {
     }
     for option in [&["search", "tea", "--deadline", "-1"][..], &["list", "--wait", "-1s"]] {
         let (code, told) = refused(&sandbox, option);
-        assert!(code == 1 && told.contains("not negative (got -1"), "{option:?}: {told}");
+        assert!(code == 2 && told.contains("not negative (got -1"), "{option:?}: {told}");
     }
 }
 
@@ -159,16 +159,16 @@ fn no_word_of_a_parser_reaches_a_person() {
     sandbox.write("word.jsonl", "nix\n");
     sandbox.write("tokens.jsonl", "{\"memory\":\"tea\",\"tokens\":\"x\"}\n");
     sandbox.write("k.jsonl", "{\"query\":\"tea\",\"k\":\"x\"}\n");
-    for (command, told) in [
-        (&["context-log", "c", "word.jsonl"][..], "line 1: line: must be an object {\"memory\""),
-        (&["context-log", "c", "tokens.jsonl"], "line 1: tokens: must be a whole number"),
-        (&["search", "--queries", "word.jsonl"], "line 1: line: must be a query"),
-        (&["search", "--queries", "k.jsonl"], "line 1: k: must be a whole number"),
-        (&["search", "--vector-file", "k.jsonl"], "must be a NumPy file (got a file that starts with"),
-        (&["add", "x", "--metadata", "nix"], "must be JSON"),
+    for (code, command, told) in [
+        (1, &["context-log", "c", "word.jsonl"][..], "line 1: line: must be an object {\"memory\""),
+        (1, &["context-log", "c", "tokens.jsonl"], "line 1: tokens: must be a whole number"),
+        (1, &["search", "--queries", "word.jsonl"], "line 1: line: must be a query"),
+        (1, &["search", "--queries", "k.jsonl"], "line 1: k: must be a whole number"),
+        (1, &["search", "--vector-file", "k.jsonl"], "must be a NumPy file (got a file that starts with"),
+        (2, &["add", "x", "--metadata", "nix"], "must be JSON"),
     ] {
-        let (code, found) = refused(&sandbox, command);
-        assert!(code == 1 && found.contains(told), "{command:?}: {found}");
+        let (ended, found) = refused(&sandbox, command);
+        assert!(ended == code && found.contains(told), "{command:?}: {found}");
         for word in ["expected u", "expected ident", "expected value", "column", "invalid type"] {
             assert!(!found.contains(word), "{word} of {command:?}: {found}");
         }

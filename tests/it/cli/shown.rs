@@ -207,7 +207,7 @@ fn a_pin_beside_an_end_says_that_the_end_holds() {
 #[test]
 fn a_day_that_does_not_exist_is_told_as_one() {
     let sandbox = Sandbox::new();
-    let why = |at: &str| read(&sandbox, 1, &["add", "a note", "--valid-to", at]).1;
+    let why = |at: &str| read(&sandbox, 2, &["add", "a note", "--valid-to", at]).1;
     for at in ["2027-02-30", "2026-13-01", "2026-13-01T10:00:00Z", "2026-02-29 10:00", "2026-01-01T25:00:00Z"]
     {
         assert!(why(at).contains("the calendar has no such day or hour"), "{at}: {}", why(at));
@@ -245,7 +245,7 @@ fn only_a_refused_write_says_that_no_memory_was_written() {
     for command in
         [&["search", "tea", "-k", "0"][..], &["list", "--limit", "0"], &["list", "--as-of", "yesterday"]]
     {
-        let (_, why) = read(&sandbox, 1, command);
+        let (_, why) = read(&sandbox, 2, command);
         assert!(why.contains("call again") && !why.contains("was written"), "{command:?}: {why}");
     }
 }

@@ -223,7 +223,7 @@ fn a_person_is_asked_before_a_namespace_goes() {
 fn a_database_for_vectors_of_others_says_so_and_a_refused_one_is_not_made() {
     let sandbox = Sandbox::new();
     let refused = sandbox.plain(&["--db", "a.oub", "init", "--dim", "384", "--embedder", "static-mini"], b"");
-    assert_eq!(refused.code, 1, "{refused:?}");
+    assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("--dim: must be 256, the dimensions of static-mini"), "{refused:?}");
     assert!(!sandbox.path("a.oub").exists(), "a refused call leaves nothing behind");
 

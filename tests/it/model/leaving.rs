@@ -336,14 +336,34 @@ impl Model {
         (!chain.contains(&other) || says).then_some(other)
     }
 
+    /// The earlier texts of a key whose place a row has taken, and at which nobody is any more there.
+    fn versions(&self, key: &str, from: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
+        let all = self.superseded_by(from).into_iter();
+        let is_version = |old: &MemoryId| {
+            let mut holders = self.rows[old].holders.iter();
+            holders.any(|hold| hold.key.as_deref() == Some(key)) && !self.is_still_at(from, *old, None)
+        };
+        all.filter(|(old, mode)| *mode != SupersedeMode::Duplicate && is_version(old)).collect()
+    }
+
     /// What a key had replaced follows it to a row of its own with the same text.
     pub(super) fn lead_versions(&mut self, key: &str, from: MemoryId, to: MemoryId) {
-        for (old, mode) in self.superseded_by(from) {
-            let is_version = self.rows[&old].holders.iter().any(|hold| hold.key.as_deref() == Some(key));
-            if is_version && mode != SupersedeMode::Duplicate && !self.is_still_at(from, old, None) {
-                self.rows.get_mut(&old).unwrap().superseded = Some((to, mode));
-            }
+        for (old, mode) in self.versions(key, from) {
+            self.rows.get_mut(&old).unwrap().superseded = Some((to, mode));
         }
+    }
+
+    /// When a row begins that a writer gets of its own: a begin that came as the row took the place of others is that of the keys
+    /// which had said these.
+    pub(super) fn begin_of(&self, id: MemoryId, at: usize) -> Option<Time> {
+        if !self.rows[&id].begun {
+            return self.rows[&id].valid_from;
+        }
+        let mut left = self.clone();
+        let hold = left.rows.get_mut(&id).unwrap().holders.remove(at);
+        let key = hold.key.filter(|_| !hold.follows);
+        let led = key.is_some_and(|key| !left.versions(&key, id).is_empty());
+        self.rows[&id].valid_from.filter(|_| led)
     }
 
     /// What replaces no other row any more is true from when it was before.

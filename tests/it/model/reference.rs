@@ -302,14 +302,18 @@ impl Model {
         if led.is_some() {
             (given.valid_from, given.valid_to) = (None, None);
         }
+        let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
+        let others = |at: usize| self.has_others(id, at);
+        let apart = through.filter(|at| led.is_some() || (others(*at) && !of_holder));
+        if let Some(at) = apart.filter(|_| led.is_none()) {
+            given.valid_from = self.begin_of(id, at);
+        }
         given.give(&edit);
         let world = given.valid_from.zip(given.valid_to);
         if edit.valid != (None, None) && world.is_some_and(|(from, to)| from >= to) {
             return Told::Invalid;
         }
-        let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
-        let others = |at: usize| self.has_others(id, at);
-        if let Some(at) = through.filter(|at| led.is_some() || (others(*at) && !of_holder)) {
+        if let Some(at) = apart {
             if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
                 return Told::Conflict;
             }
@@ -359,6 +363,7 @@ impl Model {
         led: Option<Time>,
     ) {
         let mut copy = self.rows[&id].clone();
+        copy.valid_from = self.begin_of(id, at);
         let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
         // What is to come stays the key's own.
         let mut hold = match copy.holders[at].follows || led.is_none() {

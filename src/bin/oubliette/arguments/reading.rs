@@ -36,7 +36,7 @@ pub(crate) struct EffortOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchOptions {
-    /// What to look for
+    /// What to look for; with -, all of standard input is the text
     pub(crate) text: Option<String>,
     /// The vector to look for, as the first row of a NumPy file
     #[arg(long, value_name = "F.npy", conflicts_with = "queries")]
