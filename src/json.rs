@@ -34,7 +34,7 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusa
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+pub(crate) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (place, pointer) = (place(error.path()), pointer(error.path()));
         Refusal { place, pointer, why: clean(&error.into_inner()), at: (0, 0) }
