@@ -140,8 +140,8 @@ pub(crate) fn step(name: &str) -> String {
 /// reader.
 pub(crate) fn clean(why: &serde_json::Error) -> String {
     const WORDS: [(&str, &str); 15] = [
-        ("expected ident", "a value is no JSON"),
-        ("expected value", "a value is no JSON"),
+        ("expected ident", "a value is not JSON"),
+        ("expected value", "a value is not JSON"),
         ("EOF while parsing a value", "the JSON ends too early"),
         ("EOF while parsing", "the JSON ends too early, in"),
         ("trailing characters", "more follows behind the JSON"),
