@@ -117,7 +117,7 @@ pub enum Error {
         pointers: Vec<String>,
     },
     /// Another process (or another handle of this one) has the file open for writing.
-    #[error("{} is open in another process", path.display())]
+    #[error("{} is open in another process, or already in this one", path.display())]
     Locked {
         /// The database file.
         path: PathBuf,

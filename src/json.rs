@@ -34,7 +34,7 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusa
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+pub(crate) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (place, pointer) = (place(error.path()), pointer(error.path()));
         Refusal { place, pointer, why: clean(&error.into_inner()), at: (0, 0) }
@@ -140,8 +140,8 @@ pub(crate) fn step(name: &str) -> String {
 /// reader.
 pub(crate) fn clean(why: &serde_json::Error) -> String {
     const WORDS: [(&str, &str); 15] = [
-        ("expected ident", "a value is no JSON"),
-        ("expected value", "a value is no JSON"),
+        ("expected ident", "a value is not JSON"),
+        ("expected value", "a value is not JSON"),
         ("EOF while parsing a value", "the JSON ends too early"),
         ("EOF while parsing", "the JSON ends too early, in"),
         ("trailing characters", "more follows behind the JSON"),

@@ -14,8 +14,8 @@ use crate::json::{self, WHOLE_NUMBERS};
 use crate::model::{Draft, Expiry, Time};
 
 /// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
-/// `{"type":"entity","name","entityType","observations":[…]}` gives a memory for each observation, in the
-/// category `entityType`, about the entity as subject; an entity without any gives one of its name.
+/// `{"type":"entity","name","entityType","observations":[…]}` gives a memory of the name of the entity, and one for each
+/// observation, all in the category `entityType` and about the entity as subject.
 /// `{"type":"relation","from","to","relationType"}` gives one about both.
 ///
 /// An observation is written behind the name of its entity unless it contains it: alone it would not tell of
@@ -27,7 +27,8 @@ use crate::model::{Draft, Expiry, Time};
 /// ```
 /// let line = br#"{"type":"entity","name":"Ann","entityType":"person","observations":["prefers tea"]}"#;
 /// let drafts = oubliette::exchange::adapters::server_memory(line)?;
-/// assert_eq!(drafts.first().map(|draft| draft.text.as_str()), Some("Ann: prefers tea"));
+/// let texts: Vec<&str> = drafts.iter().map(|draft| draft.text.as_str()).collect();
+/// assert_eq!(texts, ["Ann (person)", "Ann: prefers tea"]);
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 pub fn server_memory(line: &[u8]) -> Result<Vec<Draft>> {
@@ -49,14 +50,13 @@ fn entity(value: &Value) -> Result<Vec<Draft>> {
     let list = value.get("observations").and_then(Value::as_array);
     let list =
         list.ok_or_else(|| Error::invalid("observations", "must be a list of texts", "something else"))?;
-    if list.is_empty() {
-        return Ok(vec![Element::Entity { name, sort }.draft()]);
-    }
+    // The entity stays when the last that was observed of it goes, in whatever way.
+    let itself = Ok(Element::Entity { name, sort }.draft());
     let observation = |item: &Value| {
         let text = item.as_str().ok_or_else(|| Error::invalid("observations", "must be texts", item))?;
         Ok(Element::Observation { entity: name, sort, text }.draft())
     };
-    list.iter().map(observation).collect()
+    std::iter::once(itself).chain(list.iter().map(observation)).collect()
 }
 
 /// Reads the answer of mem0's `get_all`, `{"results":[…],"relations":[…]}` or the bare list of results.

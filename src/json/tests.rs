@@ -44,8 +44,8 @@ fn a_value_of_another_type_or_an_unknown_name_is_refused_where_it_stands() {
 #[test]
 fn a_refusal_has_no_words_of_the_reader() {
     for (text, told) in [
-        ("nix", "a value is no JSON"),
-        ("hello", "a value is no JSON"),
+        ("nix", "a value is not JSON"),
+        ("hello", "a value is not JSON"),
         ("", "the JSON ends too early"),
         ("[1", "the JSON ends too early, in a list"),
         ("1 x", "more follows behind the JSON"),

@@ -49,11 +49,11 @@ impl Ledger<'_, '_> {
         superseding: Superseding,
         why: Why,
     ) -> Result<Applied> {
-        let Superseding { old, new, .. } = superseding;
+        let old = superseding.old;
         let row = self.load(context.ns, old)?;
         let stands = row.0.times.removed_at.is_none() && row.0.times.superseded.is_none();
         if stands && row.0.times.is_expired(context.now) {
-            let what = format!("supersede {old} with {new}");
+            let what = format!("supersede {old}");
             return Err(Error::Conflict { what, why: "it has expired".to_owned() });
         }
         self.take_place(context, superseding, row, why)
@@ -69,16 +69,16 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let Superseding { old, new, mode, at, since, .. } = superseding;
         let ns = context.ns;
-        let refuse =
-            |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
+        // The new memory may be one of this transaction, which goes again.
+        let refuse = |why: &str| Error::Conflict { what: format!("supersede {old}"), why: why.to_owned() };
         if old == new {
-            return Err(refuse("a memory does not supersede itself"));
+            return Err(refuse("it is itself the memory that is to take its place"));
         }
         if before.times.removed_at.is_some() {
             return Err(refuse("maintenance removed it; `restore` brings it back"));
         }
-        if before.times.superseded.is_some() {
-            return Err(refuse("it is superseded already"));
+        if let Some(by) = before.times.superseded_by() {
+            return Err(refuse(&format!("it is superseded already, by {by}")));
         }
         if self.leads_to(ns, new, old)? {
             return Err(refuse("that would close a cycle"));

@@ -25,9 +25,9 @@ const BRIEFING: &str = "memory://briefing";
 const ARGS: &str = "/args";
 /// What a client is told of the server.
 const INSTRUCTIONS: &str = "A memory that lasts from one conversation to the next. Search it before you answer from memory \
-     (search_memories). Remember what will matter later, one fact at a time (add_memory); when a fact is no longer true, \
-     replace it (supersede_memory). Tools that remove something tell first what would go; call them again with dry_run \
-     false to do it.";
+     (search_memories). Remember what will matter later, one fact at a time (add_memory). Replace what is no longer true \
+     (supersede_memory), and correct what never was (update_memory). Tools that remove something tell first what would go; \
+     call them again with dry_run false to do it.";
 
 /// Whoever answers, for a client of the Model Context Protocol.
 #[derive(Clone)]
@@ -83,6 +83,8 @@ fn error_of(why: &ToolError) -> Value {
     let next = match why.code.as_str() {
         "memory_not_found" => "; search_memories and list_memories tell ids and keys",
         "run_not_found" => "; the answers of run_maintenance and memory_compact_commit tell the ids of runs",
+        "before_purge_horizon" => "; ask for a later time, or give allow_partial true for what is left",
+        "conflict" => "; memory_explain tells what happened to a memory",
         _ => "",
     };
     let pointers: Vec<&str> =

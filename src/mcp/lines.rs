@@ -1,7 +1,7 @@
 //! Messages as lines of JSON, read strictly and written in turn.
 //!
-//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. A request for
-//! memories that comes after a write waits for it.
+//! A line that is too long, or no message, is answered with an error of JSON-RPC, and the next line is read. So is a request of a
+//! client that has not begun. A request for memories that comes after a write waits for it.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::de::IgnoredAny;
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -24,6 +25,16 @@ use crate::mcp::turns::Turns;
 const WAITING: usize = 256;
 /// How long the last answers may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The task that writes the lines of a client.
+pub(super) struct LastWords(JoinHandle<()>);
+
+impl LastWords {
+    /// Waits until all that was answered is written, as long as somebody reads.
+    pub(super) async fn written(self) {
+        let _ = timeout(LAST_WORDS, self.0).await;
+    }
+}
 
 /// Messages from a reader, and to a writer.
 pub(super) struct Lines<R> {
@@ -40,13 +51,11 @@ pub(super) struct Lines<R> {
     turns: Turns,
     /// None once it is closed.
     write: Option<mpsc::Sender<String>>,
-    /// The task that writes.
-    writer: Option<JoinHandle<()>>,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Begins to write; lines are written one after the other, by a task of the runtime.
-    pub(super) fn new(read: R, mut write: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+    pub(super) fn new(read: R, mut write: impl AsyncWrite + Send + Unpin + 'static) -> (Self, LastWords) {
         let (sender, mut lines) = mpsc::channel::<String>(WAITING);
         let writer = tokio::spawn(async move {
             while let Some(mut line) = lines.recv().await {
@@ -57,7 +66,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 }
             }
         });
-        Lines {
+        let lines = Lines {
             read: BufReader::new(read),
             line: Vec::new(),
             too_long: false,
@@ -65,8 +74,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             has_ended: false,
             turns: Turns::default(),
             write: Some(sender),
-            writer: Some(writer),
-        }
+        };
+        (lines, LastWords(writer))
     }
 
     /// The next line, an error in its place where it is too long; none at the end. A read that is given up loses nothing.
@@ -118,6 +127,22 @@ fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     }
 }
 
+/// The answer to a request of a client that has not begun, and which lacks what the protocol without `initialize` asks of it. rmcp answers
+/// the others.
+fn not_begun(message: &RxJsonRpcMessage<RoleServer>) -> Option<String> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    if matches!(
+        request.request,
+        ClientRequest::InitializeRequest(_)
+            | ClientRequest::PingRequest(_)
+            | ClientRequest::DiscoverRequest(_)
+    ) {
+        return None;
+    }
+    let missing = request.request.get_meta().missing_required_keys(&ProtocolVersion::NO_INITIALIZE);
+    (!missing.is_empty()).then(|| message::not_begun(&json!(request.id), &missing))
+}
+
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = Error;
 
@@ -163,6 +188,10 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 Ok(line) => match message::read(&line) {
                     Ok(Some(message)) => {
                         self.has_greeted |= begins(&message);
+                        if let Some(answer) = not_begun(&message).filter(|_| !self.has_greeted) {
+                            room.send(answer);
+                            continue;
+                        }
                         // Before that a notification tells of nothing, and a response answers nothing.
                         let counts = self.has_greeted || matches!(message, JsonRpcMessage::Request(_));
                         match self.turns.arrived(message).filter(|_| counts) {
@@ -181,17 +210,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 
     async fn close(&mut self) -> Result<()> {
         self.write = None;
-        if let Some(writer) = self.writer.take() {
-            // What is answered is written, as long as somebody reads.
-            let _ = timeout(LAST_WORDS, writer).await;
-        }
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 
@@ -200,7 +225,7 @@ mod tests {
         let said: String = said.iter().map(|one| format!("{one}\n")).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut lines = Lines::new(said.as_bytes(), tokio::io::sink());
+            let (mut lines, _) = Lines::new(said.as_bytes(), tokio::io::sink());
             let mut heard = Vec::new();
             while let Some(message) = lines.receive().await {
                 heard.push(json!(message)["method"].as_str().unwrap().to_owned());

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use crate::json;
 
-/// What JSON-RPC calls bytes that are no JSON, and a message of another form.
+/// What JSON-RPC calls bytes that are not JSON, a message of another form, and parameters of another form.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
+const INVALID_PARAMS: i32 = -32_602;
 
 /// The message of these bytes; none where there is nothing to answer.
 ///
@@ -57,6 +58,14 @@ struct Called {
 fn answer(code: i32, id: &Value, why: &str) -> String {
     let id = if id.is_string() || id.is_number() { id } else { &Value::Null };
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": why } }).to_string()
+}
+
+/// The answer to request `id` of a client that has not begun, and whose request has not told these members either.
+pub(super) fn not_begun(id: &Value, missing: &[&str]) -> String {
+    let missing = missing.join(" and ");
+    let why =
+        format!("begin with the request initialize; without it, each request must have {missing} in _meta");
+    answer(INVALID_PARAMS, id, &why)
 }
 
 /// The answer to a message that is not read, because of what is wrong with it as a whole.

@@ -140,8 +140,8 @@ impl Server {
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<()> {
         match self.face {
-            Face::Own => answer(Handler(self.desk), Lines::new(read, write)).await,
-            Face::Graph => answer(GraphHandler(self.desk), Lines::new(read, write)).await,
+            Face::Own => answer(Handler(self.desk), read, write).await,
+            Face::Graph => answer(GraphHandler(self.desk), read, write).await,
         }
     }
 
@@ -174,18 +174,20 @@ impl Server {
     }
 }
 
-/// Answers one client until the client hangs up.
-async fn answer<R: AsyncRead + Send + Unpin + 'static>(
+/// Answers one client until the client hangs up, and all that was answered is written.
+async fn answer(
     handler: impl ServerHandler,
-    lines: Lines<R>,
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<()> {
-    let running = match handler.serve(lines).await {
-        Ok(running) => running,
+    let (lines, last_words) = Lines::new(read, write);
+    let ended = match handler.serve(lines).await {
+        Ok(running) => running.waiting().await.map(|_| ()),
         Err(why) => {
             tracing::info!(%why, "a client has left before it began");
-            return Ok(());
+            Ok(())
         }
     };
-    let ended = running.waiting().await;
-    ended.map(|_| ()).map_err(|why| Error::Unavailable { why: format!("the runtime stopped: {why}") })
+    last_words.written().await;
+    ended.map_err(|why| Error::Unavailable { why: format!("the runtime stopped: {why}") })
 }

@@ -119,7 +119,7 @@ impl SummaryDocument {
     /// ```
     ///
     /// # Errors
-    /// What is wrong, value by value: no JSON, a name that stands twice, a member that is missing, unknown or of
+    /// What is wrong, value by value: not JSON, a name that stands twice, a member that is missing, unknown or of
     /// another type, a list that is empty, too long or has equal ids, a span that ends before it begins.
     pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
         SummaryDocument::read(&value_of(text)?)
@@ -158,7 +158,8 @@ pub(super) fn value_of(text: &str) -> Result<Value, Vec<Fault>> {
         return Err(vec![Fault::new("", what)]);
     }
     let read = json::read::<Strict>(text);
-    read.map(|Strict(value)| value).map_err(|refusal| vec![Fault::new("", refusal.why)])
+    read.map(|Strict(value)| value)
+        .map_err(|refusal| vec![Fault::new("", format!("can't be read: {}", refusal.why))])
 }
 
 /// A pointer to a member of the value at `at`.

@@ -17,8 +17,20 @@ pub(super) trait Arguments: DeserializeOwned {
     /// # Errors
     /// `Invalid` for a value that has another shape.
     fn read(value: Value) -> Result<Self> {
-        json::typed(value).map_err(|refusal| Error::invalid(refusal.place, refusal.why, "another value"))
+        typed(&value)
     }
+}
+
+/// Arguments of a type. A refusal names the value that is wrong, and shows it.
+///
+/// # Errors
+/// `Invalid`.
+pub(super) fn typed<A: DeserializeOwned>(args: &Value) -> Result<A> {
+    json::typed(args).map_err(|refusal| {
+        let given = args.pointer(&refusal.pointer).unwrap_or(args);
+        let place = if refusal.place.is_empty() { "arguments".to_owned() } else { refusal.place };
+        Error::invalid(place, refusal.why, given)
+    })
 }
 
 /// Declares the arguments of a tool: `field: Type = shape.required();`, in the order of the schema. Below them may stand of which

@@ -88,6 +88,10 @@ impl ToolError {
                 ("invalid_args".to_owned(), pointer.into_iter().collect())
             }
             Error::NotFound { what, .. } => (format!("{}_not_found", what.replace(' ', "_")), Vec::new()),
+            Error::BeforePurgeHorizon { .. } => {
+                let pointer = arguments.has("as_of").then(|| "/args/as_of".to_owned());
+                (code_of(error.kind()), pointer.into_iter().collect())
+            }
             other => (code_of(other.kind()), Vec::new()),
         };
         let message = match error {

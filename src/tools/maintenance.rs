@@ -22,7 +22,10 @@ arguments! {
     /// The arguments of `run_maintenance`.
     MaintainArguments {
         passes: Option<Vec<Pass>> = set(Shape::Word(Pass::ALL.iter().map(|pass| pass.as_str()).collect()), 1, Pass::ALL.len())
-            .optional().about("Which passes; by default those that the policy enables.");
+            .optional().about(
+                "Which passes; by default those that the policy enables. expire, superseded, limbo and retention remove what is over; \
+                 collapse, near-duplicates and vector-duplicates unite what says the same; embed, index and repair serve the search.",
+            );
         dry_run: Option<bool> = Shape::Flag.or(true).about("true tells what there is to do; false does it.");
         max_seconds: Option<u64> = integer(1, 600).or(20).about("How long to work; the next call goes on with the rest.");
     }

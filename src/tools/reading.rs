@@ -14,6 +14,12 @@ use crate::tools::shape::{Member, Shape, bytes, integer, text};
 /// Characters of a memory that an answer tells where it is about another one.
 const SAMPLE_CHARS: usize = 120;
 
+/// What is said of hits that are not near.
+const NO_FIT: &str =
+    "No memory fits well: the hits are far from the question. Judge by their texts whether one answers it.";
+/// What is said of a past of which a part is gone.
+const PARTIAL: &str = "Maintenance has erased a part of that past: memories may be missing.";
+
 /// The id or the key of a memory.
 pub(super) fn name() -> Shape {
     bytes(KEY_BYTES_MAX)
@@ -49,12 +55,14 @@ arguments! {
     /// The arguments of `search_memories`.
     SearchArguments {
         query: String = text(1, 4_000).required().about("What to find, in words: a question or a topic.");
-        limit: Option<usize> = integer(1, 50).or(8);
+        limit: Option<usize> = integer(1, 50).or(8).about("How many memories at most.");
         max_tokens: Option<usize> = tokens(1_500);
         cursor: Option<String> = cursor();
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind, such as knowledge or event.");
         tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
         as_of: Option<String> = text(1, 40).optional().about("What was true at this time, as it was known then, as 2026-01-31T12:00:00Z.");
+        allow_partial: Option<bool> = Shape::Flag.or(false)
+            .about("With as_of: answer with what is left where maintenance has erased a part of that past.");
     }
 }
 
@@ -68,7 +76,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     let mut query = Query::text(args.query).k(limit).offset(offset).track(true);
     query.filter = filter(args.kind.as_deref(), args.tag.as_deref())?;
     if let Some(at) = &args.as_of {
-        query = query.as_of(time("as_of", at)?);
+        query = query.as_of(time("as_of", at)?).allow_partial(args.allow_partial.unwrap_or(false));
     }
     // The tool has one instant for what was true and what was known.
     let tokens = args.max_tokens.unwrap_or(1_500);
@@ -82,6 +90,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
         }
         error => error,
     })?;
+    let is_partial = found.plan.past.as_ref().is_some_and(|past| past.horizon.is_some());
     let found = found.hits;
     let fits = found.first().is_none_or(Hit::is_relevant) || offset > 0;
     let mut budget = Budget::new(tokens);
@@ -109,11 +118,10 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     let is_last = left_out == 0 && found.len() < limit || offset + hits.len() >= K_MAX;
     let next = (!is_last).then(|| (offset + hits.len()).to_string());
     let mut answer = json!({ "hits": hits });
-    if let (Value::Object(members), false) = (&mut answer, fits) {
-        members.insert(
-            "note".to_owned(),
-            json!("No memory fits well: the hits are far from the question. Judge by their texts whether one answers it."),
-        );
+    let notes: Vec<&str> =
+        [(!fits).then_some(NO_FIT), is_partial.then_some(PARTIAL)].into_iter().flatten().collect();
+    if let (Value::Object(members), false) = (&mut answer, notes.is_empty()) {
+        members.insert("note".to_owned(), json!(notes.join(" ")));
     }
     Ok(with_next(answer, next))
 }
@@ -136,7 +144,7 @@ pub(super) fn search_answer() -> Shape {
     ]);
     Shape::Open(vec![
         all(hit).required().named("hits"),
-        told().optional().about("Says so where no memory fits well.").named("note"),
+        told().optional().about("Says so where no memory fits well, or some may be missing.").named("note"),
         told().optional().named("next_cursor"),
     ])
 }
@@ -232,12 +240,12 @@ fn one(memory: &Memory, text: &str) -> Value {
 arguments! {
     /// The arguments of `list_memories`.
     ListArguments {
-        limit: Option<usize> = integer(1, 100).or(20);
+        limit: Option<usize> = integer(1, 100).or(20).about("How many memories at most.");
         max_tokens: Option<usize> = tokens(1_500);
         cursor: Option<String> = cursor();
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind.");
         tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
-        oldest_first: Option<bool> = Shape::Flag.or(false);
+        oldest_first: Option<bool> = Shape::Flag.or(false).about("true begins with the oldest.");
     }
 }
 

@@ -12,6 +12,15 @@ const FAULTS_MAX: usize = 20;
 /// Largest float that is a whole number for certain.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
+/// How much a schema tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// What a value may be.
+    Bare,
+    /// And what each member is for.
+    Full,
+}
+
 /// What a value may be.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
@@ -66,13 +75,13 @@ impl Member {
         Member { about: Some(about), ..self }
     }
 
-    fn schema(&self) -> Value {
-        let mut schema = self.shape.schema();
+    fn schema(&self, detail: Detail) -> Value {
+        let mut schema = self.shape.schema(detail);
         if let Value::Object(members) = &mut schema {
             members.extend(self.default.clone().map(|value| ("default".to_owned(), value)));
             let parts = [self.about, members.get("description").and_then(Value::as_str)];
             let about: Vec<&str> = parts.into_iter().flatten().collect();
-            if !about.is_empty() {
+            if !about.is_empty() && detail == Detail::Full {
                 members.insert("description".to_owned(), json!(about.join(" ")));
             }
         }
@@ -128,9 +137,9 @@ pub(super) fn integer(min: u64, max: u64) -> Shape {
 }
 
 /// The schema of an object with these members.
-fn object(members: &[Member], more: bool) -> Value {
+fn object(members: &[Member], more: bool, detail: Detail) -> Value {
     let properties: Map<String, Value> =
-        members.iter().map(|member| (member.name.to_owned(), member.schema())).collect();
+        members.iter().map(|member| (member.name.to_owned(), member.schema(detail))).collect();
     let required: Vec<&str> =
         members.iter().filter(|member| member.required).map(|member| member.name).collect();
     let mut schema = json!({ "type": "object", "properties": properties, "required": required });
@@ -151,7 +160,7 @@ fn schema_of<const N: usize>(names: [(&str, Option<Value>); N]) -> Value {
 
 impl Shape {
     /// The JSON Schema, of draft 2020-12.
-    pub(super) fn schema(&self) -> Value {
+    pub(super) fn schema(&self, detail: Detail) -> Value {
         match self {
             Shape::Text { min, max } => schema_of([
                 ("type", Some(json!("string"))),
@@ -179,25 +188,25 @@ impl Shape {
             Shape::Const(word) => json!({ "const": word }),
             Shape::List { of, min, max, unique } => schema_of([
                 ("type", Some(json!("array"))),
-                ("items", Some(of.schema())),
+                ("items", Some(of.schema(detail))),
                 ("minItems", min.map(|min| json!(min))),
                 ("maxItems", max.map(|max| json!(max))),
                 ("uniqueItems", unique.then(|| json!(true))),
             ]),
-            Shape::Closed(members) => object(members, false),
+            Shape::Closed(members) => object(members, false, detail),
             Shape::OneOf(members, names) => {
-                let mut schema = object(members, false);
+                let mut schema = object(members, false, detail);
                 let each: Vec<Value> = names.iter().map(|name| json!({ "required": [name] })).collect();
                 if let Value::Object(schema) = &mut schema {
                     schema.insert("oneOf".to_owned(), json!(each));
                 }
                 schema
             }
-            Shape::Open(members) => object(members, true),
+            Shape::Open(members) => object(members, true, detail),
             Shape::Object => json!({ "type": "object" }),
             Shape::Any => json!({}),
             Shape::Either(shapes) => {
-                json!({ "anyOf": shapes.iter().map(Shape::schema).collect::<Vec<_>>() })
+                json!({ "anyOf": shapes.iter().map(|shape| shape.schema(detail)).collect::<Vec<_>>() })
             }
         }
     }

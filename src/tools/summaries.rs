@@ -13,6 +13,7 @@ use crate::model::{
 use crate::tools::arguments::arguments;
 use crate::tools::error::ToolError;
 use crate::tools::host::{Caller, Host};
+use crate::tools::reading::{all, told};
 use crate::tools::shape::{Shape, at_least, integer, list, set, text};
 
 /// Milliseconds of a day.
@@ -33,20 +34,22 @@ fn sources() -> Shape {
 arguments! {
     /// A memory of a context.
     ContextItem {
-        memory_id: String = id().required();
-        tokens: u32 = at_least(0).required();
-        bucket: Option<Bucket> = Shape::Word(Bucket::ALL.iter().map(|bucket| bucket.as_str()).collect()).optional();
+        memory_id: String = id().required().about("The id of the memory, or its key.");
+        tokens: u32 = at_least(0).required().about("The tokens that it took.");
+        bucket: Option<Bucket> = Shape::Word(Bucket::ALL.iter().map(|bucket| bucket.as_str()).collect()).optional()
+            .about("Why it was there: persistent in every context, related to what was asked, recent in what was said.");
     }
 }
 
 arguments! {
     /// The arguments of `memory.context_log_write`.
     ContextArguments {
-        context_id: String = text(1, 128).required();
-        memory_ids_with_token_costs: Vec<ContextItem> = list(ContextItem::shape(), 1, 500).required();
-        session_id: Option<String> = text(1, 128).optional();
-        window_tokens: Option<u32> = at_least(0).optional();
-        ts: Option<i64> = at_least(0).optional();
+        context_id: String = text(1, 128).required().about("A name of yours. A context is counted once.");
+        memory_ids_with_token_costs: Vec<ContextItem> = list(ContextItem::shape(), 1, 500).required()
+            .about("The memories that were put there.");
+        session_id: Option<String> = text(1, 128).optional().about("A name of yours for the conversation.");
+        window_tokens: Option<u32> = at_least(0).optional().about("The tokens that the context had room for.");
+        ts: Option<i64> = at_least(0).optional().about("When, in milliseconds since 1970; now by default.");
     }
 }
 
@@ -65,11 +68,13 @@ pub(super) fn context_log_write(host: &Host, args: ContextArguments, _: &dyn Cal
 arguments! {
     /// The arguments of `memory.gc_plan`.
     PlanArguments {
-        limit_tokens: Option<u64> = integer(1, 1_000_000).or(60_000);
-        age_min_days: Option<f64> = Shape::Number { min: 0.0, max: None }.or(14);
-        access_threshold: Option<f64> = Shape::Number { min: 0.0, max: None }.or(0.8);
-        max_groups: Option<u32> = integer(1, 50).or(10);
-        probes: Option<Vec<String>> = list(text(1, 400), 0, 10).optional();
+        limit_tokens: Option<u64> = integer(1, 1_000_000).or(60_000).about("Tokens of all memories of the plan at most.");
+        age_min_days: Option<f64> = Shape::Number { min: 0.0, max: None }.or(14).about("Only memories that are older than this.");
+        access_threshold: Option<f64> = Shape::Number { min: 0.0, max: None }.or(0.8)
+            .about("Only memories that were put into contexts fewer times than this, where older times count less.");
+        max_groups: Option<u32> = integer(1, 50).or(10).about("How many groups at most.");
+        probes: Option<Vec<String>> = list(text(1, 400), 0, 10).optional()
+            .about("Questions to ask before and after a summary, to see whether it is found as its memories were.");
     }
 }
 
@@ -86,6 +91,21 @@ pub(super) fn gc_plan(host: &Host, args: PlanArguments, _: &dyn Caller) -> Resul
     Ok(json!(host.namespace.gc_plan(&options)?))
 }
 
+/// A plan as an answer.
+pub(super) fn plan_answer() -> Shape {
+    Shape::Open(vec![
+        told().required().about("For memory_compact_commit and memory_compact_abort.").named("plan_id"),
+        told()
+            .required()
+            .about("open, committed, aborted or expired; a plan without groups is committed at once.")
+            .named("state"),
+        all(Shape::Object)
+            .required()
+            .about("Each with its group_id, state, source_ids, estimated_tokens and time_range.")
+            .named("groups"),
+    ])
+}
+
 /// The form of a summary.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,8 +117,8 @@ pub(super) enum Form {
 arguments! {
     /// The arguments of `memory.summarize`.
     SummarizeArguments {
-        source_ids: Vec<String> = sources().required();
-        format: Option<Form> = Shape::Word(vec!["json_v1"]).or("json_v1");
+        source_ids: Vec<String> = sources().required().about("The memories of one group of memory_gc_plan.");
+        format: Option<Form> = Shape::Word(vec!["json_v1"]).or("json_v1").about("The form of the summary.");
     }
 }
 
@@ -115,10 +135,11 @@ pub(super) fn summarize(host: &Host, args: SummarizeArguments, _: &dyn Caller) -
 arguments! {
     /// The arguments of `memory.compact_commit`.
     CommitArguments {
-        summary_json: Value = Shape::Either(vec![Shape::Object, Shape::Text { min: 2, max: None }]).required();
-        source_ids: Vec<String> = sources().required();
-        plan_id: Option<String> = id().optional();
-        group_id: Option<String> = id().optional();
+        summary_json: Value = Shape::Either(vec![Shape::Object, Shape::Text { min: 2, max: None }]).required()
+            .about("The summary, in the form that the instructions of memory_summarize tell.");
+        source_ids: Vec<String> = sources().required().about("The memories that it stands for, of one group of the plan.");
+        plan_id: Option<String> = id().optional().about("The plan; by default the open one that has a group of all the sources.");
+        group_id: Option<String> = id().optional().about("The group; by default the one that has all the sources.");
     }
 }
 
@@ -148,9 +169,9 @@ fn within_summary(error: Error) -> Error {
 arguments! {
     /// The arguments of `memory.compact_abort`.
     AbortArguments {
-        plan_id: String = id().required();
-        reason: String = text(1, 500).required();
-        group_id: Option<String> = id().optional();
+        plan_id: String = id().required().about("The plan.");
+        reason: String = text(1, 500).required().about("Why, for the report.");
+        group_id: Option<String> = id().optional().about("Only this group of the plan.");
     }
 }
 
@@ -163,7 +184,7 @@ pub(super) fn compact_abort(host: &Host, args: AbortArguments, _: &dyn Caller) -
 arguments! {
     /// The arguments of `memory.gc_report`.
     ReportArguments {
-        since: Option<i64> = at_least(0).optional();
+        since: Option<i64> = at_least(0).optional().about("From when on, in milliseconds since 1970; by default the last hour, or what report.interval of the policy says.");
     }
 }
 
@@ -181,7 +202,7 @@ pub(super) fn gc_report(host: &Host, args: ReportArguments, _: &dyn Caller) -> R
 arguments! {
     /// The arguments of `memory.summarize_and_compact`.
     CombinedArguments {
-        plan_id: Option<String> = id().optional();
+        plan_id: Option<String> = id().optional().about("The plan; by default the newest open one.");
     }
 }
 

@@ -82,7 +82,7 @@ macro_rules! tools {
 
 tools! {
     Memory Adds "add_memory" writing::add(AddArguments) -> writing::written_answer;
-        "Remember one fact. What is known already is not stored twice.";
+        "Remember one fact. The same text with the same metadata is stored once. By a key that is there, the new text corrects the old one.";
     Memory Retrieves "search_memories" reading::search(SearchArguments) -> reading::search_answer;
         "Find memories by meaning and words. Call it before you answer from memory.";
     Memory Reads "get_memory" reading::get(GetArguments) -> reading::get_answer;
@@ -90,34 +90,34 @@ tools! {
     Memory Reads "list_memories" reading::list(ListArguments) -> reading::list_answer;
         "Page through the memories, the newest first.";
     Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
-        "Change the text or the fields of a memory. What is left out stays; tags and metadata that are given replace those that are there.";
+        "Correct a memory whose text was never true, or change its fields. What is left out stays; tags and metadata that are given replace the old ones. If the text was true until now, use supersede_memory.";
     Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
-        "Put what is true now in the place of what is no longer true. Searches then find the new one, under the old key. By a key, others who wrote the old text keep it.";
+        "Put what is true now in the place of what was true until now. Searches then find the new one, under the old key. By a key, others who wrote the old text keep it.";
     Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;
         "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
     Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
         "Forget many memories for good, by ids, a tag or a filter. By default it only tells what would go; dry_run false forgets.";
     Memory Reads "memory_stats" upkeep::brief_stats(NoArguments) -> || with(&["local", "mem0", "health"]);
-        "Count the memories by agent, scope and tag.";
+        "Count the memories by agent, scope and tag, of each the 50 most frequent. Use it rather than get_memory_stats.";
     Memory Removes "run_maintenance" maintenance::run(MaintainArguments) -> maintenance::answer;
         "Run maintenance: what is over goes, vectors and indexes are made. Duplicates become one if `passes` or the policy says so. By default it only tells what there is to do; dry_run false does it.";
     Envelope AddsOnce "memory.context_log_write" summaries::context_log_write(ContextArguments)
         -> || with(&["counted", "already", "unknown"]);
         "Note which memories were put into the context of a language model. Call it once for each context.";
-    Envelope Adds "memory.gc_plan" summaries::gc_plan(PlanArguments) -> || with(&["plan_id", "state", "groups"]);
-        "Plan which old and unused memories become summaries. Nothing is removed.";
+    Envelope Adds "memory.gc_plan" summaries::gc_plan(PlanArguments) -> summaries::plan_answer;
+        "Plan in groups which old and unused memories become summaries. Nothing is removed.";
     Envelope Reads "memory.summarize" summaries::summarize(SummarizeArguments) -> || with(&[]);
         "Get the memories of a group and the instructions to summarize them as JSON. Nothing is removed.";
     Envelope Removes "memory.compact_commit" summaries::compact_commit(CommitArguments)
         -> || with(&["summary_memory_id", "deleted_count", "skipped", "recall_guard", "run"]);
         "Put a summary in the place of its sources, in one step. Undo of its run brings the sources back.";
     Envelope AddsOnce "memory.compact_abort" summaries::compact_abort(AbortArguments)
-        -> || with(&["plan_id", "state", "groups"]);
+        -> summaries::plan_answer;
         "Give up a plan, or one group of it. Its memories stay as they are.";
     Envelope Reads "get_memory_stats" upkeep::stats(NoArguments) -> || with(&["local", "mem0", "health"]);
-        "Count the memories by agent, scope and tag, with signs of trouble.";
+        "Count the memories by agent, scope and tag, all of these. The answer can be long: it is for a program.";
     Envelope Removes "memory.hygiene" upkeep::hygiene(HygieneArguments) -> || with(&["dry_run"]);
-        "Run one pass of maintenance. By default it only tells what it would do; dry_run false does it.";
+        "Run one pass of maintenance, and tell each group of memories that it changes. By default it only tells what it would do; dry_run false does it.";
     Envelope Reads "memory.explain" upkeep::explain(ExplainArguments) -> || with(&["stories"]);
         "Tell where a memory came from, what happened to it and why it is gone. Give its id, or a question or its text.";
     Envelope Removes "memory.undo" upkeep::undo(UndoArguments) -> || with(&["dry_run"]);

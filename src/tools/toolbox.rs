@@ -13,6 +13,7 @@ use crate::tools::error::ToolError;
 use crate::tools::host::{Caller, Host, Patient};
 #[cfg(feature = "mcp")]
 use crate::tools::reading;
+use crate::tools::shape::Detail;
 #[cfg(feature = "mcp")]
 use crate::tools::shape::Shape;
 use crate::tools::table::{Effect, Set, TOOLS, Tool};
@@ -69,7 +70,7 @@ impl ToolHints {
 /// assert!(schemas.iter().all(|tool| tool.input_schema["additionalProperties"] == false));
 /// ```
 pub fn tool_schemas() -> Vec<ToolSchema> {
-    schemas_of(|tool| tool.set == Set::Envelope)
+    schemas_of(Detail::Bare, |tool| tool.set == Set::Envelope)
 }
 
 /// The names of all tools, those with the others that the policy must allow.
@@ -95,16 +96,16 @@ pub(crate) fn can_take_long(name: &str) -> bool {
     LONG.contains(&name)
 }
 
-fn schemas_of(wanted: impl Fn(&Tool) -> bool) -> Vec<ToolSchema> {
-    TOOLS.iter().filter(|tool| wanted(tool)).map(schema_of).collect()
+fn schemas_of(detail: Detail, wanted: impl Fn(&Tool) -> bool) -> Vec<ToolSchema> {
+    TOOLS.iter().filter(|tool| wanted(tool)).map(|tool| schema_of(tool, detail)).collect()
 }
 
-fn schema_of(tool: &Tool) -> ToolSchema {
+fn schema_of(tool: &Tool, detail: Detail) -> ToolSchema {
     ToolSchema {
         name: tool.name,
         description: tool.about,
-        input_schema: (tool.arguments)().schema(),
-        output_schema: (tool.answer)().schema(),
+        input_schema: (tool.arguments)().schema(detail),
+        output_schema: (tool.answer)().schema(Detail::Full),
         annotations: ToolHints::of(tool.effect),
     }
 }
@@ -193,11 +194,11 @@ impl Toolbox {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn schemas(&self) -> Vec<ToolSchema> {
-        schemas_of(|tool| self.may_be_called(tool))
+        schemas_of(Detail::Bare, |tool| self.may_be_called(tool))
     }
 
-    /// The definitions of all tools that can be called by name: those of [`Toolbox::schemas`], and ten to remember, find and forget,
-    /// for servers.
+    /// The definitions of all tools that can be called by name, for servers: those of [`Toolbox::schemas`], and ten to remember, find
+    /// and forget. Each says what its arguments are for.
     ///
     /// ```
     /// use oubliette::tools::Toolbox;
@@ -210,7 +211,7 @@ impl Toolbox {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn all_schemas(&self) -> Vec<ToolSchema> {
-        schemas_of(|tool| tool.set == Set::Memory || self.may_be_called(tool))
+        schemas_of(Detail::Full, |tool| tool.set == Set::Memory || self.may_be_called(tool))
     }
 
     /// The JSON Schema of an envelope.
@@ -224,7 +225,7 @@ impl Toolbox {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn envelope_schema(&self) -> Value {
-        envelope::shape(self.names()).schema()
+        envelope::shape(self.names()).schema(Detail::Bare)
     }
 
     /// Answers an envelope, `{"type":"tool_call","name":…,"args":{…}}`, with one line of JSON without its line feed: a `tool_result`,

@@ -78,11 +78,15 @@ arguments! {
     HygieneArguments {
         pass: HygienePass = Shape::Word(vec![
             "profile_collapse", "vector_dedup", "snapshot_prune", "purge_expired", "fsck",
-        ]).required();
-        dry_run: Option<bool> = Shape::Flag.or(true);
-        enable_fuzzy: Option<bool> = Shape::Flag.or(false);
-        max_sample_groups: Option<u32> = at_least(0).or(SAMPLE_GROUPS);
-        batch_size: Option<u32> = at_least(1).or(500);
+        ]).required().about(
+            "purge_expired removes what is over (the pass expire); profile_collapse unites reports that differ only in numbers (collapse), \
+             vector_dedup memories of nearly equal vectors (vector-duplicates); snapshot_prune keeps the latest snapshot of each period \
+             (snapshots); fsck audits the namespace, and removes what has expired or is above the cap.",
+        );
+        dry_run: Option<bool> = Shape::Flag.or(true).about("true tells what it would do; false does it.");
+        enable_fuzzy: Option<bool> = Shape::Flag.or(false).about("Of profile_collapse: unite similar reports, too.");
+        max_sample_groups: Option<u32> = at_least(0).or(SAMPLE_GROUPS).about("How many groups the answer tells at most.");
+        batch_size: Option<u32> = at_least(1).or(500).about("Of profile_collapse: how many memories are read at a time.");
     }
 }
 
@@ -149,8 +153,8 @@ fn tell_more(document: &mut Value, more: usize) {
 arguments! {
     /// The arguments of `memory.explain`.
     ExplainArguments {
-        id: Option<String> = id().optional();
-        query: Option<String> = text(1, 4_000).optional();
+        id: Option<String> = id().optional().about("The id of the memory, or its key.");
+        query: Option<String> = text(1, 4_000).optional().about("A question, or the text of the memory word for word.");
     }
     one of id query;
 }
@@ -199,8 +203,8 @@ fn stories(namespace: &Namespace, query: &str) -> Result<Vec<Explanation>> {
 arguments! {
     /// The arguments of `memory.undo`.
     UndoArguments {
-        run_id: String = id().required();
-        dry_run: Option<bool> = Shape::Flag.or(true);
+        run_id: String = id().required().about("A run of run_maintenance, of memory_compact_commit or of an import.");
+        dry_run: Option<bool> = Shape::Flag.or(true).about("true tells what is known of the run; false takes it back.");
     }
 }
 

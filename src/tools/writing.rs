@@ -6,7 +6,9 @@ use crate::engine::Namespace;
 use crate::error::{Error, Result, sound};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::{CONTENT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
-use crate::model::{Decision, Draft, Expiry, Hint, Memory, Outcome, Patch, Span, SupersedeMode, Time};
+use crate::model::{
+    Decision, Draft, Expiry, Hint, Memory, MemoryId, Outcome, Patch, Span, SupersedeMode, Time,
+};
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, name, told, with_beginning};
@@ -22,11 +24,19 @@ fn content() -> Shape {
 }
 
 fn tags() -> Member {
-    list(bytes(TAG_BYTES_MAX), 0, TAGS_MAX).optional()
+    list(bytes(TAG_BYTES_MAX), 0, TAGS_MAX).optional().about("Words to find it by, each a tag.")
 }
 
 fn importance() -> Member {
-    Shape::Number { min: 0.0, max: Some(1.0) }.optional()
+    Shape::Number { min: 0.0, max: Some(1.0) }.optional().about("How much it matters; 0.5 is usual.")
+}
+
+fn pinned() -> Member {
+    Shape::Flag.optional().about("Whether maintenance must leave it alone.")
+}
+
+fn metadata() -> Member {
+    Shape::Object.optional().about("More about it, by names of yours.")
 }
 
 fn ttl() -> Member {
@@ -57,14 +67,15 @@ arguments! {
     /// The arguments of `add_memory`.
     AddArguments {
         text: String = content().required().about("One fact, in words that can be understood alone.");
-        key: Option<String> = name().optional().about("A name of yours. The same key again replaces what it said.");
+        key: Option<String> = name().optional()
+            .about("A name of yours. The same key again corrects what it said; the end stays, unless ttl is given.");
         kind: Option<String> = text(1, 64).optional().about("knowledge (the default), event, profile, behavior, skill or message.");
         tags: Option<Vec<String>> = tags();
-        pinned: Option<bool> = Shape::Flag.optional().about("Whether maintenance must leave it alone.");
+        pinned: Option<bool> = pinned();
         importance: Option<f64> = importance();
         ttl: Option<String> = ttl();
         happened_at: Option<String> = happened_at();
-        metadata: Option<Value> = Shape::Object.optional();
+        metadata: Option<Value> = metadata();
     }
 }
 
@@ -90,11 +101,11 @@ arguments! {
         id: String = name().required().about("The id of the memory, or its key.");
         text: Option<String> = content().optional().about("The new text. The old one stays in the history.");
         tags: Option<Vec<String>> = tags();
-        pinned: Option<bool> = Shape::Flag.optional();
+        pinned: Option<bool> = pinned();
         importance: Option<f64> = importance();
         ttl: Option<String> = ttl();
         happened_at: Option<String> = happened_at();
-        metadata: Option<Value> = Shape::Object.optional();
+        metadata: Option<Value> = metadata();
     }
 }
 
@@ -145,7 +156,9 @@ pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -
         }
         host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
         let id = host.namespace.explain(new.as_str())?.id;
-        return Ok(json!({ "id": id, "decision": "superseded", "superseded": args.old_ids }));
+        let mut answer = json!({ "id": id, "decision": "superseded", "superseded": args.old_ids });
+        tell_end(&mut answer, &host.namespace, id)?;
+        return Ok(answer);
     }
     let mut draft = Draft::new(args.text.unwrap_or_default());
     draft.key = args.key;
@@ -180,19 +193,29 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
         }
         let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
-        // The write has been done, whatever can be read of it.
-        if let Some(end) = sound(namespace.get(outcome.id))?.flatten().and_then(ended) {
-            let note = format!(
-                "It was true until {end}: no search finds it. supersede_memory says what is true now."
-            );
-            members.insert("note".to_owned(), json!(note));
-        }
     }
+    tell_end(&mut answer, namespace, outcome.id)?;
     Ok(answer)
 }
 
+/// Adds to an answer when the memory that now says it ends: a text can have the end of the text before.
+fn tell_end(answer: &mut Value, namespace: &Namespace, id: MemoryId) -> Result<()> {
+    // The write has been done, whatever can be read of it.
+    let Some(memory) = sound(namespace.get(id))?.flatten() else { return Ok(()) };
+    let Value::Object(members) = answer else { return Ok(()) };
+    for (name, end) in [("expires_at", memory.expires_at), ("valid_to", memory.valid_to)] {
+        members.extend(end.map(|end| (name.to_owned(), json!(end))));
+    }
+    if let Some(end) = ended(&memory) {
+        let note =
+            format!("It was true until {end}: no search finds it. supersede_memory says what is true now.");
+        members.insert("note".to_owned(), json!(note));
+    }
+    Ok(())
+}
+
 /// When a memory stopped to be true, if that was before it was written.
-fn ended(memory: Memory) -> Option<Time> {
+fn ended(memory: &Memory) -> Option<Time> {
     memory.valid_to.filter(|end| *end <= memory.updated_at.max(memory.recorded_at))
 }
 
@@ -214,6 +237,11 @@ pub(super) fn written_answer() -> Shape {
         told().required().about("stored, unchanged, updated, reinforced, revised, aggregated, ignored, consolidated or superseded.").named("decision"),
         told().optional().named("key"),
         told().optional().named("old_id"),
+        told()
+            .optional()
+            .about("When it is forgotten; update_memory with another ttl, or never, changes that.")
+            .named("expires_at"),
+        told().optional().about("Until when it is true.").named("valid_to"),
         all(near).optional().about("Memories that say nearly the same.").named("near"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),

@@ -325,8 +325,8 @@ fn files_of_other_tools_come_with_a_tag() {
     };
     let graph = r#"{"type":"entity","name":"Ann","entityType":"person","observations":["tea","dogs"]}
 {"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}"#;
-    assert_eq!(import(Format::ServerMemory, graph).unwrap().stored, 3);
-    assert_eq!(import(Format::ServerMemory, graph).unwrap().unchanged, 3);
+    assert_eq!(import(Format::ServerMemory, graph).unwrap().stored, 4);
+    assert_eq!(import(Format::ServerMemory, graph).unwrap().unchanged, 4);
     let error = import(Format::ServerMemory, "{\"type\":\"entity\"}").unwrap_err();
     assert!(error.to_string().starts_with("line 1: name"), "{error}");
     assert_eq!(import(Format::Mem0, r#"[{"id":"1","memory":"likes tea"}]"#).unwrap().stored, 1);

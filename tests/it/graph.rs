@@ -94,7 +94,7 @@ fn an_imported_graph_is_gone_on_with() {
         let import = Import { format: Format::ServerMemory, namespace, ..Import::default() };
         import.run(&world.db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap()
     };
-    assert_eq!(import().stored, 4);
+    assert_eq!(import().stored, 5);
     let told = json!({
         "entities": [entity("Ann", "person", &["prefers tea", "Ann: walks"]), entity("Acme", "", &[])],
         "relations": [relation("Ann", "works at", "Acme")],
@@ -118,6 +118,32 @@ fn an_imported_graph_is_gone_on_with() {
         assert_eq!(told["entities"], json!([entity("Ann", "person", &left)]));
     }
     world.check();
+}
+
+/// An entity stays when the last that was observed of it goes, in whatever way, and whatever has become of its own memory.
+#[test]
+fn an_imported_entity_stays_without_observations() {
+    let line = r#"{"type":"entity","name":"Zoe","entityType":"person","observations":["sings"]}"#;
+    for own_goes_first in [false, true] {
+        let world = World::new();
+        let namespace = world.ns.name().clone();
+        let import = Import { format: Format::ServerMemory, namespace, ..Import::default() };
+        import.run(&world.db, LineReader::new(line.as_bytes(), "lines"), &mut ()).unwrap();
+        let with_text = |text: &str| {
+            world.ns.search("Zoe").unwrap().hits.into_iter().find(|hit| hit.text == text).unwrap().id
+        };
+        match own_goes_first {
+            false => drop(world.forget_id(with_text("Zoe: sings"))),
+            true => {
+                world.forget_id(with_text("Zoe (person)"));
+                let gone = json!({ "deletions": [{ "entityName": "Zoe", "observations": ["sings"] }] });
+                done(&world, "delete_observations", gone);
+            }
+        }
+        let told = done(&world, "read_graph", json!({}));
+        assert_eq!(told["entities"], json!([entity("Zoe", "person", &[])]), "{own_goes_first}");
+        world.check();
+    }
 }
 
 #[test]
@@ -173,6 +199,32 @@ fn no_pass_unites_elements() {
     done(&world, "create_entities", json!({ "entities": twins }));
     world.db.maintain().unwrap();
     assert_eq!(done(&world, "read_graph", json!({}))["entities"], json!(twins));
+}
+
+/// A refusal names the value that is wrong, by the argument in which it stands.
+#[test]
+fn a_refusal_names_its_argument_and_shows_the_value() {
+    let world = World::new();
+    for (name, args, told) in [
+        ("create_entities", json!({}), "arguments: missing field `entities` (got {})"),
+        (
+            "open_nodes",
+            json!({ "names": ["Ann", 7] }),
+            "names.1: invalid type: integer `7`, expected a text (got 7)",
+        ),
+        (
+            "create_relations",
+            json!({ "relations": [relation("Ann", "knows", "")] }),
+            "relations.0.to: must be 1 to 128 bytes (got an empty text)",
+        ),
+        (
+            "create_entities",
+            json!({ "entities": [entity(&"x".repeat(129), "", &[])] }),
+            "entities.0.name: must be 1 to 128 bytes (got 129 bytes)",
+        ),
+    ] {
+        assert_eq!(graph(&world).call(name, args).unwrap_err().message, told);
+    }
 }
 
 /// What somebody has changed by its id or key is not what is observed anew.

@@ -1,5 +1,7 @@
 //! The server of the Model Context Protocol, as a client meets it.
 
+mod told;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -358,67 +360,6 @@ fn statistics_tell_the_most_frequent_tags() {
         let tags = told["local"]["by_tag"].as_object().unwrap();
         assert_eq!((tags.len(), &tags["all"], &told["local"]["tags_left_out"]), (50, &json!(70), &json!(21)));
         assert!(told["mem0"].get("agents_left_out").is_none(), "{told}");
-    });
-}
-
-#[test]
-fn writes_say_what_became_of_them() {
-    let world = world();
-    run(async {
-        let client = connect(&world).await;
-        let add =
-            |text: &str| json!({ "text": text, "key": "home", "ttl": "30d", "metadata": { "user": "ann" } });
-        let first = done(&client, "add_memory", add("Ann lives in Ghent")).await;
-        assert_eq!(first["decision"], "stored");
-        assert_eq!(done(&client, "add_memory", add("Ann lives in Ghent")).await["decision"], "unchanged");
-        let second = done(&client, "add_memory", add("Ann lives in Bruges")).await;
-        assert_eq!((&second["decision"], &second["old_id"]), (&json!("revised"), &first["id"]));
-        let third = done(
-            &client,
-            "supersede_memory",
-            json!({ "old_ids": ["home"], "text": "Ann lives in Lille", "mode": "correction" }),
-        )
-        .await;
-        assert_eq!(third["superseded"], json!(["home"]));
-        let old = done(&client, "get_memory", json!({ "id": second["id"] })).await;
-        assert_eq!((&old["state"], &old["replaced_by"]), (&json!("superseded"), &third["id"]));
-        let other = done(&client, "add_memory", json!({ "text": "Ann has moved to Lille" })).await;
-        let told = done(
-            &client,
-            "supersede_memory",
-            json!({ "old_ids": [third["id"]], "new_id": other["id"], "mode": "duplicate" }),
-        )
-        .await;
-        assert_eq!(told["id"], other["id"]);
-        assert_eq!(refused(&client, "update_memory", json!({ "id": other["id"] })).await.1, ["/text"]);
-        assert_eq!(
-            refused(&client, "add_memory", json!({ "text": "x", "ttl": "soon" })).await,
-            ("invalid_args".to_owned(), vec!["/ttl".to_owned()])
-        );
-        assert_eq!(refused(&client, "add_memory", json!({ "text": "x", "kind": "fact" })).await.1, ["/kind"]);
-        done(&client, "update_memory", json!({ "id": other["id"], "pinned": true, "importance": 0.9 })).await;
-        assert!(world.row(other["id"].as_str().unwrap()).pinned);
-        world.advance("1d");
-        done(&client, "add_memory", json!({ "text": "Ann runs in Lille", "kind": "event", "tags": ["run"] }))
-            .await;
-        let count = |told: &Value, items: &str| told[items].as_array().unwrap().len();
-        for (args, items) in
-            [(json!({ "kind": "event" }), 1), (json!({ "tag": "run", "kind": "profile" }), 0)]
-        {
-            assert_eq!(count(&done(&client, "list_memories", args.clone()).await, "items"), items, "{args}");
-            let mut args = args;
-            args["query"] = json!("Lille");
-            assert_eq!(count(&done(&client, "search_memories", args.clone()).await, "hits"), items, "{args}");
-        }
-        let before = json!({ "query": "runs", "as_of": world.ago("1h") });
-        let found = done(&client, "search_memories", before).await;
-        assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["kind"] != "event"), "{found}");
-        assert_eq!(
-            refused(&client, "search_memories", json!({ "query": "x", "as_of": "monday" })).await.1,
-            ["/as_of"]
-        );
-        let events = world.ns.history(other["id"].as_str().unwrap()).unwrap().events;
-        assert!(events.iter().all(|event| event.actor == Actor::Tool));
     });
 }
 

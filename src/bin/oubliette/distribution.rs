@@ -23,10 +23,10 @@ pub(crate) fn tell(used: &AccessDistribution, prunes: bool, output: Output<'_>) 
     let scores = [("mean relevance from", &used.mean_relevance), ("utility from", &used.utility)];
     for (name, bars) in scores {
         let bars = bars.iter().filter(|bar| bar.memories > 0);
-        output.table(
-            &[name, "memories"],
-            bars.map(|bar| vec![bar.from.to_string(), bar.memories.to_string()]),
-        )?;
+        let rows: Vec<_> = bars.map(|bar| vec![bar.from.to_string(), bar.memories.to_string()]).collect();
+        if !rows.is_empty() {
+            output.table(&[name, "memories"], rows)?;
+        }
     }
     let effects = used.thresholds.iter().map(|effect| {
         let counts = [effect.below, effect.would_go, effect.l1, effect.l2].map(|count| count.to_string());
@@ -54,5 +54,8 @@ pub(crate) fn tell(used: &AccessDistribution, prunes: bool, output: Output<'_>) 
             contexts.join(", "),
         ]
     });
+    if used.most_retrieved.is_empty() {
+        return Ok(());
+    }
     output.table(&["most retrieved", "retrievals", "relevance", "utility", "last contexts"], most)
 }

@@ -353,10 +353,12 @@ fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, o
     drop(progress);
     let report = report.map_err(|error| stopped(error, committed, &runs))?;
     let mut document = json!(report);
+    let nothing = if report.groups == 0 { nothing(database, namespace)? } else { String::new() };
     if let Value::Object(members) = &mut document {
         members.insert("dry_run".to_owned(), json!(options.dry_run));
+        // A script that is told nothing would try the same for ever.
+        members.extend((!nothing.is_empty()).then(|| ("nothing".to_owned(), json!(nothing))));
     }
-    let nothing = if report.groups == 0 { nothing(database, namespace)? } else { String::new() };
     let failure = report.first_failure.as_ref().filter(|_| report.summaries == 0);
     // A person hears of it by the error alone.
     if failure.is_none() || output.json || output.verbose {

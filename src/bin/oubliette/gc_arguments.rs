@@ -92,7 +92,7 @@ pub(crate) struct RunOptions {
     /// Who writes the summaries: builtin, which copies sentences without their filler words; openai:MODEL at $OPENAI_BASE_URL, with $OPENAI_API_KEY; or
     /// a command that reads the pack as JSON from standard input and prints JSON of the form json_v1. An answer that is no
     /// summary is given back, to a command under "repair"
-    #[arg(long, value_name = "builtin|openai:MODEL|CMD", default_value = "builtin")]
+    #[arg(long, value_name = "WHO", default_value = "builtin")]
     pub(crate) summarizer: String,
     /// How long a command or a server may take for one summary
     #[arg(long, value_name = "DURATION", default_value = "2m", allow_hyphen_values = true)]

@@ -114,6 +114,9 @@ const FORMAT: [&str; 3] = ["--format", "--output", "-o"];
 /// Commands of the feature `mcp`.
 const OF_MCP: [&str; 2] = ["serve", "setup"];
 
+/// Options of `serve` of the feature `mcp-http`.
+const OF_HTTP: [&str; 2] = ["--http", "--token-file"];
+
 /// Whether an option that is missing is this one.
 fn asks_for(error: &Error, option: &str) -> bool {
     matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|one| one == option))
@@ -134,6 +137,9 @@ fn of_option(command: &str, word: &str) -> Option<String> {
     // No option begins like this.
     if OF_TEXTS.contains(&command) && !word.trim_start_matches('-').starts_with(char::is_alphabetic) {
         return Some("a text that begins with a dash stands behind --: add -- '-5 degrees'".to_owned());
+    }
+    if !cfg!(feature = "mcp-http") && command == "serve" && OF_HTTP.contains(&word) {
+        return Some("this build was made without the feature mcp-http, which has this option".to_owned());
     }
     if NAMESPACE.contains(&word) {
         return Some("--namespace names the namespace".to_owned());

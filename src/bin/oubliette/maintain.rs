@@ -9,6 +9,7 @@ use oubliette::embed::Embedder;
 use oubliette::exchange::{
     Export, ExportReport, Kept, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
+use oubliette::policy::{Policy, Stage};
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
 use oubliette::{Database, Error, Memory, NamespaceName, Result, Snapshot};
 use serde_json::{Value, json};
@@ -539,12 +540,22 @@ pub(crate) fn instructions(place: &Place, output: Output<'_>) -> Done {
 pub(crate) fn set_policy(file: &Path, place: &Place, output: Output<'_>) -> Done {
     let (text, syntax) = policy_text(file)?;
     // Refused before a database is made for it.
-    oubliette::policy::Policy::parse(&text, syntax)?;
+    let policy = Policy::parse(&text, syntax)?;
     let database = place.open(Access::Create)?;
     let version = database.set_policy(&text, syntax)?;
     place.close(database)?;
     let document = json!({ "number": version.number, "hash": version.hash.to_string() });
-    output.done(&document, |_| format!("Stored as policy {}", version.number))
+    output.done(&document, |_| format!("Stored as policy {}", version.number))?;
+    let stages =
+        [("prune", policy.prune.enabled, Stage::Prune), ("cluster", policy.cluster.enabled, Stage::Cluster)];
+    for (name, _, _) in
+        stages.iter().filter(|(_, enabled, stage)| *enabled && !policy.sweeper.stages.contains(stage))
+    {
+        output.remark(&format!(
+            "{name}.enabled is true, but sweeper.stages has no {name}: only `maintain {name}` runs this pass"
+        ));
+    }
+    Ok(())
 }
 
 /// `completions`.

@@ -548,6 +548,9 @@ fn config_of(text: &str, path: &Path) -> Result<Config> {
         // A bound of ours has the name and the value already.
         let said = said.strip_prefix(&format!("{member}: ")).unwrap_or(said);
         let said = said.split(" (got ").next().unwrap_or(said);
+        if let Some(expected) = said.strip_prefix(&format!("unknown field `{member}`, ")) {
+            return Error::invalid(file.to_string(), format!("there is no such key; {expected}"), member);
+        }
         let field = if member == "." { file.to_string() } else { format!("{file}: {member}") };
         Error::invalid(field, said, wrong(&why))
     })

@@ -34,6 +34,20 @@ use crate::{story, told};
 /// What a write that is to have no end says.
 const NO_END: &str = "--expires-at never";
 
+/// What a write has said of the time of its memory; its answer tells the rest.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    /// What would have kept it from an end of its life; none where the write has set that.
+    keeps: Option<&'a str>,
+    /// Whether it has said until when the text is true.
+    until: bool,
+    /// Whether its answer names the instant from which the text is true.
+    from: bool,
+}
+
+/// Characters that a remark shows of a name with a comma.
+const COMMA_CHARS: usize = 60;
+
 /// After how many lines an import looks whether somebody still waits for it.
 const LOOKED_EVERY: u64 = 256;
 
@@ -61,20 +75,35 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     }
     let line = fields::draft(options, place.caller())?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
-    tell_pin(&options.fields, output);
+    tell_fields(&options.fields, output);
     let database = place.open(Access::Create)?;
-    let keeps = line.draft.expiry.is_none().then_some(NO_END);
+    let said = Said {
+        keeps: line.draft.expiry.is_none().then_some(NO_END),
+        until: line.draft.fields.valid_to.is_given(),
+        from: false,
+    };
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let answer = told_over(&database.namespace(&namespace)?, answer, keeps, &place.present());
+    let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
     output.done(&warned(answer, &line.warnings), told::write)
 }
 
-/// A pin keeps a memory from what acts by itself, and an end that the caller sets is no such thing.
-fn tell_pin(fields: &FieldOptions, output: Output<'_>) {
+/// What somebody may have meant otherwise. A pin keeps a memory from what acts by itself, and an end that the caller sets is no such
+/// thing. A comma divides no tags.
+fn tell_fields(fields: &FieldOptions, output: Output<'_>) {
     let ends = fields.ttl.is_some() || fields.expires_at.as_ref().is_some_and(|end| end != "never");
     if fields.pinned && ends {
         output.remark("The end that is set holds for a pinned memory too: no search finds it from then on");
+    }
+    for (option, what, names) in [
+        ("--tag", "tag", &fields.tags),
+        ("--category", "category", &fields.categories),
+        ("--entity", "entity", &fields.entities),
+    ] {
+        if let Some(name) = names.iter().find(|name| name.contains(',')) {
+            let name = output::short(name, COMMA_CHARS);
+            output.remark(&format!("`{name}` is one {what}; {option} can be given several times"));
+        }
     }
 }
 
@@ -118,27 +147,17 @@ fn unreadable(members: &mut Map<String, Value>, why: &Error) {
     members.insert("unread".to_owned(), json!(why.to_string()));
 }
 
-/// The same, with a word where what was written is over already, so that nobody looks for it in vain, or ends when the text before
-/// was to end, which the write did not say; `keeps` is what would have kept it, and none where the write has set its end.
-fn told_over(team: &Namespace, mut answer: Value, keeps: Option<&str>, now: &story::Present) -> Value {
+/// The same, with a word where what was written is over already or is not true yet, so that nobody looks for it in vain, or ends when
+/// the text before was to end, which the write did not say.
+fn told_time(team: &Namespace, mut answer: Value, said: Said<'_>, now: &story::Present) -> Value {
     let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
     let memory = id.map(|id| team.get(id)).transpose().map(Option::flatten);
     let Value::Object(members) = &mut answer else { return answer };
     match memory {
         Ok(Some(memory)) => {
-            let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
-            let ended =
-                past(memory.expires_at).map(|end| format!("its life ended {end}: no search finds it"));
-            let over = past(memory.valid_to).map(|end| {
-                format!("it was true until {end}: only a search with --valid-at or --as-of finds it")
-            });
             let is_revised = members.get("decision").is_some_and(|decision| decision == "revised");
-            let kept =
-                memory.expires_at.filter(|_| is_revised && memory.expires_by == ExpiresBy::Caller).zip(keeps);
-            let kept = kept.map(|(end, keeps)| {
-                format!("it ends {}, as the text before ({keeps} keeps it)", story::when(end, now))
-            });
-            members.extend(ended.or(over).or(kept).map(|why| ("over".to_owned(), json!(why))));
+            let told = time_told(&memory, is_revised, said, now);
+            members.extend((!told.is_empty()).then(|| ("over".to_owned(), json!(told.join("; ")))));
         }
         Ok(None) => {
             let is_there = |decision: &Value| decision == "stored" || decision == "updated";
@@ -149,6 +168,30 @@ fn told_over(team: &Namespace, mut answer: Value, keeps: Option<&str>, now: &sto
         Err(why) => unreadable(members, &why),
     }
     answer
+}
+
+/// What is said of the time of a memory that was written.
+fn time_told(memory: &Memory, is_revised: bool, said: Said<'_>, now: &story::Present) -> Vec<String> {
+    let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
+    if let Some(end) = past(memory.expires_at) {
+        return vec![format!("its life ended {end}: no search finds it")];
+    }
+    if let Some(end) = past(memory.valid_to) {
+        return vec![format!("it was true until {end}: only a search with --valid-at or --as-of finds it")];
+    }
+    let end = memory.expires_at.filter(|_| is_revised && memory.expires_by == ExpiresBy::Caller);
+    let kept = end.zip(said.keeps).map(|(end, keeps)| {
+        format!("it ends {}, as the text before ({keeps} keeps it)", story::when(end, now))
+    });
+    let until = memory.valid_to.filter(|_| is_revised && !said.until).map(|end| {
+        let end = story::when(end, now);
+        let name = memory.key().map_or_else(|| memory.id.to_string(), str::to_owned);
+        format!("it is true until {end}, as the text before (`update {name} --clear valid_to` keeps it true)")
+    });
+    let from = memory.valid_from.filter(|begin| *begin > now.at && !said.from).map(|begin| {
+        format!("it is true from {} on, and no search finds it before", story::when(begin, now))
+    });
+    [kept, until, from].into_iter().flatten().collect()
 }
 
 /// One answer line for each line of standard input, written before the next is read, or with the lines of an export that belong
@@ -492,12 +535,16 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
             Error::invalid("update", "must change something: give a text or an option", "nothing").into()
         );
     }
-    tell_pin(&options.fields, output);
+    tell_fields(&options.fields, output);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let keeps = patch.expiry.is_none().then_some(NO_END);
+    let said = Said {
+        keeps: patch.expiry.is_none().then_some(NO_END),
+        until: patch.fields.valid_to.is_given(),
+        from: false,
+    };
     let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
-    let answer = told_over(&team, answer, keeps, &place.present());
+    let answer = told_time(&team, answer, said, &place.present());
     place.close(database)?;
     output.done(&answer, told::write)
 }
@@ -541,8 +588,8 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     let report = team.rename_key(old, new).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
-    let rows = told::of(report.rows, "row", "rows");
-    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {rows}"))
+    let versions = told::of(report.rows, "version", "versions");
+    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {versions}"))
 }
 
 /// `touch`.
@@ -636,12 +683,12 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
                 .replace(&options.old, draft, mode, at)
                 .map_err(option)
                 .map_err(tell_gone(&team, place))?;
-            told_over(
-                &team,
-                written(&team, &outcome),
-                Some("`update` with --expires-at never"),
-                &place.present(),
-            )
+            let said = Said {
+                keeps: Some("`update` with --expires-at never"),
+                until: false,
+                from: at.is_some_and(|at| at > place.now()),
+            };
+            told_time(&team, written(&team, &outcome), said, &place.present())
         }
     };
     // A key stands for its own write alone.

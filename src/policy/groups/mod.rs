@@ -108,7 +108,7 @@ pub(super) fn refused(place: impl Into<String>, why: impl Into<String>) -> Error
 }
 
 pub(super) fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T> {
-    json::typed(value).map_err(|Refusal { place: inner, why, .. }| {
+    json::typed(&value).map_err(|Refusal { place: inner, why, .. }| {
         let why = in_words(&why);
         let empty = inner.is_empty() || inner == "?";
         refused(place, if empty { why } else { format!("at {place}.{inner}: {why}") })

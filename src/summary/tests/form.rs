@@ -59,6 +59,12 @@ fn pointers(faults: Vec<Fault>) -> Vec<String> {
 }
 
 #[test]
+fn what_is_not_json_is_told_in_one_sentence() {
+    let faults = SummaryDocument::parse("Boxes went to Ghent").unwrap_err();
+    assert_eq!(Fault::first_of(&faults), "the answer can't be read: a value is not JSON");
+}
+
+#[test]
 fn the_example_is_read_as_it_stands() {
     let document = example();
     assert!(schema().is_valid(&document));

@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::engine::{Batch, Namespace, WriteOptions};
 use crate::error::{Error, Result};
 use crate::exchange::Element;
-use crate::json;
-use crate::model::{MemoryId, Time};
+use crate::limits::TAG_BYTES_MAX;
+use crate::model::{MemoryId, Time, check_text};
 use crate::recall::{Keyed, Sought};
+use crate::tools::arguments::typed;
 use crate::tools::error::ToolError;
 use crate::tools::graph::nodes::{Edge, Graph, element_of};
 
@@ -183,16 +183,17 @@ impl KnowledgeGraph {
     /// # Errors
     /// When the call is refused. Nothing has changed then.
     pub fn call(&self, name: &str, args: Value) -> Result<Value, ToolError> {
+        // Members that nobody knows are let be, as in the reference.
         let answer = match name {
-            "create_entities" => read(args).and_then(|args| self.create_entities(args)),
-            "create_relations" => read(args).and_then(|args| self.create_relations(&args)),
-            "add_observations" => read(args).and_then(|args| self.add_observations(args)),
-            "delete_entities" => read(args).and_then(|args| self.delete_entities(args)),
-            "delete_observations" => read(args).and_then(|args| self.delete_observations(&args)),
-            "delete_relations" => read(args).and_then(|args| self.delete_relations(&args)),
+            "create_entities" => typed(&args).and_then(|args| self.create_entities(args)),
+            "create_relations" => typed(&args).and_then(|args| self.create_relations(&args)),
+            "add_observations" => typed(&args).and_then(|args| self.add_observations(args)),
+            "delete_entities" => typed(&args).and_then(|args| self.delete_entities(args)),
+            "delete_observations" => typed(&args).and_then(|args| self.delete_observations(&args)),
+            "delete_relations" => typed(&args).and_then(|args| self.delete_relations(&args)),
             "read_graph" => self.graph().map(|graph| graph.whole()),
-            "search_nodes" => read(args).and_then(|args| self.search(&args)),
-            "open_nodes" => read(args).and_then(|Names { names }| {
+            "search_nodes" => typed(&args).and_then(|args| self.search(&args)),
+            "open_nodes" => typed(&args).and_then(|Names { names }| {
                 let names: HashSet<&str> = names.iter().map(String::as_str).collect();
                 let about = names.iter().map(|name| vec![*name]).collect();
                 let sought = Sought { about, roles: &Element::ROLES, ..Sought::default() };
@@ -246,6 +247,9 @@ impl KnowledgeGraph {
     }
 
     fn create_entities(&self, Entities { entities }: Entities) -> Result<Value> {
+        for (at, given) in entities.iter().enumerate() {
+            check_text(&format!("entities.{at}.name"), &given.name, TAG_BYTES_MAX)?;
+        }
         let named: Vec<Element<'_>> = entities.iter().map(|given| entity(&given.name)).collect();
         // What is no memory of its own is an entity if something is observed of it.
         self.change(&named, if_untold, |mut change, graph| {
@@ -268,6 +272,10 @@ impl KnowledgeGraph {
     }
 
     fn create_relations(&self, Relations { relations }: &Relations) -> Result<Value> {
+        for (at, given) in relations.iter().enumerate() {
+            check_text(&format!("relations.{at}.from"), &given.from, TAG_BYTES_MAX)?;
+            check_text(&format!("relations.{at}.to"), &given.to, TAG_BYTES_MAX)?;
+        }
         let named: Vec<Element<'_>> = relations.iter().map(RelationGiven::element).collect();
         self.change(&named, never, |mut change, graph| {
             let mut told = Vec::new();
@@ -477,9 +485,4 @@ fn entity(name: &str) -> Element<'_> {
 /// An observation that is looked for, of an entity of whatever sort.
 fn observation<'e>(entity: &'e str, text: &'e str) -> Element<'e> {
     Element::Observation { entity, sort: "", text }
-}
-
-/// The arguments of a call; members that nobody knows are let be, as in the reference.
-fn read<A: DeserializeOwned>(args: Value) -> Result<A> {
-    json::typed(args).map_err(|refusal| Error::invalid(refusal.place, refusal.why, "another value"))
 }

@@ -174,7 +174,7 @@ fn import_reads_standard_input_vectors_and_other_tools() {
         "graph.jsonl",
         r#"{"type":"entity","name":"Ann","entityType":"person","observations":["tea"]}"#,
     );
-    assert_eq!(sandbox.document(&["import", "graph.jsonl", "--format", "server-memory"])["stored"], 1);
+    assert_eq!(sandbox.document(&["import", "graph.jsonl", "--format", "server-memory"])["stored"], 2);
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn the_database_is_found_by_flag_environment_config_and_folder() {
     let stats = sandbox.plain(&["--json", "--db", "config.oub", "stats"], b"").document();
     assert_eq!(stats["by_namespace"]["team"], 1);
     for (document, told) in [
-        ("database = \"config.oub\"\n", "unknown field `database`"),
+        ("database = \"config.oub\"\n", "oubliette.toml: there is no such key; expected one of `db`, "),
         ("wait = 5\n", "oubliette.toml: wait: invalid type: integer `5`, expected a string (got 5)"),
         (
             "durability = \"quick\"\n",

@@ -103,7 +103,10 @@ fn a_run_does_the_whole_loop() {
         ],
     );
     assert_eq!((done["committed"].clone(), live(&sandbox)), (json!(1), 1));
-    assert_eq!(sandbox.document(&["gc", "run"])["groups"], 0);
+    let nothing = sandbox.document(&["gc", "run"]);
+    assert_eq!(nothing["groups"], 0);
+    assert!(nothing["nothing"].as_str().unwrap().starts_with("Nothing to summarize"), "{nothing}");
+    assert_eq!(done.get("nothing"), None);
     let report = sandbox.document(&["gc", "report"]);
     has(
         &report,

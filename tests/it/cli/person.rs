@@ -175,7 +175,7 @@ fn no_word_of_a_parser_reaches_a_person() {
     }
     let calls = sandbox.run_with(&["tool"], b"[]\nnix\n").out;
     assert!(calls.contains("the call must be an object (got [])"), "{calls}");
-    assert!(calls.contains("a value is no JSON") && !calls.contains("ident"), "{calls}");
+    assert!(calls.contains("a value is not JSON") && !calls.contains("ident"), "{calls}");
     sandbox.write("oubliette.toml", "wait = \"soon\"\n");
     let (_, told) = refused(&sandbox, &["list"]);
     assert!(told.contains("wait in oubliette.toml") && !told.contains("--wait:"), "{told}");
@@ -411,6 +411,53 @@ fn a_text_that_ends_as_the_one_before_says_so() {
         told.out.contains("(in 7 days), as the text before (`update` with --expires-at never"),
         "{told:?}"
     );
+}
+
+/// MODEL-21: a text that corrects another keeps until when that was true, and what is not true yet is found by no search.
+#[test]
+fn a_text_says_until_when_and_from_when_it_is_true() {
+    let sandbox = Sandbox::new();
+    let told = |words: &[&str]| {
+        let told = sandbox.plain(&[&["--db", "m.oub", "--now", NOW], words].concat(), b"");
+        assert_eq!(told.code, 0, "{told:?}");
+        told.out
+    };
+    let end = "2099-01-01T00:00:00Z";
+    assert!(
+        !told(&["add", "Ann lives in Gent", "--key", "ann", "--valid-to", end])
+            .contains("as the text before")
+    );
+    let ghent = told(&["add", "Ann lives in Ghent", "--key", "ann"]);
+    assert!(ghent.contains("it is true until 2099-01-01 00:00Z (in 7"), "{ghent}");
+    assert!(ghent.contains("as the text before (`update ann --clear valid_to` keeps it true)"), "{ghent}");
+    assert!(!told(&["update", "ann", "--clear", "valid_to"]).contains("is true until"));
+    assert!(!told(&["add", "Ann stays in Ghent", "--key", "ann"]).contains("is true until"));
+    let add = ["add", "Ben lives in Lille", "--key", "ben", "--valid-from", end];
+    for words in [&add[..], &add[..4], &["update", "ben", "--text", "Ben lives in Bruges"]] {
+        let ben = told(words);
+        assert!(ben.contains("it is true from 2099-01-01 00:00Z (in 7"), "{words:?}: {ben}");
+        assert!(ben.contains("on, and no search finds it before"), "{words:?}: {ben}");
+    }
+    let cy = told(&["add", "Cy lives in Ghent", "--key", "cy"]);
+    assert!(!cy.contains("true"), "{cy}");
+    let cy = told(&["supersede", "cy", "--with-text", "Cy lives in Lille", "--at", end]);
+    assert!(cy.contains("from 2099-01-01 00:00Z on") && !cy.contains("is true from"), "{cy}");
+}
+
+/// Other programs take a list behind one option.
+#[test]
+fn a_name_with_a_comma_is_told_as_one() {
+    let sandbox = Sandbox::new();
+    let add = |words: &[&str]| sandbox.plain(&[&["--db", "m.oub", "add"], words].concat(), b"").err;
+    assert_eq!(
+        add(&["a", "--key", "k", "--tag", "a,b"]),
+        "`a,b` is one tag; --tag can be given several times\n"
+    );
+    assert!(add(&["b", "--category", "a,b"]).contains("is one category; --category can be"));
+    assert!(add(&["c", "--entity", "Ann,Bob"]).contains("`Ann,Bob` is one entity; --entity can be"));
+    assert_eq!(add(&["d", "--tag", "a", "--tag", "b"]), "");
+    let told = sandbox.plain(&["--db", "m.oub", "update", "k", "--tag", "c,d"], b"");
+    assert!(told.code == 0 && told.err.starts_with("`c,d` is one tag"), "{told:?}");
 }
 
 /// MODEL-38: a write never counts as of an instant before the last one, and nothing said so.

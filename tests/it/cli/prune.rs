@@ -37,6 +37,35 @@ fn prune_tells_what_it_did_and_undo_takes_it_back() {
     assert_eq!(undone["restored"], 2);
 }
 
+/// A pass that is enabled is no stage yet, and would never run.
+#[test]
+fn a_policy_that_enables_a_pass_and_names_no_stage_is_told() {
+    let sandbox = Sandbox::new();
+    for (document, told) in [
+        (
+            "prune.enabled = true",
+            "prune.enabled is true, but sweeper.stages has no prune: only `maintain prune`",
+        ),
+        ("cluster.enabled = true", "cluster.enabled is true, but sweeper.stages has no cluster"),
+        ("prune.enabled = true\nsweeper.stages = ['prune']", ""),
+        ("undo.horizon = '7d'", ""),
+    ] {
+        sandbox.write("p.toml", document);
+        let answer = sandbox.plain(&["--db", "m.oub", "policy", "set", "p.toml"], b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        assert!(answer.err.starts_with(told) && (told.is_empty() == answer.err.is_empty()), "{answer:?}");
+    }
+}
+
+#[test]
+fn statistics_of_use_have_no_table_without_rows() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    let told = sandbox.plain(&["--db", "m.oub", "stats", "--access"], b"").out;
+    assert!(told.contains("utility from"), "{told}");
+    assert!(!told.contains("mean relevance from") && !told.contains("most retrieved"), "{told}");
+}
+
 #[test]
 fn policies_are_compared_in_one_call() {
     let sandbox = old();

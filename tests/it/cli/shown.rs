@@ -160,6 +160,19 @@ fn every_command_that_reads_says_that_the_namespace_is_not_there() {
     }
 }
 
+/// Help stands below its option where the option leaves no room beside.
+#[test]
+fn help_fits_a_narrow_terminal() {
+    let sandbox = Sandbox::new();
+    for command in ["maintain", "gc", "search", "add"] {
+        let lines = |columns: &str| {
+            let told = sandbox.command(&["help", command]).env("COLUMNS", columns).output().unwrap();
+            String::from_utf8(told.stdout).unwrap().lines().count()
+        };
+        assert!(lines("40") < lines("60") * 2, "{command}: {} and {}", lines("40"), lines("60"));
+    }
+}
+
 /// A hit shows where its words are, as wide as the terminal or `COLUMNS` is, and no less with more columns beside it.
 #[test]
 fn a_hit_is_as_wide_as_the_lines_and_shows_its_words() {

@@ -49,7 +49,7 @@ pub(crate) struct MaintainOptions {
     /// Who writes for this run: with --every, the summaries of the stage gc; with the pass cluster, one memory in the place of each
     /// cluster. builtin, which only summarizes; openai:MODEL; or a command as for gc run, which is given the members of a cluster as
     /// {"consolidate": [..]} and prints a memory as a line of JSON
-    #[arg(long, value_name = "builtin|openai:MODEL|CMD", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "WHO", conflicts_with = "dry_run")]
     pub(crate) summarizer: Option<String>,
     /// How long a command or a server may take for one answer
     #[arg(

@@ -1,0 +1,190 @@
+//! What answers and refusals tell a language model, so that it can go on by itself.
+
+use super::{call, connect, done, refused, run, text, world};
+use ::tokio::io::{AsyncReadExt, duplex};
+use oubliette::Draft;
+use oubliette::mcp::Server;
+use oubliette::memory::Actor;
+use oubliette::tools::Toolbox;
+use serde_json::{Value, json};
+
+#[test]
+fn writes_say_what_became_of_them() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let add =
+            |text: &str| json!({ "text": text, "key": "home", "ttl": "30d", "metadata": { "user": "ann" } });
+        let first = done(&client, "add_memory", add("Ann lives in Ghent")).await;
+        assert_eq!(first["decision"], "stored");
+        assert_eq!(done(&client, "add_memory", add("Ann lives in Ghent")).await["decision"], "unchanged");
+        let second = done(&client, "add_memory", add("Ann lives in Bruges")).await;
+        assert_eq!((&second["decision"], &second["old_id"]), (&json!("revised"), &first["id"]));
+        let third = done(
+            &client,
+            "supersede_memory",
+            json!({ "old_ids": ["home"], "text": "Ann lives in Lille", "mode": "correction" }),
+        )
+        .await;
+        assert_eq!(third["superseded"], json!(["home"]));
+        let old = done(&client, "get_memory", json!({ "id": second["id"] })).await;
+        assert_eq!((&old["state"], &old["replaced_by"]), (&json!("superseded"), &third["id"]));
+        let other = done(&client, "add_memory", json!({ "text": "Ann has moved to Lille" })).await;
+        let told = done(
+            &client,
+            "supersede_memory",
+            json!({ "old_ids": [third["id"]], "new_id": other["id"], "mode": "duplicate" }),
+        )
+        .await;
+        assert_eq!(told["id"], other["id"]);
+        assert_eq!(refused(&client, "update_memory", json!({ "id": other["id"] })).await.1, ["/text"]);
+        assert_eq!(
+            refused(&client, "add_memory", json!({ "text": "x", "ttl": "soon" })).await,
+            ("invalid_args".to_owned(), vec!["/ttl".to_owned()])
+        );
+        assert_eq!(refused(&client, "add_memory", json!({ "text": "x", "kind": "fact" })).await.1, ["/kind"]);
+        done(&client, "update_memory", json!({ "id": other["id"], "pinned": true, "importance": 0.9 })).await;
+        assert!(world.row(other["id"].as_str().unwrap()).pinned);
+        world.advance("1d");
+        done(&client, "add_memory", json!({ "text": "Ann runs in Lille", "kind": "event", "tags": ["run"] }))
+            .await;
+        let count = |told: &Value, items: &str| told[items].as_array().unwrap().len();
+        for (args, items) in
+            [(json!({ "kind": "event" }), 1), (json!({ "tag": "run", "kind": "profile" }), 0)]
+        {
+            assert_eq!(count(&done(&client, "list_memories", args.clone()).await, "items"), items, "{args}");
+            let mut args = args;
+            args["query"] = json!("Lille");
+            assert_eq!(count(&done(&client, "search_memories", args.clone()).await, "hits"), items, "{args}");
+        }
+        let before = json!({ "query": "runs", "as_of": world.ago("1h") });
+        let found = done(&client, "search_memories", before).await;
+        assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["kind"] != "event"), "{found}");
+        assert_eq!(
+            refused(&client, "search_memories", json!({ "query": "x", "as_of": "monday" })).await.1,
+            ["/as_of"]
+        );
+        let events = world.ns.history(other["id"].as_str().unwrap()).unwrap().events;
+        assert!(events.iter().all(|event| event.actor == Actor::Tool));
+    });
+}
+
+/// A text that has the end of the text before is gone with that, so whoever writes it hears of the end.
+#[test]
+fn a_write_tells_the_end_of_its_memory() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let end = json!(world.ahead("1h"));
+        for (tool, again) in [
+            ("add_memory", json!({ "text": "The build is green", "key": "add_memory" })),
+            ("update_memory", json!({ "text": "The build is green", "id": "update_memory" })),
+            ("supersede_memory", json!({ "text": "The build is green", "old_ids": ["supersede_memory"] })),
+        ] {
+            let first = json!({ "text": format!("The build of {tool} is red"), "key": tool, "ttl": "1h" });
+            assert_eq!(done(&client, "add_memory", first).await["expires_at"], end, "{tool}");
+            let second = done(&client, tool, again).await;
+            assert_eq!((&second["decision"], &second["expires_at"]), (&json!("revised"), &end), "{tool}");
+            let kept = done(&client, "update_memory", json!({ "id": tool, "ttl": "never" })).await;
+            assert_eq!(kept.get("expires_at"), None, "{tool}");
+        }
+        world.add(Draft::new("Ann lives in Ghent").key("home").valid_to(world.ahead("30d")));
+        let moved = done(&client, "add_memory", json!({ "text": "Ann lives in Gent", "key": "home" })).await;
+        assert_eq!(moved["valid_to"], json!(world.ahead("30d")));
+        let old = json!({ "text": "The sky is green", "key": "sky" });
+        let old = done(&client, "add_memory", old).await["id"].clone();
+        let new = json!({ "text": "The sky is blue", "ttl": "1h" });
+        let new = done(&client, "add_memory", new).await["id"].clone();
+        let told = done(&client, "supersede_memory", json!({ "old_ids": [old], "new_id": new })).await;
+        assert_eq!(told["expires_at"], end);
+    });
+}
+
+#[test]
+fn a_past_that_is_erased_is_refused_with_a_way_to_what_is_left() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        done(&client, "add_memory", json!({ "text": "Ann prefers tea" })).await;
+        done(&client, "add_memory", json!({ "text": "The tea is hot", "ttl": "1h" })).await;
+        world.advance("2h");
+        done(&client, "run_maintenance", json!({ "passes": ["expire"], "dry_run": false })).await;
+        let asked =
+            |partial: bool| json!({ "query": "tea", "as_of": world.ago("90m"), "allow_partial": partial });
+        let answer = call(&client, "search_memories", asked(false)).await;
+        let told: Value = serde_json::from_str(&text(&answer)).unwrap();
+        assert_eq!((&told["code"], &told["pointers"]), (&json!("before_purge_horizon"), &json!(["/as_of"])));
+        assert!(told["message"].as_str().unwrap().contains("allow_partial"), "{told}");
+        let told = done(&client, "search_memories", asked(true)).await;
+        assert_eq!(told["hits"][0]["text"], "Ann prefers tea", "{told}");
+        assert!(told["note"].as_str().unwrap().contains("may be missing"), "{told}");
+    });
+}
+
+/// A model that repeats a call after a time-out sees that its first call has done it.
+#[test]
+fn a_supersession_that_is_repeated_names_what_has_been_done() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let add = json!({ "text": "The port is 8080", "key": "port" });
+        let old = done(&client, "add_memory", add).await["id"].clone();
+        let again = json!({ "old_ids": [old], "text": "The port is 9090" });
+        let new = done(&client, "supersede_memory", again.clone()).await["id"].clone();
+        let why = |answer| serde_json::from_str::<Value>(&text(&answer)).unwrap();
+        let told = why(call(&client, "supersede_memory", again).await);
+        let message = told["message"].as_str().unwrap();
+        let (old, new) = (old.as_str().unwrap(), new.as_str().unwrap());
+        let expected = format!("supersede {old}: it is superseded already, by {new}; memory_explain");
+        assert!(told["code"] == "conflict" && message.starts_with(&expected), "{told}");
+        let itself = json!({ "old_ids": [new], "new_id": new });
+        let told = why(call(&client, "supersede_memory", itself).await);
+        let expected = format!("supersede {new}: it is itself the memory that is to take its place");
+        assert!(told["message"].as_str().unwrap().starts_with(&expected), "{told}");
+    });
+    assert_eq!(world.live().len(), 1);
+}
+
+/// No argument leaves a model to guess, and no two tools read the same.
+#[test]
+fn every_argument_says_what_it_is_for() {
+    fn undescribed(at: &str, schema: &Value) -> Vec<String> {
+        let members = schema["properties"].as_object().into_iter().flatten();
+        let within = members.flat_map(|(name, member)| {
+            let at = format!("{at}/{name}");
+            let own = member["description"].is_null().then(|| at.clone());
+            own.into_iter().chain(undescribed(&at, member)).chain(undescribed(&at, &member["items"]))
+        });
+        within.collect()
+    }
+    let world = world();
+    run(async {
+        let tools = connect(&world).await.list_all_tools().await.unwrap();
+        for tool in &tools {
+            let schema = Value::Object(tool.input_schema.as_ref().clone());
+            assert_eq!(undescribed(&tool.name, &schema), Vec::<String>::new());
+            let about = tool.description.as_deref().unwrap();
+            let same = tools.iter().filter(|other| other.description.as_deref() == Some(about));
+            assert_eq!(same.count(), 1, "{}", tool.name);
+        }
+    });
+}
+
+/// A request by itself is what people try a server with: `echo … | oubliette serve --mcp`.
+#[test]
+fn a_request_before_the_beginning_is_answered_even_at_the_end() {
+    let world = world();
+    for end in ["\n", ""] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"}}{end}"#);
+        let (mut answers, write) = duplex(1 << 16);
+        // The runtime goes with the server, and what was not written by then is lost.
+        let read = std::io::Cursor::new(line.into_bytes());
+        run(Server::new(Toolbox::new(world.ns.clone())).serve(read, write)).unwrap();
+        let mut told = String::new();
+        run(answers.read_to_string(&mut told)).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(1), &json!(-32_602)));
+        let why = told["error"]["message"].as_str().unwrap();
+        assert!(why.starts_with("begin with the request initialize;"), "{why}");
+    }
+}
