@@ -44,10 +44,7 @@ impl NamespaceWriter<'_, '_, '_> {
         tell(parts, written, |code| own.contains(&code));
         if let Some(Parts { vitals, .. }) = written {
             let led = vitals.times.superseded.is_some_and(|by| by.mode != SupersedeMode::Duplicate);
-            let gave = |name| {
-                let code = Fields::NAMES.iter().find(|(_, of)| *of == name).map(|(code, _)| *code);
-                holder.fields.iter().any(|(of, _)| Some(*of) == code)
-            };
+            let gave = |name| holder.fields.iter().any(|(code, _)| is_named(*code, name));
             // The row to which a supersession has led the writer lives as long as its own writers have said.
             if led && !holder.gave_expiry() && !gave("tier") {
                 parts.vitals.tier = vitals.tier;
