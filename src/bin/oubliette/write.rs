@@ -541,8 +541,8 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     let report = team.rename_key(old, new).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
-    let rows = told::of(report.rows, "row", "rows");
-    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {rows}"))
+    let versions = told::of(report.rows, "version", "versions");
+    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {versions}"))
 }
 
 /// `touch`.
