@@ -1,3 +1,28 @@
+// The front page of the crate is README.md. Of two definitions of a link the first one counts, so here the links of that page lead to
+// the pages of `documentation`, and to the files of the crate.
+//! [CHANGELOG.md]: https://docs.rs/crate/oubliette/latest/source/CHANGELOG.md
+//! [docs/architecture.md]: https://docs.rs/crate/oubliette/latest/source/docs/architecture.md
+//! [docs/async-hosts.md]: documentation::async_hosts
+//! [docs/benchmarks.md]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#beside-hnswlib-and-faiss]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#recall-after-summaries]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#recall-of-evidence]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#the-index-beside-its-peers]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#the-store]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#the-vector-index]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/benchmarks.md#what-the-text-of-a-hit-costs]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md
+//! [docs/design.md]: https://docs.rs/crate/oubliette/latest/source/docs/design.md
+//! [docs/embedders.md]: documentation::embedders
+//! [docs/fields.md]: documentation::fields
+//! [docs/format.md]: https://docs.rs/crate/oubliette/latest/source/docs/format.md
+//! [docs/guide.md]: documentation::guide
+//! [docs/guide.md#several-clients-of-one-file]: documentation::guide#several-clients-of-one-file
+//! [docs/policy.md]: documentation::policy
+//! [docs/recall.md]: documentation::recall
+//! [docs/reliability.md]: documentation::reliability
+//! [docs/spec/model.md]: https://docs.rs/crate/oubliette/latest/source/docs/spec/model.md
+//! [examples/quickstart.rs]: https://docs.rs/crate/oubliette/latest/source/examples/quickstart.rs
+//! [src/bin/oubliette/demo/data/NOTICE.md]: https://docs.rs/crate/oubliette/latest/source/src/bin/oubliette/demo/data/NOTICE.md
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // What a caller can reach has a name; the seam of the tests reaches further.
@@ -161,19 +186,56 @@ pub mod faults {
     }
 }
 
-/// The pages of `docs/` whose examples are tests.
+/// The pages of `docs/` for users: the guide, and what it leads to.
+///
+/// Their examples are whole programs. The other pages tell how the crate is built, and stand beside these in its
+/// [source](https://docs.rs/crate/oubliette/latest/source/docs/).
+#[cfg(any(doc, doctest))]
+pub mod documentation {
+    /// A page, with links that lead from module to module.
+    macro_rules! page {
+        ($file:literal) => {
+            concat!(
+                "[async-hosts.md]: async_hosts\n",
+                "[benchmarks.md]: https://docs.rs/crate/oubliette/latest/source/docs/benchmarks.md\n",
+                "[embedders.md]: embedders\n",
+                "[fields.md]: fields\n",
+                "[guide.md]: guide\n",
+                "[guide.md#let-summaries-take-the-place-of-old-memories]: \
+                 guide#let-summaries-take-the-place-of-old-memories\n",
+                "[policy.md]: policy\n",
+                "[recall.md]: recall\n",
+                "[recall.md#filters]: recall#filters\n",
+                include_str!($file)
+            )
+        };
+    }
+
+    #[doc = page!("../docs/guide.md")]
+    pub mod guide {}
+    #[cfg(any(not(doctest), feature = "tokio"))]
+    #[doc = page!("../docs/async-hosts.md")]
+    pub mod async_hosts {}
+    #[doc = page!("../docs/recall.md")]
+    pub mod recall {}
+    #[cfg(any(not(doctest), feature = "static-mini"))]
+    #[doc = page!("../docs/embedders.md")]
+    pub mod embedders {}
+    #[doc = page!("../docs/policy.md")]
+    pub mod policy {}
+    #[doc = page!("../docs/fields.md")]
+    pub mod fields {}
+    #[doc = page!("../docs/reliability.md")]
+    pub mod reliability {}
+}
+
+/// The other pages of `docs/` whose examples are tests.
 #[cfg(doctest)]
-mod documentation {
-    #[doc = include_str!("../docs/policy.md")]
-    mod policy {}
+mod internals {
     #[doc = include_str!("../docs/design.md")]
     mod design {}
     #[doc = include_str!("../docs/format.md")]
     mod format {}
     #[doc = include_str!("../docs/architecture.md")]
     mod architecture {}
-    #[doc = include_str!("../docs/embedders.md")]
-    mod embedders {}
-    #[doc = include_str!("../docs/guide.md")]
-    mod guide {}
 }

@@ -10,6 +10,8 @@
 mod circles;
 #[path = "tidy/examples.rs"]
 mod examples;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -261,6 +263,27 @@ fn documents_name_files_that_exist() {
         named.map(|(line, path)| page.finding(line, format!("there is no `{path}`"))).collect::<Vec<_>>()
     };
     verdict(&pages.iter().flat_map(missing).collect::<Vec<_>>());
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let files = project();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dead = |page| links::dead_links(page, &files, |path| root.join(path).exists());
+    verdict(&files.iter().filter(|file| file.path.ends_with(".md")).flat_map(dead).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_documentation_of_the_crate_leads_on_from_page_to_page() {
+    let files = project();
+    let root = files.iter().find(|file| file.path == "src/lib.rs").unwrap();
+    let shown = |page: &&Source| {
+        let path = format!("(\"../{}\")", page.path);
+        root.text.contains(&format!("page!{path}")) || page.path == "README.md"
+    };
+    let pages: Vec<&Source> = files.iter().filter(shown).collect();
+    assert!(pages.len() > 5, "only {} pages seen", pages.len());
+    verdict(&pages.into_iter().flat_map(|page| links::lost_links(page, root)).collect::<Vec<_>>());
 }
 
 /// The tests, benches and pages that a page names as code, with their lines.

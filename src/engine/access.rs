@@ -136,17 +136,26 @@ impl Database {
 }
 
 impl<Of> Namespace<Of> {
-    /// As [`Namespace::search`], for a caller that hands on the first hits alone, as many as `given` says of all of them: these
-    /// are in the answer, and where hits count as retrieved, no others do. Also tells how many were left out.
+    /// As [`Namespace::search`], for a caller that hands on the first hits alone, such as those that fit into a budget of tokens.
+    /// `given` is shown all hits and says how many of them are handed on: these are in the answer, and where hits count as
+    /// retrieved, no others do. Also tells how many were left out.
     ///
     /// ```
-    /// use oubliette::Query;
+    /// use oubliette::{Hit, Query, gc::token_estimate};
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// for text in ["Ann prefers tea", "Bob prefers coffee"] {
     ///     team.add(text)?;
     /// }
-    /// let (found, left_out) = team.search_given(Query::text("prefers").track(true), |hits| hits.len().min(1))?;
+    /// let max_tokens = 5;
+    /// let fit = |hits: &[Hit]| {
+    ///     let ends = hits.iter().scan(0, |tokens, hit| {
+    ///         *tokens += token_estimate(&hit.text);
+    ///         Some(*tokens)
+    ///     });
+    ///     ends.take_while(|tokens| *tokens <= max_tokens).count()
+    /// };
+    /// let (found, left_out) = team.search_given(Query::text("prefers").track(true), fit)?;
     /// assert_eq!((found.hits.len(), left_out), (1, 1));
     /// assert!(team.search_given(Query::text("prefers").k(0), |hits| hits.len()).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -177,13 +177,16 @@ impl Namespace {
     /// Forgets at once: rows, vectors, index entries; only tombstones stay. Bytes that a deletion leaves
     /// in free pages of the file go with [`Database::compact`](crate::Database::compact).
     ///
+    /// One id or key is given as it is, several through [`Forget::names`]. [`Forget::tag`] and [`Forget::filter`] name
+    /// memories by what they have.
+    ///
     /// ```
     /// use oubliette::{Database, Draft, Forget};
     /// # let folder = tempfile::tempdir()?;
     /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// team.add(Draft::new("Ann lives in Ghent").key("ann:home").tag("people"))?;
     /// assert_eq!(team.forget("bob:home")?.missing(), 1);
-    /// assert_eq!(team.forget("ann:home")?.forgotten, 1);
+    /// assert_eq!(team.forget(Forget::names(["ann:home", "bob:home"]))?.forgotten, 1);
     /// assert_eq!(team.forget(Forget::tag("people"))?.forgotten, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

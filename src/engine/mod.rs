@@ -10,6 +10,13 @@
 //!
 //! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
 
+// The documentation of `Database` and `Namespace` shows their methods in the order of these lines: first what every host calls.
+mod database;
+mod namespace;
+mod write;
+
+mod forget;
+
 mod access;
 mod at_work;
 mod attached;
@@ -21,13 +28,11 @@ mod commit;
 mod consolidate;
 mod context;
 mod copies;
-mod database;
 mod deadline;
 mod distribution;
 mod documents;
 mod embed;
 mod failed;
-mod forget;
 mod fsck;
 mod gc;
 mod gc_guard;
@@ -40,7 +45,6 @@ mod kept;
 mod lease;
 mod maintain;
 mod metadata;
-mod namespace;
 mod options;
 mod pace;
 mod past;
@@ -62,7 +66,6 @@ mod sweeper;
 mod sync;
 mod unfinished;
 mod upkeep;
-mod write;
 
 pub(crate) use at_work::AtWork;
 pub use audit::NamespaceAudit;

@@ -24,6 +24,13 @@ use crate::recall::{
 /// `Namespace<Snapshot>`, made by [`Snapshot::namespace`], has the same reads, all of them of the instant of the snapshot,
 /// and no writes.
 ///
+/// | | |
+/// |---|---|
+/// | write | [`add`](Self::add) [`add_all`](Self::add_all) [`update`](Self::update) [`supersede`](Self::supersede) [`replace`](Self::replace) [`restore`](Self::restore) [`touch`](Self::touch) |
+/// | find | [`search`](Self::search) [`get`](Self::get) [`list`](Self::list) [`briefing`](Self::briefing) [`history`](Self::history) [`explain`](Self::explain) |
+/// | forget | [`forget`](Self::forget) [`forget_plan`](Self::forget_plan) [`undo`](Self::undo) |
+/// | maintain | [`maintain`](Self::maintain) [`plan`](Self::plan) [`runs`](Self::runs) [`gc_run`](Self::gc_run) [`stats`](Self::stats) |
+///
 /// ```
 /// use oubliette::{Database, Draft};
 /// # let folder = tempfile::tempdir()?;
@@ -694,6 +701,7 @@ impl<Of> Namespace<Of> {
     /// team.add(Draft::new("Ann lives in Bruges").key("home"))?;
     /// let history = team.history("home")?;
     /// assert_eq!(history.versions.len(), 2);
+    /// assert_eq!(team.text(history.versions[0].id)?.as_deref(), Some("Ann lives in Ghent"));
     /// assert!(team.history("work").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -104,7 +104,8 @@ impl Snapshot {
 }
 
 impl Database {
-    /// A view of the database at this instant, for reads that must fit together.
+    /// A view of the database at this instant, for reads that must fit together. A memory that is forgotten meanwhile can
+    /// still be read through the view, until the view is dropped or its lease has ended.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

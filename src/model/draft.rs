@@ -54,6 +54,7 @@ impl From<std::time::Duration> for Expiry {
 }
 
 /// A memory before it is stored: the text, and everything else that the caller knows.
+/// [`exchange::parse_line`](crate::exchange::parse_line) reads a draft from a line of JSON.
 ///
 /// ```
 /// use oubliette::Draft;
@@ -190,7 +191,7 @@ impl Draft {
         self
     }
 
-    /// With an end of life.
+    /// With an end of life: an instant (`expires_at` in JSON and on the command line), a lifetime (`ttl`), or never.
     ///
     /// ```
     /// use oubliette::Draft;
@@ -430,7 +431,7 @@ impl Patch {
         self
     }
 
-    /// Sets the end of life: an instant, a duration from now, or never.
+    /// Sets the end of life: an instant (`expires_at` in JSON and on the command line), a duration from now (`ttl`), or never.
     ///
     /// ```
     /// use oubliette::memory::Expiry;

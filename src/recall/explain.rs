@@ -15,7 +15,7 @@ use crate::recall::read::Named;
 use crate::store::{NsId, PartId, Rows, Walk, keys};
 use crate::text::normal_form;
 
-/// One version of a record of the caller's world.
+/// One version of a record of the caller's world. [`Namespace::text`](crate::Namespace::text) reads what it said.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Version {
     /// The memory.
@@ -32,7 +32,8 @@ pub struct Version {
     pub mode: Option<SupersedeMode>,
 }
 
-/// All versions that a name leads to, and what happened to them.
+/// All versions that a name leads to, and what happened to them, without their texts:
+/// [`Namespace::text`](crate::Namespace::text) reads the text of a version by its id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     /// Ordered by transaction time, then by id. If only a tombstone is left, the time of the removal counts.

@@ -89,6 +89,7 @@ mod quality;
 mod ranking;
 #[cfg(feature = "mcp-http")]
 mod raw_http;
+mod readme;
 mod recall;
 mod regress;
 mod renamespace;

@@ -290,3 +290,29 @@ fn a_public_function_without_an_example_is_found() {
     ];
     assert_eq!((said(&found), seen), (wanted.map(str::to_owned).to_vec(), 7));
 }
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let text = "# On\n\n[a](b.md) [c][b.md#more-of-it], [d](#on)\n```\n[x](y)\n```\n\n[b.md#more-of-it]: b.md#more-of-it\n";
+    let page = Source::new("docs/a.md", text);
+    let other = |heading: &str| [Source::new("docs/a.md", text), Source::new("docs/b.md", heading)];
+    assert!(links::dead_links(&page, &other("## More of it"), |_| true).is_empty());
+    let found = said(&links::dead_links(&page, &other("## More"), |_| true));
+    assert_eq!(found, ["docs/a.md:8: `docs/b.md` has no heading `more-of-it`"]);
+    let found = said(&links::dead_links(&page, &other("## More of it"), |path| path != "docs/b.md"));
+    assert_eq!(found, ["docs/a.md:3: there is no `docs/b.md`", "docs/a.md:8: there is no `docs/b.md`"]);
+}
+
+#[test]
+fn a_link_that_the_documentation_of_the_crate_loses_is_found() {
+    let page = Source::new(
+        "README.md",
+        "[a](docs/b.md), [c] [d](https://example.org)\n\n[c]: docs/c.md\n[docs/d.md]: docs/d.md\n",
+    );
+    let root = Source::new("src/lib.rs", "//! [docs/d.md]: documentation::d\n");
+    let wanted = [
+        "README.md:1: define the link to `docs/b.md` at the end of the page",
+        "README.md:3: src/lib.rs does not say where `docs/c.md` is",
+    ];
+    assert_eq!(said(&links::lost_links(&page, &root)), wanted);
+}

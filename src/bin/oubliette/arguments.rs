@@ -138,11 +138,11 @@ pub(crate) enum Command {
     Explain(NameOptions),
     /// Change the fields or the text of a memory
     Update(Box<UpdateOptions>),
-    /// Give a record another key, with its history; nothing answers to the old key any more
+    /// Give a record another key, with its history; the old key no longer finds anything
     Rename(RenameOptions),
     /// Change when memories expire, and nothing else of them
     Touch(TouchOptions),
-    /// Let one memory take the place of others; it takes over their tags, and their keys lead to it, if it has the same agent
+    /// Let one memory take the place of others; if they belong to the same agent, it takes over their tags and their keys lead to it
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded or removed memory live again
     Restore(NameOptions),
@@ -193,18 +193,20 @@ pub(crate) enum Command {
     Fsck(FsckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
     Eval(EvalOptions),
-    /// Write memories as JSON lines; exit code 3 means that damaged memories are left out
+    /// Write memories as JSON lines; exit code 3 means that damaged memories were left out
     Export(ExportOptions),
-    /// Write a compact copy of the file; exit code 3 means that it misses what is damaged
+    /// Write a compact copy of the file; exit code 3 means that damaged data was left out
     Backup(BackupOptions),
-    /// Rewrite the file without free space and without a byte of forgotten memories; exit code 3 as for backup
+    /// Rewrite the file without free space and without a byte of forgotten memories; exit code 3 means that
+    /// damaged data was left out
     Compact,
     /// Show or replace the policy document
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Answer the calls of a language model: an envelope a line on standard input, an answer a line on standard output
+    /// Answer the calls of a language model: one envelope per line on standard input, one answer per line
+    /// on standard output
     Tool(ToolOptions),
     /// Hand the tools to a client of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
@@ -426,7 +428,7 @@ pub(crate) struct TouchOptions {
     /// Ids or keys
     #[arg(required = true)]
     pub(crate) names: Vec<String>,
-    /// After how long they end, counted from now; 0s erases them at once
+    /// After how long they end, counted from now; 0s erases them at once, for good
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
     /// When they end: a time, or never; a time that is over erases them at once, for good
@@ -449,8 +451,8 @@ pub(crate) struct SupersedeOptions {
     /// Text of a new memory that supersedes them
     #[arg(long, value_name = "TEXT")]
     pub(crate) with_text: Option<String>,
-    /// Key of the new text [default: the first of the names that is a key; that key then revises and forgets the new text.
-    /// Until an --at that lies ahead the key answers with the old text]
+    /// Key of the new text, by which that text is then revised and forgotten. If --at lies ahead, the key of an old memory answers
+    /// with the old text until then [default: the first of the names that is a key]
     #[arg(long, conflicts_with = "with")]
     pub(crate) key: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate
@@ -481,7 +483,7 @@ pub(crate) struct ForgetOptions {
     /// With --filter, allow a filter that matches everything
     #[arg(long, requires = "filter")]
     pub(crate) all: bool,
-    /// Only in the part of an agent [default: every part for names and --tag, the shared part for --filter]
+    /// Only this agent's part [default: every part for names and --tag, the shared part for --filter]
     #[arg(long, conflicts_with = "any_agent")]
     pub(crate) agent: Option<String>,
     /// In every part; needed with --filter only

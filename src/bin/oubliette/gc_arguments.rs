@@ -59,7 +59,7 @@ pub(crate) struct PlanOptions {
     /// Age above which a memory may be summarized, such as 14d [default: gc.age_min of the policy]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) age_min: Option<String>,
-    /// Decayed number of inclusions below which a memory may be summarized [default: gc.access_threshold of the policy]
+    /// A memory may be summarized if it was put into contexts fewer times than this, older times counting less [default: gc.access_threshold of the policy]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = number::<f64>("a number, 0 or more"))]
     pub(crate) access_threshold: Option<f64>,
     /// Largest number of groups, 1 to 50 for a plan [default: gc.max_groups of the policy; for run, all there are]
@@ -97,8 +97,8 @@ pub(crate) struct RunOptions {
     /// How long a command or a server may take for one summary
     #[arg(long, value_name = "DURATION", default_value = "2m", allow_hyphen_values = true)]
     pub(crate) timeout: String,
-    /// Say what would be done, and change nothing. How many questions would find a summary is measured beside all memories
-    /// of now; a run asks when earlier summaries are there, so that its number can be another one
+    /// Say what would be done, and change nothing. The recall figure is measured against today's memories; a real run
+    /// measures after its earlier summaries are in place, so its figure may differ
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -23,7 +23,7 @@ pub(crate) struct ScopeOptions {
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 pub(crate) struct EffortOptions {
-    /// Walk the graph with a list of this length, 1 to 4096 [default: as long as --recall needs]
+    /// Length of the candidate list of a graph walk, 1 to 4096 [default: as long as --recall needs]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<usize>("a whole number, 1 to 4096"))]
     pub(crate) ef: Option<usize>,
     /// Search until this share of the nearest is found, above 0 and below 1 [default: 0.999]

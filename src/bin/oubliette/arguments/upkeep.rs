@@ -27,8 +27,8 @@ pub(crate) struct MaintainOptions {
     /// Stop after this number of rows; the next run goes on from there [default: no bound]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) max_rows: Option<u64>,
-    /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What expire, superseded, limbo
-    /// and retention end is over, and does not count
+    /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]. What the passes expire,
+    /// superseded, limbo and retention remove has ended anyway and does not count
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>("a whole number, 0 or more"))]
     pub(crate) destroy_max: Option<u64>,
     /// Let collapse also join near texts (collapse.fuzzy)
