@@ -10,8 +10,8 @@ use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
-    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
-    Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
+    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Op, Outcome,
+    Parts, Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
@@ -421,11 +421,15 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the run that writes now has led a holder to its row, from a memory that is still there: its undo brings that back.
     fn is_led_here(&self, holder: &Holder) -> Result<bool> {
         let (Some(from), Some(run)) = (holder.from, self.context.run) else { return Ok(false) };
-        let started = self.ledger.tx.run(self.ns(), run)?.map(|row| Time::from_millis(row.started_ms));
         let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
         let led = times.filter(|times| times.removed_at.is_none()).and_then(|times| times.superseded);
-        let led = led.filter(|by| by.mode != SupersedeMode::Duplicate);
-        Ok(led.zip(started).is_some_and(|(led, started)| led.at >= started))
+        if led.is_none_or(|by| by.mode == SupersedeMode::Duplicate) {
+            return Ok(false);
+        }
+        // Somebody else may have led it here in the instant in which the run began.
+        let told = self.ledger.tx.journal_of(self.ns(), from)?;
+        let last = told.iter().rfind(|step| step.op == Op::Supersede);
+        Ok(last.is_some_and(|step| step.run == Some(run)))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.
