@@ -426,7 +426,7 @@ impl Batch<'_, '_, '_, '_> {
         key: &str,
         found: &[(MemoryId, Option<u32>)],
     ) -> Result<Option<(MemoryId, Option<u32>)>> {
-        let writer = self.session.known_writer(namespace)?;
+        let mut writer = self.session.known_writer(namespace)?;
         let (id, _) = writer.find(key)?;
         if found.iter().any(|(other, _)| *other == id) || writer.is_replaced_ahead(id)? {
             return Ok(None);

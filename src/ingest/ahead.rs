@@ -85,12 +85,12 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What takes the place of a memory that is true now, or will be before, if a caller said so.
-    pub(super) fn ahead_of(&self, old: MemoryId) -> Result<Option<Ahead>> {
+    pub(super) fn ahead_of(&mut self, old: MemoryId) -> Result<Option<Ahead>> {
         self.ahead_beside(old, None)
     }
 
     /// The same beside a memory that is about to take a place, and has none yet.
-    pub(super) fn ahead_beside(&self, old: MemoryId, new: Option<MemoryId>) -> Result<Option<Ahead>> {
+    pub(super) fn ahead_beside(&mut self, old: MemoryId, new: Option<MemoryId>) -> Result<Option<Ahead>> {
         let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
             return Ok(None);
         };
@@ -113,13 +113,13 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether another memory takes the place of this one at an instant ahead.
-    pub(crate) fn is_replaced_ahead(&self, id: MemoryId) -> Result<bool> {
+    pub(crate) fn is_replaced_ahead(&mut self, id: MemoryId) -> Result<bool> {
         Ok(self.ahead_of(id)?.is_some())
     }
 
     /// The memory that replaces a row, and its hot part. A damaged row takes nobody's place.
     fn step_from(
-        &self,
+        &mut self,
         old: MemoryId,
         vitals: &Vitals,
         beside: Option<MemoryId>,

@@ -10,12 +10,12 @@ use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
-    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
-    Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
+    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Op, Outcome,
+    Parts, Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
-use crate::store::{IndexId, PartId, Rows, SpaceId};
+use crate::store::{IndexId, PartId, Rows, SpaceId, Table, keys};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -296,11 +296,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// what a revision has. An import gives nothing to what others have announced, because its undo could not take that back.
     fn change_ahead(&mut self, ahead: &mut Ahead, had: &Holder, edit: &Edit) -> Result<()> {
         for (id, at) in ahead.to_come() {
-            let holders = self.ledger.tx.holders(self.ns(), id)?;
             // A memory that another write said has what that write gave.
-            let own = holders.iter().find(|one| one.key == had.key && one.replaces_ahead());
+            let own = self.own_ahead(id, had)?;
             let own = own.filter(|own| self.context.run.is_none_or(|run| own.run == Some(run)));
-            let kept = own.and_then(|own| edit.kept_by(own, had, at, self.now(), self.ledger.secret));
+            let kept =
+                own.as_ref().and_then(|own| edit.kept_by(own, had, at, self.now(), self.ledger.secret));
             if let Some((edit, own)) = kept.zip(own) {
                 let through = Through::Holder(own.number);
                 let changed = self.change_current(id, through, edit, SupersedeMode::Correction)?.0;
@@ -308,6 +308,27 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The holder of a memory that was written to take the place of what the key of this holder says. The other keys of the memory are
+    /// not read.
+    fn own_ahead(&self, id: MemoryId, had: &Holder) -> Result<Option<Holder>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let numbers = match &had.key {
+            Some(key) => {
+                let there =
+                    tx.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), usize::MAX)?;
+                there.into_iter().map(|(_, number)| number).collect()
+            }
+            None => tx.keyless_holders(ns, id)?,
+        };
+        for number in numbers {
+            let own = tx.holder(ns, id, number)?.filter(Holder::replaces_ahead);
+            if own.is_some() {
+                return Ok(own);
+            }
+        }
+        Ok(None)
     }
 
     /// When a memory begins that says another text than a key is to say now, and the holder of the key: the key leads there, or
@@ -400,11 +421,15 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the run that writes now has led a holder to its row, from a memory that is still there: its undo brings that back.
     fn is_led_here(&self, holder: &Holder) -> Result<bool> {
         let (Some(from), Some(run)) = (holder.from, self.context.run) else { return Ok(false) };
-        let started = self.ledger.tx.run(self.ns(), run)?.map(|row| Time::from_millis(row.started_ms));
         let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
         let led = times.filter(|times| times.removed_at.is_none()).and_then(|times| times.superseded);
-        let led = led.filter(|by| by.mode != SupersedeMode::Duplicate);
-        Ok(led.zip(started).is_some_and(|(led, started)| led.at >= started))
+        if led.is_none_or(|by| by.mode == SupersedeMode::Duplicate) {
+            return Ok(false);
+        }
+        // Somebody else may have led it here in the instant in which the run began.
+        let told = self.ledger.tx.journal_of(self.ns(), from)?;
+        let last = told.iter().rfind(|step| step.op == Op::Supersede);
+        Ok(last.is_some_and(|step| step.run == Some(run)))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.

@@ -11,6 +11,9 @@ use crate::model::{
 };
 use crate::store::{Rows, Walk, keys};
 
+/// A slice of an undo may read so many rows for each step beside the rows of the step itself, which are some more.
+const ROWS_OF_STEP: usize = 16;
+
 /// What a supersession that a line of an import had named has left.
 enum NamedLeft {
     /// The row is superseded by it still.
@@ -40,6 +43,27 @@ struct TakenBack {
     live: BTreeSet<MemoryId>,
     /// What did not come back, with the reason.
     lost: Vec<String>,
+}
+
+/// What a slice of an undo has read of the rows that had taken the place of others. The next slice reads that anew.
+#[derive(Default)]
+struct Looked {
+    /// The steps of the journal that were taken back.
+    steps: usize,
+    /// The rows that had taken the place of others.
+    met: BTreeSet<MemoryId>,
+    /// The rows that were led on to such a row, by the rows that had superseded them before.
+    led_on: BTreeMap<MemoryId, BTreeMap<MemoryId, Vec<MemoryId>>>,
+    /// About how many rows were read for all steps of such a row together: its writers, and what it has superseded.
+    rows: usize,
+}
+
+impl Looked {
+    /// Whether a slice of `most` steps takes one more, of a row that has taken the place of others.
+    fn has_room(&self, by: Option<MemoryId>, most: usize) -> bool {
+        let is_met = by.is_some_and(|by| self.met.contains(&by));
+        self.steps < most || (is_met && self.steps < self.rows / ROWS_OF_STEP)
+    }
 }
 
 /// Where writers that leave rows had written, and what had taken the place of the rows of their keys.
@@ -199,45 +223,78 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Makes those rows live again that lines of an import had named, to be superseded by rows that were there before and stay;
-    /// the latest `most` of those that were not looked at yet. Returns how many are live again, and which are not, with the reason.
+    /// the latest `most` of those that were not looked at yet, and more where that makes up for what was read for these. Returns how
+    /// many are live again, and which are not, with the reason.
     pub(super) fn restore_named(&mut self, run: RunId, most: usize) -> Result<(u64, Vec<String>)> {
         let (ns, mut restored, mut lost) = (self.ns(), 0, Vec::new());
-        let mut led_on = BTreeMap::new();
-        for seq in self.ledger.tx.journal_of_run(ns, run, most)? {
-            let mut backs = Vec::new();
-            match sound(self.ledger.tx.journal_row(ns, seq))? {
-                Some(step) => match step.map(|step| self.left_of(&step)).transpose()?.flatten() {
-                    Some(NamedLeft::Superseded { id, by }) => backs.push((id, by)),
-                    Some(NamedLeft::Gone { id, by, is_own }) => {
-                        if !is_own {
-                            self.take_keys_of_gone(id, by)?;
-                            lost.push(format!("{id} does not come back: it is gone"));
-                        }
-                        // The step leads on what the row had superseded, too.
-                        let led_on = match led_on.entry(by) {
-                            Entry::Occupied(found) => found.into_mut(),
-                            Entry::Vacant(unread) => unread.insert(self.ledger.led_on_to(ns, by)?),
-                        };
-                        let of_row = led_on.iter().filter(|(_, gone)| *gone == id).map(|(old, _)| *old);
-                        let of_row = self.latest_first(of_row.collect())?;
-                        if of_row.is_empty() {
-                            self.ledger.unbegin_for_gone(&self.context, by, id, RuleId::UNDO)?;
-                        }
-                        backs.extend(of_row.into_iter().map(|old| (old, by)));
+        let mut looked = Looked::default();
+        loop {
+            let page = self.ledger.tx.journal_of_run(ns, run, most)?;
+            for seq in &page {
+                let step = sound(self.ledger.tx.journal_row(ns, *seq))?;
+                let by = step.as_ref().and_then(|step| step.as_ref()?.evidence.members.first().copied());
+                if !looked.has_room(by, most) {
+                    return Ok((restored, lost));
+                }
+                looked.steps += 1;
+                match step {
+                    Some(Some(step)) => {
+                        let mut back = self.take_back_step(run, &step, &mut looked)?;
+                        restored += back.live.len() as u64;
+                        lost.append(&mut back.lost);
                     }
-                    Some(NamedLeft::Damaged(id)) => lost.push(format!("{id}: it is damaged")),
-                    None => {}
-                },
-                None => lost.push(format!("row {seq} of the journal: it is damaged")),
+                    Some(None) => {}
+                    None => lost.push(format!("row {seq} of the journal: it is damaged")),
+                }
+                self.ledger.tx.delete_journal_run(ns, run, *seq)?;
             }
-            for (id, by) in backs {
-                let mut back = self.take_back_named(id, by, &BTreeSet::from([run]))?;
-                restored += back.live.len() as u64;
-                lost.append(&mut back.lost);
+            if page.len() < most {
+                return Ok((restored, lost));
             }
-            self.ledger.tx.delete_journal_run(ns, run, seq)?;
         }
-        Ok((restored, lost))
+    }
+
+    /// Takes back what a step of the journal has left of a row that a line of an import had named.
+    fn take_back_step(&mut self, run: RunId, step: &JournalRow, looked: &mut Looked) -> Result<TakenBack> {
+        let (ns, mut all) = (self.ns(), TakenBack::default());
+        let (by, backs) = match self.left_of(step)? {
+            Some(NamedLeft::Superseded { id, by }) => (by, vec![id]),
+            Some(NamedLeft::Gone { id, by, is_own }) => {
+                if !is_own {
+                    self.take_keys_of_gone(id, by)?;
+                    all.lost.push(format!("{id} does not come back: it is gone"));
+                }
+                // The step leads on what the row had superseded, too.
+                let led_on = match looked.led_on.entry(by) {
+                    Entry::Occupied(found) => found.into_mut(),
+                    Entry::Vacant(unread) => {
+                        let (led_on, rows) = self.ledger.led_on_to(ns, by)?;
+                        looked.rows += rows;
+                        unread.insert(led_on)
+                    }
+                };
+                let of_row = self.latest_first(led_on.get(&id).cloned().unwrap_or_default())?;
+                if of_row.is_empty() {
+                    self.ledger.unbegin_for_gone(&self.context, by, id, RuleId::UNDO)?;
+                }
+                (by, of_row)
+            }
+            Some(NamedLeft::Damaged(id)) => {
+                all.lost.push(format!("{id}: it is damaged"));
+                return Ok(all);
+            }
+            None => return Ok(all),
+        };
+        if looked.met.insert(by) {
+            let writers = sound(self.ledger.tx.vitals(ns, by))?.flatten().map_or(0, |row| row.place.holders);
+            looked.rows += usize::try_from(writers).unwrap_or(usize::MAX);
+        }
+        for id in backs {
+            let mut back = self.take_back_named(id, by, &BTreeSet::from([run]))?;
+            all.live.append(&mut back.live);
+            all.lost.append(&mut back.lost);
+        }
+        Ok(all)
     }
 
     /// The same of the rows that leavers had named in their runs, where they leave a row and nobody else of these runs is on it.

@@ -61,13 +61,15 @@ impl Ledger<'_, '_> {
             }
             self.copies.insert((ns, at), Copies { next, numbers, damaged });
         }
-        let numbers = self.copies.get(&(ns, at)).and_then(|known| known.numbers.get(&from));
         let mut copies = Vec::new();
-        for number in numbers.into_iter().flatten() {
+        let known = self.copies.get_mut(&(ns, at));
+        let Some(numbers) = known.and_then(|known| known.numbers.get_mut(&from)) else { return Ok(copies) };
+        for number in &*numbers {
             // A holder that has left meanwhile is still among the numbers.
             let copy = sound(self.tx.holder(ns, at, *number))?.flatten();
             copies.extend(copy.filter(|copy| copy.from == Some(from)));
         }
+        *numbers = copies.iter().map(|copy| copy.number).collect();
         Ok(copies)
     }
 
@@ -85,7 +87,29 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    /// Forgets which holders of a row came from where: the row goes, or a holder now counts as coming from another row.
+    /// A copy has come to the row `at`.
+    pub(super) fn note_copy(&mut self, ns: NsId, at: MemoryId, copy: &Holder) {
+        let known = self.copies.get_mut(&(ns, at)).filter(|known| known.next == copy.number);
+        let Some((known, from)) = known.zip(copy.from) else { return };
+        known.next = known.next.saturating_add(1);
+        known.numbers.entry(from).or_default().push(copy.number);
+    }
+
+    /// A copy at the row `at` now counts as coming from another row than `before`.
+    pub(super) fn note_came_from(&mut self, ns: NsId, at: MemoryId, copy: &Holder, before: MemoryId) {
+        let Some(known) = self.copies.get_mut(&(ns, at)) else { return };
+        if let Some(numbers) = known.numbers.get_mut(&before) {
+            numbers.retain(|number| *number != copy.number);
+        }
+        if let Some(from) = copy.from {
+            let numbers = known.numbers.entry(from).or_default();
+            if let Err(place) = numbers.binary_search(&copy.number) {
+                numbers.insert(place, copy.number);
+            }
+        }
+    }
+
+    /// Forgets which holders of a row came from where: the row goes.
     pub(super) fn forget_copies(&mut self, ns: NsId, at: MemoryId) {
         self.copies.remove(&(ns, at));
     }

@@ -8,9 +8,9 @@ use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession, Time, Times, Vitals};
+use crate::model::{Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times, Vitals};
 use crate::store::{NsId, Rows, Traces};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// What the writers of a row have said since, through their keys.
@@ -100,19 +100,25 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// The rows that were led on to a row, each with the row that had superseded it before.
-    pub(crate) fn led_on_to(&self, ns: NsId, by: MemoryId) -> Result<Vec<(MemoryId, MemoryId)>> {
-        let mut led = Vec::new();
-        for id in self.tx.superseded_by(ns, by)? {
-            let told = self.tx.journal_of(ns, id)?;
+    /// The rows that were led on to a row, by the row that had superseded them before, and the number of rows among which they were
+    /// found.
+    pub(crate) fn led_on_to(
+        &self,
+        ns: NsId,
+        by: MemoryId,
+    ) -> Result<(BTreeMap<MemoryId, Vec<MemoryId>>, usize)> {
+        let mut led = BTreeMap::<MemoryId, Vec<MemoryId>>::new();
+        let superseded = self.tx.superseded_by(ns, by)?;
+        for id in &superseded {
+            let told = self.tx.journal_of(ns, *id)?;
             let last = told.iter().rfind(|row| row.op == Op::Supersede);
             if let Some([to, gone]) = last.map(|row| &row.evidence.members[..])
                 && *to == by
             {
-                led.push((id, *gone));
+                led.entry(*gone).or_default().push(*id);
             }
         }
-        Ok(led)
+        Ok((led, superseded.len()))
     }
 
     /// The holders of `id` that had gone on with the row that is gone now count as coming from `id` itself, and go
@@ -122,9 +128,9 @@ impl Ledger<'_, '_> {
         for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
             if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
                 // Each copy is taken once, so equal holders do not meet in the same copy.
-                let copy = copies.swap_remove(found);
-                truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
-                self.forget_copies(ns, at);
+                let copy = Holder { from: Some(id), ..copies.swap_remove(found) };
+                truth(self.tx).put_holder(ns, at, &copy)?;
+                self.note_came_from(ns, at, &copy, onward.gone);
             }
         }
         Ok(())
@@ -154,6 +160,8 @@ impl Ledger<'_, '_> {
             let row = if keyed.is_empty() { None } else { sound(self.load_there(ns, at))?.flatten() };
             // A memory in limbo answers to no key.
             let Some((before, old)) = row.filter(|(row, _)| row.times.removed_at.is_none()) else { break };
+            let (mut vitals, mut content) = (before.clone(), old.clone());
+            let (mut left, mut tags) = (Vec::new(), Vec::new());
             for holder in &keyed {
                 let Some(copy) = copies.iter().find(|copy| copy.is_copy_of(holder)) else { continue };
                 // The row stands by the words of others, also where the key had once said the same.
@@ -165,10 +173,14 @@ impl Ledger<'_, '_> {
                     led.tags.clone_from(&copy.tags);
                 }
                 self.replace_holder(ns, at, &led)?;
+                self.note_came_from(ns, at, &led, came);
+                unite(&mut tags, &led.tags);
+                left.push(copy.clone());
             }
-            self.forget_copies(ns, at);
-            let (mut vitals, mut content) = (before.clone(), old.clone());
-            self.retag(ns, at, &mut vitals, &mut content)?;
+            // What the others bring is not read: the row may have many.
+            self.leave_tags(ns, at, &mut content, &left)?;
+            unite(&mut content.tags, &tags);
+            vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
             vitals.version += 1;
             self.place_row(context, at, &before, &old, vitals, &content)?;
             (came, from, next) = (at, at, before.times.superseded_by());

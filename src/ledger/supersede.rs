@@ -109,12 +109,17 @@ impl Ledger<'_, '_> {
 
     /// The row that stands for `id` in the world: `id` itself, or what has corrected or merged it. None if that is gone, or
     /// if its end has come.
-    pub(crate) fn successor(&self, ns: NsId, id: MemoryId, now: Time) -> Result<Option<(MemoryId, Vitals)>> {
+    pub(crate) fn successor(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        now: Time,
+    ) -> Result<Option<(MemoryId, Vitals)>> {
         let mut at = id;
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         while seen.insert(at) {
-            let Some(vitals) = sound(self.whole_vitals(ns, at))?.flatten() else { return Ok(None) };
+            let Some(vitals) = self.known_whole_vitals(ns, at)? else { return Ok(None) };
             match vitals.times.superseded.filter(|by| by.mode != SupersedeMode::Replaced) {
                 Some(by) => at = by.by,
                 None => return Ok(Some((at, vitals)).filter(|(_, vitals)| vitals.times.until() > now)),
@@ -230,6 +235,7 @@ impl Ledger<'_, '_> {
                 // A memory is not linked to itself (MODEL-24).
                 moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;
+                self.note_copy(ns, new, &moved);
                 vitals.place.holders += 1;
             }
         }

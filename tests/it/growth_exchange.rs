@@ -1,12 +1,12 @@
 //! What an export and an import cost: as much for each line, however many there are.
 
 use crate::growth::{constant, cost, exported, fill, linear, world};
-use crate::world::text;
-use oubliette::WriteOptions;
+use crate::world::{World, text};
 use oubliette::exchange::{Import, ImportReport, LineReader};
 use oubliette::faults::Tally;
-use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions, RunId};
 use oubliette::memory::Tier;
+use oubliette::{Draft, WriteOptions};
 use serde_json::json;
 
 /// A vector that no other of a few thousand is near.
@@ -79,6 +79,38 @@ fn a_chain_of_keys_that_supersede_each_other() {
     };
     // Twice as many memories have four times as many keys to take over.
     linear(of(50), of(100), 4);
+}
+
+/// A run whose line has named many memories, each of which had replaced another one.
+fn named(n: usize) -> (World, RunId) {
+    let world = world();
+    fill(&world, 0, n, |at| text(&format!("first text {at}")).key(format!("a{at}")));
+    let second =
+        |at: usize| text(&format!("second text {at}")).key(format!("k{at}")).tag(format!("t{}", at % 2));
+    fill(&world, 0, n, |at| second(at).supersedes(format!("a{at}")));
+    world.add(text("what is true").key("base"));
+    let run = world.start_import();
+    for from in (0..n).step_by(500) {
+        let line = text("what is true").key("base");
+        let all = (from..n.min(from + 500)).map(|at| format!("k{at}"));
+        world.import(run, vec![Draft { supersedes: all.collect(), ..line }]);
+    }
+    (world, run)
+}
+
+/// An undo is in slices: what has led on to the memory that stays is looked up as often for each, however many have.
+#[test]
+fn an_undo_of_lines_that_have_named_many() {
+    let of = |n: usize| {
+        let (world, run) = named(n);
+        world.forget_tag("t0");
+        let mut restored = 0;
+        let undo = cost(|| restored = world.ns.undo(run).unwrap().restored);
+        assert_eq!(restored, n as u64);
+        world.check();
+        undo
+    };
+    linear(of(1_000), of(4_000), 4);
 }
 
 /// A few bad lines between many good ones: these are written together.

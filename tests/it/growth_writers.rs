@@ -4,7 +4,7 @@ use crate::growth::{constant, cost, fill, linear, world};
 use crate::world::{World, span, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::Expiry;
+use oubliette::memory::{Expiry, SupersedeMode};
 use oubliette::{Decision, Draft, Forget, Kind, Time, WriteOptions};
 
 /// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
@@ -167,4 +167,29 @@ fn the_end_of_versions_looks_at_united_rows_once() {
         let (read, written) = (of_one(small.read, large.read), of_one(small.written, large.written));
         assert!(read < 42.0 && written < 18.0, "{read} rows read and {written} written of each, {united}");
     }
+}
+
+/// Many keys lead to one memory from an instant ahead on. A write through each of them takes the supersession back and lets it be
+/// made again, and reads none of the others.
+#[test]
+fn writes_before_one_memory_takes_the_place_of_many() {
+    let of = |n: usize| {
+        let world = world();
+        let name = |at: usize| format!("k{at}");
+        fill(&world, 0, n, |at| text(&format!("text {at}")).key(name(at)));
+        let new = world.add(text("what is true").key("new")).id;
+        let (old, at) = ((0..n).map(name).collect::<Vec<_>>(), world.ahead("20d"));
+        world.ns.supersede_all(&old, new, SupersedeMode::Replaced, Some(at)).unwrap();
+        let touch = cost(|| {
+            let told = world.ns.touch(&old, Expiry::At(world.ahead("9d"))).unwrap();
+            assert!(told.iter().all(Result::is_ok));
+        });
+        let say = |at: usize| text(&format!("later text {at}")).key(name(at));
+        let say = cost(|| drop(world.ns.add_all((0..n).map(say).collect(), &Default::default()).unwrap()));
+        world.check();
+        (touch, say)
+    };
+    let (small, large) = (of(50), of(200));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
 }

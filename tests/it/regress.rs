@@ -309,3 +309,22 @@ fn what_was_to_come_goes_when_its_only_key_says_something_else() {
     assert_eq!(world.row("now").text, "water");
     world.check();
 }
+
+/// A caller led a key to another memory with the same text in the instant in which an import began, and what the key had said counted as
+/// led by the import: its line left no version, and an undo brought nothing back (MODEL-8, MODEL-33).
+#[test]
+fn model_8_a_key_is_led_in_the_instant_in_which_an_import_begins() {
+    let world = World::at(1_000);
+    let old = world.add(text("the deploy waits").key("k1")).id;
+    let other = world.add(text("the deploy waits").expiry(Expiry::At(ms(9_000)))).id;
+    world.supersede(old, other, SupersedeMode::Correction, None).unwrap();
+    assert_eq!(world.row("k1").id, other);
+
+    let run = world.start_import();
+    let told = world.import(run, vec![text("the build is green").key("k1")]).remove(0);
+    assert!(matches!(told.decision, Decision::Revised { .. }), "{told:?}");
+    world.ns.undo(run).unwrap();
+    let back = world.row("k1");
+    assert_eq!((back.text.as_str(), back.state), ("the deploy waits", State::Live));
+    world.check();
+}
