@@ -312,7 +312,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The holder of a memory that was written to take the place of what the key of this holder says. The other keys of the memory are
     /// not read.
-    fn own_ahead(&self, id: MemoryId, had: &Holder) -> Result<Option<Holder>> {
+    pub(super) fn own_ahead(&self, id: MemoryId, had: &Holder) -> Result<Option<Holder>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let numbers = match &had.key {
             Some(key) => {

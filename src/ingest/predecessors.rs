@@ -165,9 +165,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether a row was superseded by another one once, and another row has taken its place since. A copy knows no step, and an
     /// announced row has the key of what it was to replace.
     fn was_to_go(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
-        let keys = self.announced_keys(by)?;
-        let is_its = |holder: &Holder| holder.key.as_ref().is_some_and(|key| keys.contains(key));
-        if self.ledger.readable_holders(self.ns(), id)?.iter().any(is_its) {
+        if self.is_announced_for(by, &self.ledger.readable_holders(self.ns(), id)?)? {
             return Ok(true);
         }
         let told = self.ledger.tx.journal_of(self.ns(), id)?;
@@ -177,10 +175,11 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it: it is announced
-    /// for a key that had only led to the row that is gone.
+    /// for a key that only led to the row that is gone.
     fn was_announced(&self, onward: &Onward, by: MemoryId) -> Result<bool> {
-        let keys = self.announced_keys(by)?;
-        if !keys.is_empty() && !keys.iter().any(|key| onward.is_said_by(key)) {
+        let (led, wrote): (Vec<_>, Vec<_>) =
+            onward.holders().iter().cloned().partition(|holder| holder.follows);
+        if self.is_announced_for(by, &led)? && !self.is_announced_for(by, &wrote)? {
             return Ok(true);
         }
         let told = self.ledger.tx.journal_of(self.ns(), onward.gone())?;
@@ -189,10 +188,15 @@ impl NamespaceWriter<'_, '_, '_> {
             .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
     }
 
-    /// The keys for which a row was written to take a place at an instant that lay ahead.
-    fn announced_keys(&self, id: MemoryId) -> Result<BTreeSet<String>> {
-        let holders = self.ledger.readable_holders(self.ns(), id)?.into_iter();
-        Ok(holders.filter(Holder::replaces_ahead).filter_map(|holder| holder.key).collect())
+    /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.
+    fn is_announced_for(&self, id: MemoryId, holders: &[Holder]) -> Result<bool> {
+        for holder in holders.iter().filter(|holder| holder.key.is_some()) {
+            // What can't be read announces nothing.
+            if sound(self.own_ahead(id, holder))?.flatten().is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took

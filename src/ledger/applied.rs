@@ -78,9 +78,9 @@ impl Onward {
         self.gone
     }
 
-    /// Whether the erased row said something through a key.
-    pub(crate) fn is_said_by(&self, key: &str) -> bool {
-        self.holders.iter().any(|holder| holder.has_text() && holder.key.as_deref() == Some(key))
+    /// The holders that the erased row had.
+    pub(crate) fn holders(&self) -> &[Holder] {
+        &self.holders
     }
 
     /// Whether a copy of a holder says only what an import had written in the erased row.

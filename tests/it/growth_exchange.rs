@@ -98,6 +98,19 @@ fn named(n: usize) -> (World, RunId) {
     (world, run)
 }
 
+/// Memories that led to one are forgotten by their tag: what they had replaced goes on to that one, whose other writers are not read
+/// for each.
+#[test]
+fn what_leads_on_to_a_memory_of_many_keys() {
+    let of = |n: usize| {
+        let (world, _) = named(n);
+        let forget = cost(|| drop(world.forget_tag("t0")));
+        world.check();
+        forget
+    };
+    linear(of(60), of(240), 4);
+}
+
 /// An undo is in slices: what has led on to the memory that stays is looked up as often for each, however many have.
 #[test]
 fn an_undo_of_lines_that_have_named_many() {

@@ -176,17 +176,21 @@ fn a_key_of_a_memory_that_went_before_it_is_not_missing() {
 #[test]
 fn model_38_what_is_written_at_one_instant_is_in_order_whoever_writes() {
     let mut world = World::new();
+    let reopen = |world: &mut World| {
+        world.db.clone().close().unwrap();
+        world.open_again(|builder| builder.ids(RandomIds::default()));
+    };
     let texts: Vec<String> = (1..=12).map(|at| format!("version {at}")).collect();
     let mut ids = Vec::new();
     for version in &texts {
-        world.open_again(|builder| builder.ids(RandomIds::default()));
+        reopen(&mut world);
         ids.push(world.add(text(version).key("k")).id);
         world.check();
     }
     assert!(ids.is_sorted());
     let told = world.ns.history("k").unwrap().versions;
     assert_eq!(told.iter().map(|version| version.id).collect::<Vec<_>>(), ids);
-    world.open_again(|builder| builder.ids(RandomIds::default()));
+    reopen(&mut world);
     let names = vec!["k".to_owned()];
     let forget = Forget::Names {
         names,
