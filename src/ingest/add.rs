@@ -43,6 +43,9 @@ const ENDS_EARLIER: &str = "equal content, ends earlier";
 /// Why a row of equal content does not stand for a write: it lives longer than one of the two writers was promised.
 const ENDS_LATER: &str = "equal content, ends later";
 
+/// A memory that a name means, and of a key the number of its holder.
+type Named = (MemoryId, Option<u32>);
+
 /// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
 pub(super) struct Equals {
@@ -73,6 +76,7 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn ladder(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
         let mut message = self.message_of(prepared.checked.draft());
+        let named = self.named_before(prepared.checked.draft())?;
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.keyless_steps(prepared, part, message.as_ref())?,
@@ -80,7 +84,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
-        self.supersede_named(prepared.checked.draft(), outcome.id)?;
+        self.supersede_named(prepared.checked.draft(), &named, outcome.id)?;
         Ok(outcome)
     }
 
@@ -103,12 +107,17 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(replaces @ Replaces::At(_)) = prepared.replaces {
             return self.take_place(prepared, (id, number), replaces).map(Some);
         }
-        if let Some(at) = self.replaces_ahead(prepared.checked.draft(), (id, number))? {
-            return self.announce(prepared, (key, part), at).map(Some);
-        }
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
         let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
+        if let Some(at) = self.replaces_ahead(prepared.checked.draft(), (id, number))?
+            && on_key == OnKey::Revise
+        {
+            return match self.announced_already(prepared.checked.draft(), (id, number), at)? {
+                Some((id, number)) => self.write_through_key(prepared, id, number, on_key).map(Some),
+                None => self.announce(prepared, (key, part), at).map(Some),
+            };
+        }
         self.write_through_key(prepared, id, number, on_key).map(Some)
     }
 
@@ -122,6 +131,21 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(from.filter(|_| *holder.text.as_ref().unwrap_or(&content.text) != draft.text))
     }
 
+    /// The row that is to take the place of what the key of a draft says at this instant, and says what the draft says: the write is
+    /// repeated.
+    fn announced_already(
+        &mut self,
+        draft: &Draft,
+        (id, number): (MemoryId, u32),
+        at: Time,
+    ) -> Result<Option<(MemoryId, u32)>> {
+        let Some(next) = self.ahead_of(id)?.and_then(|ahead| ahead.comes_at(at)) else { return Ok(None) };
+        let Some(own) = self.own_ahead(next, &self.holder(id, number)?)? else { return Ok(None) };
+        let (_, content) = self.ledger.load(self.ns(), next)?;
+        let says_it = *own.text.as_ref().unwrap_or(&content.text) == draft.text;
+        Ok(says_it.then_some((next, own.number)))
+    }
+
     /// Stores a text that is to take the place of what its key says at an instant ahead.
     fn announce(&mut self, prepared: &Prepared, (key, part): (&str, PartId), at: Time) -> Result<Outcome> {
         let old = self.named_alone(key)?;
@@ -133,7 +157,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// The memory that a name means, which a supersession is to end: of a key the write of the key alone, in a row of its own.
-    pub(crate) fn named_alone(&mut self, name: &str) -> Result<(MemoryId, Option<u32>)> {
+    pub(crate) fn named_alone(&mut self, name: &str) -> Result<Named> {
         match self.find(name)? {
             (id, Some(number)) if !self.is_replaced_ahead(id)? => Ok((self.set_apart(id, number)?, None)),
             found => Ok(found),
@@ -513,12 +537,33 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Supersedes the memories that the draft names. What this row already stands for, by an earlier run of
-    /// the same import, is done.
-    pub(super) fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
+    /// The memories that the names of a draft mean before its write: the key of the draft may take the key of another along. None for
+    /// a name that means none yet.
+    pub(super) fn named_before(&self, draft: &Draft) -> Result<Vec<Option<Named>>> {
+        let find = |name: &String| match self.find(name) {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(other) => Err(other),
+        };
+        draft.supersedes.iter().map(find).collect()
+    }
+
+    /// Supersedes the memories that the draft names, with what they meant before its write. What this row already stands for, by an
+    /// earlier run of the same import, is done.
+    pub(super) fn supersede_named(
+        &mut self,
+        draft: &Draft,
+        named: &[Option<Named>],
+        new: MemoryId,
+    ) -> Result<()> {
         let mode = draft.supersede_mode.unwrap_or_default();
-        for name in &draft.supersedes {
-            let found = self.find(name)?;
+        for (name, named) in draft.supersedes.iter().zip(named) {
+            let found = match named {
+                // A key that has left its memory with the write means what was written.
+                Some((id, Some(number))) if self.ledger.tx.holder(self.ns(), *id, *number)?.is_none() => None,
+                found => *found,
+            };
+            let found = found.map_or_else(|| self.find(name), Ok)?;
             let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
             if found.0 == new || vitals.times.superseded_by() == Some(new) {
                 continue;
@@ -531,7 +576,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// [`Self::supersede`], which the run counts that writes.
     fn supersede_in_run(
         &mut self,
-        old: (MemoryId, Option<u32>),
+        old: Named,
         new: MemoryId,
         (mode, at): (SupersedeMode, Option<Time>),
     ) -> Result<()> {
@@ -548,7 +593,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// changed: another name of the old memory may have asked for the same.
     pub(crate) fn supersede(
         &mut self,
-        (mut old, number): (MemoryId, Option<u32>),
+        (mut old, number): Named,
         new: MemoryId,
         mode: SupersedeMode,
         at: Option<Time>,

@@ -66,6 +66,11 @@ impl Ahead {
         self.steps.iter().find(|step| step.new == id).map(|step| step.at)
     }
 
+    /// The memory that comes at this instant.
+    pub(super) fn comes_at(&self, at: Time) -> Option<MemoryId> {
+        self.steps.iter().find(|step| step.at == at).map(|step| step.new)
+    }
+
     /// Whether this memory comes next.
     pub(super) fn comes_next(&self, id: MemoryId) -> bool {
         self.steps.first().is_some_and(|step| step.new == id)

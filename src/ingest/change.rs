@@ -202,11 +202,11 @@ impl NamespaceWriter<'_, '_, '_> {
             });
         }
         // Until the instant at which another memory takes its place, a key changes what is true.
-        if vitals.times.superseded.is_some() && (number.is_none() || self.ahead_of(id)?.is_none()) {
-            return Err(Error::Conflict {
-                what: format!("change {name}"),
-                why: "it is superseded".to_owned(),
-            });
+        if let Some(by) = vitals.times.superseded_by()
+            && (number.is_none() || self.ahead_of(id)?.is_none())
+        {
+            let why = format!("it is superseded by {by}");
+            return Err(Error::Conflict { what: format!("change {name}"), why });
         }
         let through = number.map_or(Through::All, Through::Holder);
         let held = number.map(|number| self.holder(id, number)).transpose()?;

@@ -291,6 +291,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         if old == draft.text {
             return self.ladder(&keyed);
         }
+        let named = self.named_before(draft)?;
         let (before, after) = (word_set(&old), word_set(&draft.text));
         let (wider, narrower) = (before.is_subset(&after), after.is_subset(&before));
         let (now, signature) = match (wider, narrower) {
@@ -306,7 +307,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
             }
         };
         if signature != "fewer words" {
-            self.supersede_named(draft, now)?;
+            self.supersede_named(draft, &named, now)?;
         }
         let evidence =
             Evidence { signature: Some(signature.to_owned()), members: vec![id], ..Evidence::default() };

@@ -24,6 +24,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let draft = prepared.checked.draft();
         let held = prepared.checked.key().map(|key| self.held_in(key, part)).transpose()?.flatten();
         let held = held.map(|(id, _)| id);
+        let named = self.named_before(draft)?;
         let id = self.next_id()?;
         let mut others = match self.time_of(draft) {
             Some(at) if !self.is_again(held, draft)? => {
@@ -50,7 +51,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (_, older) in others {
             self.replace_snapshot(older, outcome.id)?;
         }
-        self.supersede_named(draft, outcome.id)?;
+        self.supersede_named(draft, &named, outcome.id)?;
         Ok(outcome)
     }
 

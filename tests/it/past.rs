@@ -10,8 +10,8 @@ use oubliette::memory::{Expiry, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::PurgeHorizon;
 use oubliette::{
-    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope,
-    Time,
+    Decision, Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch,
+    Query, Scope, Time,
 };
 
 fn point(valid: i64, known: i64) -> PointInTime {
@@ -664,6 +664,64 @@ fn life_6_what_a_write_supersedes_ahead_with_the_text_of_its_key_is_true_until_t
             assert_eq!(world.row("home").id, new, "{told}");
             world.check();
         }
+    }
+}
+
+/// A line that announces a text is told again, as a nightly import does: nothing new is stored. Where the policy guards what keys say,
+/// nothing is announced either (DEDUP-56).
+#[test]
+fn life_6_a_text_that_is_announced_again_is_stored_once() {
+    let world = World::at(1_000);
+    world.add(text(GHENT).key("home"));
+    world.add(text(FLAT).key("flat"));
+    let line = || {
+        let mut draft = text(HOUSE).key("home").supersedes("home").supersedes("flat");
+        draft.fields.valid_from = Some(ms(5_000)).into();
+        draft
+    };
+    let first = world.add(line());
+    let versions = world.ns.history("home").unwrap().versions.len();
+    for at in [2_000, 3_000] {
+        world.set(at);
+        let again = world.import(world.start_import(), vec![line()]).remove(0);
+        assert_eq!((again.id, again.decision), (first.id, Decision::Unchanged));
+        world.check();
+    }
+    assert_eq!(world.ns.history("home").unwrap().versions.len(), versions);
+    world.set(6_000);
+    assert_eq!((world.live(), world.add(line()).decision), (vec![first.id], Decision::Unchanged));
+    for (on_key, decided) in [("error", None), ("reinforce", Some(Decision::Reinforced))] {
+        let world = World::at(1_000);
+        world.db.set_policy(&format!("write.on_key = '{on_key}'"), Syntax::Toml).unwrap();
+        let old = world.add(text(GHENT).key("home")).id;
+        let line = Draft { supersedes: vec!["home".to_owned()], ..line() };
+        assert_eq!(world.ns.add(line).ok().map(|told| told.decision), decided);
+        assert_eq!((world.live(), world.row(old).valid_to), (vec![old], None));
+        world.check();
+    }
+}
+
+/// A name means what it meant before the write, also where the memory of the key was to take its place (LIFE-6).
+#[test]
+fn life_6_a_planned_change_that_comes_earlier_and_otherwise_replaces_what_it_names() {
+    for imported in [false, true] {
+        let world = World::at(1_000);
+        let old = world.add(text(GHENT).key("x")).id;
+        let planned = world.add(text(FLAT).key("k")).id;
+        world.ns.supersede_all(["x"], planned, SupersedeMode::Replaced, Some(ms(9_000))).unwrap();
+        world.set(2_000);
+        let draft = text(HOUSE).key("k").supersedes("x");
+        let new = match imported {
+            true => world.import(world.start_import(), vec![draft]).remove(0).id,
+            false => world.add(draft).id,
+        };
+        assert_eq!(true_at(&world, 1_500), texts(&[GHENT]));
+        assert_eq!((true_at(&world, 3_000), world.live()), (texts(&[HOUSE]), vec![new]));
+        assert_eq!((world.row("x").id, world.row(old).superseded_by()), (new, Some(new)));
+        world.check();
+        // What has been replaced is named, where somebody changes it by its id.
+        let refused = world.ns.update(old, Patch { text: Some(FLAT.to_owned()), ..Patch::default() });
+        assert!(refused.unwrap_err().to_string().ends_with(&format!("it is superseded by {new}")));
     }
 }
 
