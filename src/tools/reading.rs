@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
 use crate::limits::{K_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
-use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, Time, Tombstone};
+use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, State, Time, Tombstone};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::budget::{Budget, cursor_at, position, rest};
@@ -200,6 +200,9 @@ pub(super) fn get_answer() -> Shape {
         told().required().named("id"),
         told().required().named("state"),
         told().required().named("text"),
+        told().optional().about("From when on it is true.").named("valid_from"),
+        told().optional().about("Until when it is true.").named("valid_to"),
+        told().optional().about("What takes its place: at valid_to, while it is live.").named("replaced_by"),
         told().optional().named("next_cursor"),
     ])
 }
@@ -218,7 +221,8 @@ fn one(memory: &Memory, text: &str) -> Value {
         }
     };
     tell("id", json!(memory.id));
-    tell("state", json!(memory.state));
+    // What another memory is to replace at an instant ahead is true until then.
+    tell("state", json!(if memory.also.is_some() { State::Live } else { memory.state }));
     tell("text", json!(text));
     tell("keys", json!(memory.keys));
     tell("kind", json!(memory.kind));
@@ -231,6 +235,8 @@ fn one(memory: &Memory, text: &str) -> Value {
     tell("created_at", json!(memory.created_at));
     tell("happened_at", json!(memory.happened_at));
     tell("expires_at", json!(memory.expires_at));
+    tell("valid_from", json!(memory.valid_from));
+    tell("valid_to", json!(memory.valid_to));
     tell("replaced_by", json!(memory.superseded.as_ref().map(|superseded| superseded.by)));
     tell("sources", json!(memory.sources));
     tell("source_forgotten", json!(Some(memory.source_forgotten).filter(|count| *count > 0)));

@@ -4,7 +4,7 @@ use super::{call, connect, done, refused, run, text, world};
 use ::tokio::io::{AsyncReadExt, duplex};
 use oubliette::Draft;
 use oubliette::mcp::Server;
-use oubliette::memory::Actor;
+use oubliette::memory::{Actor, SupersedeMode};
 use oubliette::tools::Toolbox;
 use serde_json::{Value, json};
 
@@ -187,4 +187,27 @@ fn a_request_before_the_beginning_is_answered_even_at_the_end() {
         let why = told["error"]["message"].as_str().unwrap();
         assert!(why.starts_with("begin with the request initialize;"), "{why}");
     }
+}
+
+/// What is true until an instant ahead is live until then, and both memories say when.
+#[test]
+fn a_memory_that_is_to_be_replaced_is_live_until_then() {
+    let world = world();
+    let at = world.ahead("30d");
+    let old = world.add(Draft::new("Ann lives in Ghent").key("home")).id;
+    let new = Draft::new("Ann lives in Bruges");
+    let new = world.ns.replace(["home"], new, SupersedeMode::Replaced, Some(at)).unwrap().id;
+    run(async {
+        let client = connect(&world).await;
+        for name in ["home".to_owned(), old.to_string()] {
+            let told = done(&client, "get_memory", json!({ "id": name })).await;
+            assert_eq!((&told["id"], &told["state"]), (&json!(old), &json!("live")));
+            assert_eq!((&told["valid_to"], &told["replaced_by"]), (&json!(at), &json!(new)));
+        }
+        let told = done(&client, "get_memory", json!({ "id": new })).await;
+        assert_eq!((&told["state"], &told["valid_from"]), (&json!("live"), &json!(at)));
+        world.advance("31d");
+        let told = done(&client, "get_memory", json!({ "id": old })).await;
+        assert_eq!((&told["state"], &told["replaced_by"]), (&json!("superseded"), &json!(new)));
+    });
 }
