@@ -61,9 +61,11 @@ impl Ahead {
         }
     }
 
-    /// The instant at which this memory comes.
+    /// The instant at which this memory comes, if none before it comes later.
     pub(super) fn begins(&self, id: MemoryId) -> Option<Time> {
-        self.steps.iter().find(|step| step.new == id).map(|step| step.at)
+        let place = self.steps.iter().position(|step| step.new == id)?;
+        let way = self.steps.get(..=place)?;
+        way.is_sorted_by_key(|step| step.at).then(|| way.last().map(|step| step.at)).flatten()
     }
 
     /// The memory that comes at this instant.

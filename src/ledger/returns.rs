@@ -222,6 +222,7 @@ impl Ledger<'_, '_> {
             led.links.retain(|link| link.to != at);
             self.put_holder(ns, at, &led)?;
             unite(&mut content.tags, &led.tags);
+            vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
             vitals.place.holders += 1;
             vitals.version += 1;
             self.place_row(context, at, &before, &old, vitals, &content)?;

@@ -667,6 +667,40 @@ fn life_6_what_a_write_supersedes_ahead_with_the_text_of_its_key_is_true_until_t
     }
 }
 
+/// What a name says until it is replaced later is not replaced by what another name of the call replaces then: the call is refused, and
+/// nothing is left true in silence (LIFE-6).
+#[test]
+fn life_6_a_name_that_is_to_be_replaced_later_is_refused_or_replaced() {
+    for names in [["a", "c"], ["c", "a"]] {
+        for ahead in [false, true] {
+            for replaces in [false, true] {
+                let world = World::at(1_000);
+                world.add(text(GHENT).key("c"));
+                let planned = world.add(text(FLAT).key("a")).id;
+                world.ns.supersede_all(["c"], planned, SupersedeMode::Replaced, Some(ms(9_000))).unwrap();
+                world.set(2_000);
+                let at = ahead.then(|| ms(4_000));
+                let mut draft = text(HOUSE).key("n");
+                let told = match replaces {
+                    true => world.ns.replace(names, draft, SupersedeMode::Replaced, at),
+                    false => {
+                        draft.fields.valid_from = at.into();
+                        names.into_iter().for_each(|name| draft.supersedes.push(name.to_owned()));
+                        world.ns.add(draft)
+                    }
+                };
+                world.set(5_000);
+                let says = true_at(&world, 5_000);
+                match told {
+                    Ok(_) => assert_eq!(says, texts(&[HOUSE]), "{names:?}, {ahead}, {replaces}"),
+                    Err(why) => assert_eq!((why.kind(), says), (ErrorKind::Conflict, texts(&[GHENT]))),
+                }
+                world.check();
+            }
+        }
+    }
+}
+
 /// A line that announces a text is told again, as a nightly import does: nothing new is stored. Where the policy guards what keys say,
 /// nothing is announced either (DEDUP-56).
 #[test]
