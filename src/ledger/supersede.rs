@@ -388,6 +388,13 @@ impl Ledger<'_, '_> {
         why: &Why,
     ) -> Result<Vec<MemoryId>> {
         let (ns, mut replaced) = (context.ns, Vec::new());
+        // What is not true yet leaves what the keys say until then.
+        let times = self.tx.vitals(ns, id)?.map(|row| row.times);
+        let begins = times.and_then(|times| times.valid_from).filter(|from| *from > context.now);
+        let (mode, at) = match begins {
+            Some(from) => (SupersedeMode::Replaced, from),
+            None => (SupersedeMode::Correction, context.now),
+        };
         for (other, numbers) in said_since {
             // A damaged row stays, without the keys.
             let Some(row) = sound(self.load(ns, other))? else {
@@ -404,7 +411,6 @@ impl Ledger<'_, '_> {
                 }
                 continue;
             }
-            let (mode, at) = (SupersedeMode::Correction, context.now);
             let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None };
             self.take_place(context, version, row, why.clone())?;
             replaced.push(other);

@@ -747,3 +747,23 @@ fn life_7_a_memory_of_others_is_replaced_at_its_instant_whatever_a_key_goes_back
     assert_eq!(world.live().into_iter().collect::<BTreeSet<_>>(), BTreeSet::from([old, comes]));
     world.check();
 }
+
+/// An announced text that an earlier one has called off is announced again by its name: what the key says is true until then (LIFE-7).
+#[test]
+fn life_7_an_announced_text_comes_back_as_announced() {
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent").key("home")).id;
+    let at = world.ahead("90d");
+    let antwerp = replace_at(&world, "Ann lives in Antwerp", at);
+    world.advance("1d");
+    assert_eq!(world.ns.restore(ghent).unwrap().replaced, [antwerp]);
+    world.check();
+    world.advance("1d");
+    assert_eq!(world.ns.restore(antwerp).unwrap().replaced, [ghent]);
+    world.check();
+    assert_eq!((world.live(), world.row("home").id), (vec![ghent], ghent));
+    assert_eq!((world.row(ghent).valid_to, world.row("home").also), (Some(at), Some(antwerp)));
+    world.advance("90d");
+    assert_eq!((world.live(), world.row("home").id), (vec![antwerp], antwerp));
+    world.check();
+}

@@ -553,11 +553,13 @@ impl Model {
                 self.unbegin(by);
             }
         }
+        let begins = self.rows[&id].valid_from.filter(|from| *from > now);
+        let how = begins.map_or((SupersedeMode::Correction, now), |at| (SupersedeMode::Replaced, at));
         for (other, numbers) in since {
             let is_of_others =
                 self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
             if !is_of_others {
-                self.replace((other, id), SupersedeMode::Correction, Some(None), [now, now]);
+                self.replace((other, id), how.0, Some(None), [now, how.1]);
                 continue;
             }
             let row = self.rows.get_mut(&other).unwrap();
