@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::reference::{Edit, Hold, Model, Row, To, Told};
+use crate::model::reference::{Edit, Hold, Model, Row, Since, To, Told};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 
@@ -364,6 +364,25 @@ impl Model {
         let key = hold.key.filter(|_| !hold.follows);
         let led = key.is_some_and(|key| !left.versions(&key, id).is_empty());
         self.rows[&id].valid_from.filter(|_| led)
+    }
+
+    /// What keys said in the place of a row that is back becomes an earlier text, as the row is true.
+    pub(super) fn replace_versions(&mut self, id: MemoryId, since: Since, now: Time) {
+        let begins = self.rows[&id].valid_from.filter(|from| *from > now);
+        let how = begins.map_or((SupersedeMode::Correction, now), |at| (SupersedeMode::Replaced, at));
+        for (other, numbers) in since {
+            let is_of_others =
+                self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
+            if !is_of_others {
+                self.replace((other, id), how.0, Some(None), [now, how.1]);
+                continue;
+            }
+            let row = self.rows.get_mut(&other).unwrap();
+            for number in numbers {
+                let at = row.holders.iter().position(|hold| hold.number == number).unwrap();
+                row.part(at);
+            }
+        }
     }
 
     /// What replaces no other row any more is true from when it was before.

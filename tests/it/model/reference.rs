@@ -32,7 +32,7 @@ pub(crate) struct Hold {
 }
 
 /// Rows that say what keys said in the place of a row, with the numbers of their holders.
-type Since = BTreeMap<MemoryId, BTreeSet<u32>>;
+pub(super) type Since = BTreeMap<MemoryId, BTreeSet<u32>>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
@@ -553,21 +553,7 @@ impl Model {
                 self.unbegin(by);
             }
         }
-        let begins = self.rows[&id].valid_from.filter(|from| *from > now);
-        let how = begins.map_or((SupersedeMode::Correction, now), |at| (SupersedeMode::Replaced, at));
-        for (other, numbers) in since {
-            let is_of_others =
-                self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
-            if !is_of_others {
-                self.replace((other, id), how.0, Some(None), [now, how.1]);
-                continue;
-            }
-            let row = self.rows.get_mut(&other).unwrap();
-            for number in numbers {
-                let at = row.holders.iter().position(|hold| hold.number == number).unwrap();
-                row.part(at);
-            }
-        }
+        self.replace_versions(id, since, now);
         Ok(lost)
     }
 
@@ -765,7 +751,7 @@ impl Row {
     }
 
     /// A holder leaves, with its share.
-    fn part(&mut self, at: usize) -> Hold {
+    pub(super) fn part(&mut self, at: usize) -> Hold {
         let hold = self.holders.remove(at);
         self.reinforcement = self.reinforcement.saturating_sub(hold.share).max(1);
         self.lose_expiry(&[&hold]);
