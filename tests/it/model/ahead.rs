@@ -160,8 +160,10 @@ impl Model {
     ) {
         for (_, id, at) in steps {
             let own = |hold: &Hold| hold.key == had.key && hold.ahead;
-            let Some(place) = self.rows[id].holders.iter().position(own) else { continue };
-            let next = &self.rows[id].holders[place];
+            // What was to come went with its last writer, where that is back now.
+            let Some(row) = self.rows.get(id) else { continue };
+            let Some(place) = row.holders.iter().position(own) else { continue };
+            let next = &row.holders[place];
             if edit.run.is_some() && next.run != edit.run {
                 continue;
             }
