@@ -126,9 +126,11 @@ impl NamespaceWriter<'_, '_, '_> {
     fn replaces_ahead(&self, draft: &Draft, (id, number): (MemoryId, u32)) -> Result<Option<Time>> {
         let is_named = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
         let from = draft.fields.valid_from.value().copied().filter(|from| is_named && *from > self.now());
+        // Mostly nothing lies ahead, and the row needs no look.
+        let Some(from) = from else { return Ok(None) };
         let holder = self.holder(id, number)?;
         let (_, content) = self.ledger.load(self.ns(), id)?;
-        Ok(from.filter(|_| *holder.text.as_ref().unwrap_or(&content.text) != draft.text))
+        Ok(Some(from).filter(|_| *holder.text.as_ref().unwrap_or(&content.text) != draft.text))
     }
 
     /// The row that is to take the place of what the key of a draft says at this instant, and says what the draft says: the write is
