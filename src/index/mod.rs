@@ -51,7 +51,8 @@ pub(crate) use cosines::{Cosine, Cosines};
 pub(crate) use edit::{Edit, Written};
 pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};
 pub(crate) use names::{
-    Answering, Former, Lineage, answering_to_key, holder_among, holder_of_key, visible_holder_of_key,
+    Answering, Former, Lineage, answering_to_key, holder_among, holder_of_key, leads_ahead,
+    visible_holder_of_key,
 };
 pub(crate) use near::{Nearness, near_many};
 pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};

@@ -38,27 +38,42 @@ pub(crate) fn visible_holder_of_key(
     now: Time,
 ) -> Result<Option<Answering>> {
     holder_among(rows, ns, key, now, |id, vitals| {
-        // A supersession gives the row that takes a place a begin, if it has none.
-        let may_be_ahead = vitals.times.valid_from.is_some();
+        // Where a key only leads, another holder has written the row.
+        let may_be_ahead = vitals.place.holders > 1;
         Ok(vitals.times.visible_live(now) && !(may_be_ahead && leads_ahead(rows, ns, (key, id), now)?))
     })
 }
 
-/// Whether a key leads to a row from an instant ahead on, at which that row takes the place of what the key says now. The row
-/// itself may have begun long before.
-fn leads_ahead(rows: &impl Rows, ns: NsId, (key, id): (&str, MemoryId), now: Time) -> Result<bool> {
-    let numbers = rows.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), usize::MAX)?;
-    for (_, number) in numbers {
-        let holder = sound(rows.holder(ns, id, number))?.flatten();
-        let Some(from) = holder.and_then(|holder| holder.from.filter(|_| holder.follows)) else {
-            return Ok(false);
-        };
-        let before = sound(rows.vitals(ns, from))?.flatten();
-        if !before.is_some_and(|before| before.times.superseded.is_some() && before.times.visible_live(now)) {
-            return Ok(false);
+/// Whether a key leads to a row from an instant ahead on only, until which something else is true of it. The row may have begun
+/// long before, and may have come in the place of others to which the key was to lead.
+pub(crate) fn leads_ahead(
+    rows: &impl Rows,
+    ns: NsId,
+    (key, id): (&str, MemoryId),
+    now: Time,
+) -> Result<bool> {
+    let (mut at, mut seen) = (id, BTreeSet::new());
+    // Damaged rows could lead in a circle, so no row is visited twice.
+    while seen.insert(at) {
+        let mut from = None;
+        for (_, number) in
+            rows.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, at), usize::MAX)?
+        {
+            let holder = sound(rows.holder(ns, at, number))?.flatten();
+            from = holder.and_then(|holder| holder.from.filter(|_| holder.follows));
+            if from.is_none() {
+                break;
+            }
         }
+        // Here the key has said something itself.
+        let Some(before) = from else { return Ok(false) };
+        let times = sound(rows.vitals(ns, before))?.flatten().map(|vitals| vitals.times);
+        if times.is_some_and(|times| times.replaced_ahead(now).is_some()) {
+            return Ok(true);
+        }
+        at = before;
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// The row that answers to `key` now: the row that a live read sees, or else the row that it will see first, or else as
@@ -75,20 +90,21 @@ pub(crate) fn answering_to_key(
     if let Some(found) = visible_holder_of_key(rows, ns, key, now)? {
         return Ok(Some(found));
     }
-    let mut first: Option<Answering> = None;
+    let mut first: Option<((bool, Time, MemoryId), Answering)> = None;
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
         let ahead =
             sound(rows.vitals(ns, id))?.flatten().filter(|vitals| vitals.times.is_or_will_be_true(now));
-        if let Some(vitals) = ahead
-            && first
-                .as_ref()
-                .is_none_or(|first| (vitals.times.from(), id) < (first.vitals.times.from(), first.id))
-        {
-            first = Some(Answering { id, vitals, number });
+        if let Some(vitals) = ahead {
+            let may_lead = vitals.place.holders > 1;
+            let leads = may_lead && leads_ahead(rows, ns, (key, id), now)?;
+            let rank = (leads, vitals.times.from(), id);
+            if first.as_ref().is_none_or(|(other, _)| rank < *other) {
+                first = Some((rank, Answering { id, vitals, number }));
+            }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    first.map_or_else(|| holder_of_key(rows, ns, key, now), |first| Ok(Some(first)))
+    first.map_or_else(|| holder_of_key(rows, ns, key, now), |(_, first)| Ok(Some(first)))
 }
 
 /// The row that answers to `key` among those that are `wanted`.

@@ -121,16 +121,17 @@ impl NamespaceWriter<'_, '_, '_> {
         self.write_through_key(prepared, id, number, on_key).map(Some)
     }
 
-    /// The instant ahead at which another text of a draft takes the place of what its key says, with the other memories that the draft
-    /// names; none for a draft that says what is true now.
+    /// The instant ahead at which the text of a draft takes the place of what its key says until then, with the other memories that
+    /// the draft names; none for a draft that says what is true now, and for the memory that begins at the instant.
     fn replaces_ahead(&self, draft: &Draft, (id, number): (MemoryId, u32)) -> Result<Option<Time>> {
         let is_named = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
         let from = draft.fields.valid_from.value().copied().filter(|from| is_named && *from > self.now());
         // Mostly nothing lies ahead, and the row needs no look.
         let Some(from) = from else { return Ok(None) };
         let holder = self.holder(id, number)?;
-        let (_, content) = self.ledger.load(self.ns(), id)?;
-        Ok(Some(from).filter(|_| *holder.text.as_ref().unwrap_or(&content.text) != draft.text))
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let says_it = *holder.text.as_ref().unwrap_or(&content.text) == draft.text;
+        Ok(Some(from).filter(|from| !says_it || vitals.times.from() < *from))
     }
 
     /// The row that is to take the place of what the key of a draft says at this instant, and says what the draft says: the write is
@@ -601,10 +602,10 @@ impl NamespaceWriter<'_, '_, '_> {
         at: Option<Time>,
     ) -> Result<bool> {
         let at = at.unwrap_or(self.now());
-        let mut ahead = None;
         // A row that is to take its own place is refused as it is.
-        if let Some(number) = number.filter(|_| old != new) {
-            let through = old;
+        let number = number.filter(|_| old != new);
+        let (through, mut ahead) = (old, None);
+        if number.is_some() {
             if let Some(later) = self.ahead_beside(old, Some(new))? {
                 if let Some(since) = later.begins(new).filter(|since| *since <= at) {
                     return if since == at { Ok(false) } else { Err(taken_already(old, new, "an earlier")) };
@@ -615,13 +616,25 @@ impl NamespaceWriter<'_, '_, '_> {
             if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
                 return Err(taken_already(old, new, "a later"));
             }
-            ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
-            if old == through {
-                old = self.set_apart(old, number)?;
-            }
+        }
+        ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+        if let Some(number) = number.filter(|_| old == through) {
+            old = self.set_apart(old, number)?;
         }
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
+        // What has taken the place may be replaced itself later on. Then the keys go there as well.
+        let keys = |holder: &Holder| holder.key.is_some();
+        let goes_on = mode != SupersedeMode::Aggregate
+            && sound(self.ledger.any_holder(self.ns(), old, &mut { keys }))? == Some(true);
+        let beyond = if goes_on { self.ahead_of(new)? } else { None };
+        if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
+            self.bring_back(&beyond)?;
+            ahead = Some(match ahead {
+                Some(ahead) => ahead.and_then(beyond),
+                None => beyond,
+            });
+        }
         ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))?;
         Ok(true)
     }

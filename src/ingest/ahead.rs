@@ -10,7 +10,7 @@ use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
 use crate::model::{Announced, MemoryId, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to take the place of a memory that is true now, or will be before.
 #[derive(Clone, Debug)]
@@ -44,6 +44,30 @@ impl Ahead {
         (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
     }
 
+    /// What takes the place of a memory and of another one that is to stand for both: one after the other, each at its own
+    /// instant. At equal instants, what takes the place of the other one alone comes last, and so is true from then on.
+    pub(super) fn and_then(self, other: Ahead) -> Ahead {
+        let since = |step: &Step| ((step.old, step.new), step.since);
+        let known: BTreeMap<_, _> = self.steps.iter().chain(&other.steps).map(since).collect();
+        let (old, mut seen) = (other.old, BTreeSet::from([other.old]));
+        let mut comes: Vec<_> = self.steps.into_iter().chain(other.steps).collect();
+        comes.sort_by_key(|step| step.at);
+        // Both may lead to the same memory.
+        comes.retain(|step| seen.insert(step.new));
+        let mut last = old;
+        for step in &mut comes {
+            step.old = std::mem::replace(&mut last, step.new);
+            step.since = known.get(&(step.old, step.new)).copied().flatten();
+        }
+        let announced = self.announced.into_iter().chain(other.announced).collect();
+        Ahead { old, steps: comes, announced }
+    }
+
+    /// Whether nothing of what is to come comes before an instant.
+    pub(super) fn is_after(&self, at: Time) -> bool {
+        self.steps.iter().all(|step| step.at >= at)
+    }
+
     /// What is to come, each with its instant, the next first.
     pub(super) fn to_come(&self) -> Vec<(MemoryId, Time)> {
         self.steps.iter().map(|step| (step.new, step.at)).collect()
@@ -68,9 +92,9 @@ impl Ahead {
         way.is_sorted_by_key(|step| step.at).then(|| way.last().map(|step| step.at)).flatten()
     }
 
-    /// The memory that comes at this instant.
+    /// The memory that is true from this instant on: others may have been announced for the same one before.
     pub(super) fn comes_at(&self, at: Time) -> Option<MemoryId> {
-        self.steps.iter().find(|step| step.at == at).map(|step| step.new)
+        self.steps.iter().rfind(|step| step.at == at).map(|step| step.new)
     }
 
     /// Whether this memory comes next.
@@ -173,7 +197,11 @@ impl NamespaceWriter<'_, '_, '_> {
         // From the last on, so that a key goes back the way that it went.
         let later = ahead.steps.iter().skip(1).rev().map(|step| step.old);
         for id in later.chain([ahead.old]) {
-            self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write })?;
+            // Two memories may be followed by the same one.
+            let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+            if vitals.is_none_or(|vitals| vitals.times.superseded.is_some()) {
+                self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write })?;
+            }
         }
         Ok(())
     }

@@ -1,67 +1,343 @@
-//! What was said of the end of a row that another memory is to replace at an instant ahead.
+//! Supersessions at instants ahead: which are called off as an earlier text comes back, and what stays known of them.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
+use crate::index::leads_ahead;
 use crate::ledger::applied::Erased;
-use crate::ledger::change::RestoreTo;
+use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::writer::{Context, Ledger, Why};
-use crate::model::{Announced, Holder, MemoryId, SupersedeMode};
-use crate::store::Rows;
+use crate::model::{Announced, Holder, MemoryId, SupersedeMode, Time, Times};
+use crate::store::{NsId, Rows};
 
-/// Rows whose replacements at instants ahead are taken back.
+/// What keys have said in the place of a row that a caller brings back, and what they have announced.
 #[derive(Default)]
 pub(super) struct CalledOff {
-    /// The rows, with the ends that they had by that.
-    pub(super) ends: Vec<(MemoryId, Announced)>,
+    /// The rows that only these keys have written, or keys that lead to what these keys alone have written.
+    pub(super) own: Vec<MemoryId>,
+    /// The rows that were to end for what is called off, or are called off themselves.
+    pub(super) steps: Vec<ToEnd>,
     /// What went with that.
     pub(super) erased: Vec<Erased>,
 }
 
+/// What the keys of a row that a caller brings back say now and have announced: whether only these keys have written it.
+type Spoken = BTreeMap<MemoryId, bool>;
+
+/// A row that another one is to replace at an instant ahead.
+#[derive(Clone)]
+pub(super) struct ToEnd {
+    row: MemoryId,
+    /// When it begins itself.
+    from: Time,
+    next: MemoryId,
+    /// What stands for that row by now.
+    comes: MemoryId,
+    announced: Announced,
+    /// Whether only the keys have written it.
+    is_own: bool,
+    /// Of a row of others, what its own keys are to say after that, and the end that the row gets by it.
+    onward: Option<(MemoryId, Announced)>,
+}
+
 impl Ledger<'_, '_> {
-    /// A caller brings back an earlier text of keys that have announced a later one since. What the keys have said meanwhile is to
-    /// become an earlier text itself, so that nothing takes its place at an instant ahead any more. What others wrote as well stays
-    /// as it is.
+    /// A caller brings back an earlier text of keys that may have announced later ones. What the keys say now, and what they have
+    /// announced, is to become an earlier text itself: nothing takes its place at an instant ahead any more, and it takes no other
+    /// place. A row of others that was to end for it ends for what its own keys are to say next, or not at all. What others wrote as
+    /// well stays as it is. All that the keys say by now joins the superseders.
     pub(super) fn call_off(
         &mut self,
         context: &Context,
-        (id, by, to): (MemoryId, MemoryId, RestoreTo),
-        superseders: &BTreeSet<MemoryId>,
+        (id, to): (MemoryId, RestoreTo),
+        superseders: &mut BTreeSet<MemoryId>,
         why: &Why,
     ) -> Result<CalledOff> {
-        let (ns, now, mut called_off) = (context.ns, context.now, CalledOff::default());
         // A pass brings a row back without asking what its keys are to say.
         if to != RestoreTo::Live || context.run.is_some() {
-            return Ok(called_off);
+            return Ok(CalledOff::default());
         }
-        let (mut ahead, mut left, mut at) = (Vec::new(), superseders.clone(), Some(by));
-        while let Some(row) = at.filter(|row| left.remove(row)) {
-            let Some(vitals) = sound(self.tx.vitals(ns, row))?.flatten() else { break };
-            let times = vitals.times;
-            let superseded = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced);
-            let announced = superseded.zip(times.valid_to).filter(|_| times.is_or_will_be_true(now));
-            let announced = announced.map(|(next, end)| (row, next.by, Announced { end, at: next.at }));
-            ahead.extend(announced);
-            at = times.superseded_by();
+        let spoken = self.spoken(context, id, superseders)?;
+        let to_end = self.to_end(context, id, &spoken)?;
+        let mut called_off = CalledOff::default();
+        for step in &to_end {
+            let mut back = self.restore(context, step.row, RestoreTo::Write, why.clone())?;
+            self.unbegin_for_gone(context, step.next, step.row, why.rule)?;
+            called_off.erased.append(&mut back.erased);
         }
-        // Mostly nothing is announced, and the writers need no look.
-        let writers = if ahead.is_empty() { Vec::new() } else { self.readable_holders(ns, id)? };
-        let keys: BTreeSet<String> = writers.into_iter().filter_map(|holder| holder.key).collect();
-        let is_of_others = &mut |holder: &Holder| {
-            holder.has_text() && holder.key.as_ref().is_none_or(|key| !keys.contains(key))
-        };
-        // From the last on, so that a key goes back the way that it went.
-        for (row, next, announced) in ahead.into_iter().rev() {
-            // Who else wrote a row of which a writer is damaged is unknown.
-            if sound(self.any_holder(ns, row, is_of_others))? != Some(false) {
+        called_off.steps = to_end;
+        for (row, is_own) in spoken {
+            let vitals = if is_own { sound(self.tx.vitals(context.ns, row))?.flatten() } else { None };
+            if vitals.is_some_and(|vitals| vitals.times.superseded.is_some()) {
+                superseders.remove(&row);
                 continue;
             }
-            let mut back = self.restore(context, row, RestoreTo::Write, why.clone())?;
-            self.unbegin_for_gone(context, next, row, why.rule)?;
-            called_off.erased.append(&mut back.erased);
-            called_off.ends.push((row, announced));
+            superseders.insert(row);
+            called_off.own.extend(is_own.then_some(row));
         }
         Ok(called_off)
+    }
+
+    /// What the keys of a row say now and have announced, as far as a superseder of the row is part of it: a key that has been
+    /// taken elsewhere since stays there. A key that leads to what these keys alone have said goes where they go, with what it has
+    /// announced itself.
+    fn spoken(&self, context: &Context, id: MemoryId, superseders: &BTreeSet<MemoryId>) -> Result<Spoken> {
+        let (ns, now) = (context.ns, context.now);
+        let (mut spoken, mut keys, mut is_led) = (Spoken::new(), BTreeSet::new(), false);
+        let mut next = BTreeSet::new();
+        for key in self.readable_holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
+            if !leads_ahead(&*self.tx, ns, (&key, id), now)? {
+                next.insert(key);
+            }
+        }
+        while !next.is_empty() {
+            for key in std::mem::take(&mut next) {
+                let mut rows = Vec::new();
+                for (row, _) in self.tx.holders_of_key(ns, &key)? {
+                    let times = sound(self.tx.vitals(ns, row))?.flatten().map(|vitals| vitals.times);
+                    let stands =
+                        |times: Times| times.is_or_will_be_true(now) || times.replaced_ahead(now).is_some();
+                    let is_said = row != id && times.is_some_and(stands);
+                    rows.extend((is_said && !self.goes_to(ns, row, id, now)?).then_some(row));
+                }
+                if is_led || rows.iter().any(|row| superseders.contains(row)) {
+                    for row in rows {
+                        spoken.entry(row).or_insert(false);
+                    }
+                    keys.insert(key);
+                }
+            }
+            is_led = true;
+            let by_others = |holder: &Holder| {
+                holder.has_text() && holder.key.as_ref().is_none_or(|key| !keys.contains(key))
+            };
+            for (row, is_own) in spoken.iter_mut().filter(|(_, is_own)| !**is_own) {
+                // Who else wrote a row of which a writer is damaged is unknown.
+                *is_own = sound(self.any_holder(ns, *row, &mut |holder| by_others(holder)))? == Some(false);
+                let vitals = if *is_own { sound(self.tx.vitals(ns, *row))?.flatten() } else { None };
+                // To what nothing replaces, a key leads with all that it says.
+                if vitals.is_some_and(|vitals| vitals.times.superseded.is_some()) {
+                    let led = self.readable_holders(ns, *row)?.into_iter().filter_map(|holder| holder.key);
+                    for key in led.filter(|key| !keys.contains(key)) {
+                        if !leads_ahead(&*self.tx, ns, (&key, *row), now)? {
+                            next.insert(key);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(spoken)
+    }
+
+    /// Whether a row ends at an instant ahead at which another one follows, at once or after others.
+    fn goes_to(&self, ns: NsId, row: MemoryId, to: MemoryId, now: Time) -> Result<bool> {
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let (mut at, mut seen) = (row, BTreeSet::new());
+        while seen.insert(at) {
+            let times = sound(self.tx.vitals(ns, at))?.flatten().map(|row| row.times);
+            let Some((next, _)) = times.and_then(|times| times.replaced_ahead(now)) else { return Ok(false) };
+            let way = self.stands_for(ns, next, Some(to))?;
+            if way.contains(&to) {
+                return Ok(true);
+            }
+            at = way.last().copied().unwrap_or(next);
+        }
+        Ok(false)
+    }
+
+    /// A row, and the rows that have corrected or merged it, one after the other, up to a certain one.
+    fn stands_for(&self, ns: NsId, id: MemoryId, to: Option<MemoryId>) -> Result<Vec<MemoryId>> {
+        let (mut way, mut next) = (Vec::new(), Some(id));
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(at) = next.filter(|at| !way.contains(at)) {
+            way.push(at);
+            let superseded = sound(self.tx.vitals(ns, at))?.flatten().and_then(|row| row.times.superseded);
+            let corrects = superseded.filter(|by| by.mode != SupersedeMode::Replaced);
+            next = corrects.map(|by| by.by).filter(|_| to != Some(at));
+        }
+        Ok(way)
+    }
+
+    /// The rows of others that a row is to replace at an instant ahead, or that were to be replaced by what the row has corrected
+    /// or merged, but for what comes back.
+    fn replaced_by(
+        &self,
+        context: &Context,
+        (row, back): (MemoryId, MemoryId),
+        spoken: &Spoken,
+    ) -> Result<Vec<ToEnd>> {
+        let (ns, mut found, mut next) = (context.ns, Vec::new(), vec![row]);
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::from([back]);
+        while let Some(at) = next.pop() {
+            if !seen.insert(at) {
+                continue;
+            }
+            for before in self.tx.superseded_by(ns, at)? {
+                let Some(vitals) = sound(self.tx.vitals(ns, before))?.flatten() else { continue };
+                if vitals.times.superseded.is_some_and(|by| by.mode != SupersedeMode::Replaced) {
+                    next.push(before);
+                } else if spoken.get(&before) != Some(&true) {
+                    found.extend(self.step(context, before, false)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the keys that wrote a row say or have announced something else by now: neither what they are to say no more, nor
+    /// what the row is to replace.
+    fn says_other(&self, context: &Context, id: MemoryId, spoken: &Spoken) -> Result<bool> {
+        let (ns, now) = (context.ns, context.now);
+        let writers = self.readable_holders(ns, id)?.into_iter().filter(Holder::has_text);
+        for key in writers.filter_map(|holder| holder.key) {
+            for (row, number) in self.tx.holders_of_key(ns, &key)? {
+                let times = sound(self.tx.vitals(ns, row))?.flatten().map(|row| row.times);
+                let stands = times.is_some_and(|times| times.is_or_will_be_true(now));
+                let is_other = row != id && spoken.get(&row) != Some(&true);
+                if is_other && stands && self.says(ns, row, number)? && !self.goes_to(ns, row, id, now)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn step(&self, context: &Context, row: MemoryId, is_own: bool) -> Result<Option<ToEnd>> {
+        let Some(vitals) = sound(self.tx.vitals(context.ns, row))?.flatten() else { return Ok(None) };
+        let Some((next, announced)) = vitals.times.replaced_ahead(context.now) else { return Ok(None) };
+        let comes = self.stands_for(context.ns, next, None)?.last().copied().unwrap_or(next);
+        Ok(Some(ToEnd { row, from: vitals.times.from(), next, comes, announced, is_own, onward: None }))
+    }
+
+    /// The rows that end at an instant ahead, as what the keys say or have announced takes their place, the last first, so that a
+    /// key goes back the way that it went. Of others, these are the rows for which nothing comes any more, and those that another
+    /// row of others is to follow.
+    fn to_end(&self, context: &Context, id: MemoryId, spoken: &Spoken) -> Result<Vec<ToEnd>> {
+        let (ns, now) = (context.ns, context.now);
+        let begins = sound(self.tx.vitals(ns, id))?.flatten().map_or(Time::MIN, |row| row.times.from());
+        let own = || spoken.iter().filter(|(_, is_own)| **is_own).map(|(row, _)| *row);
+        let mut steps = BTreeMap::new();
+        for row in own() {
+            let step = self.step(context, row, true)?;
+            // What is true before the restored row comes and ends as it was announced.
+            steps.extend(step.filter(|step| step.announced.end >= begins).map(|step| (row, step)));
+        }
+        let mut to_end: Vec<ToEnd> = steps.values().cloned().collect();
+        for row in own() {
+            let from = sound(self.tx.vitals(ns, row))?.flatten().map_or(Time::MIN, |row| row.times.from());
+            let comes = from <= now || from < begins;
+            let after = self.after(context, row, &steps)?;
+            if comes && after.is_empty() {
+                continue;
+            }
+            for mut step in self.replaced_by(context, (row, id), spoken)? {
+                // What was overtaken at its own instant does not come again beside what its keys say by now.
+                let is_over =
+                    step.from >= step.announced.end && self.says_other(context, step.row, spoken)?;
+                let onward = self.says_next(ns, step.row, &after)?;
+                let ends = |end| if is_over { step.announced.end } else { end };
+                let at = step.announced.at;
+                step.onward = onward.map(|(next, end)| (next, Announced { end: ends(end), at }));
+                let stays = (comes || is_over) && onward.is_none();
+                to_end.extend((step.row != id && !stays).then_some(step));
+            }
+        }
+        to_end.sort_by_key(|row| Reverse((row.announced.end, row.from)));
+        Ok(to_end)
+    }
+
+    /// The rows of others that come after a row, one after the other, each with the instant at which it comes.
+    fn after(
+        &self,
+        context: &Context,
+        row: MemoryId,
+        own: &BTreeMap<MemoryId, ToEnd>,
+    ) -> Result<Vec<(MemoryId, Time)>> {
+        let (mut after, mut seen) = (Vec::new(), BTreeSet::from([row]));
+        let mut next = own.get(&row).cloned();
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(step) = next.filter(|step| seen.insert(step.comes)) {
+            if !own.contains_key(&step.comes) {
+                after.push((step.comes, step.announced.end));
+            }
+            next = self.step(context, step.comes, false)?;
+        }
+        Ok(after)
+    }
+
+    /// The first of these rows that a key of a row has written.
+    fn says_next(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        after: &[(MemoryId, Time)],
+    ) -> Result<Option<(MemoryId, Time)>> {
+        let holders = self.readable_holders(ns, id)?.into_iter();
+        let keys: BTreeSet<String> = holders.filter_map(|holder| holder.key).collect();
+        let says = &mut |holder: &Holder| {
+            holder.has_text() && holder.key.as_ref().is_some_and(|key| keys.contains(key))
+        };
+        for (next, at) in after {
+            if sound(self.any_holder(ns, *next, says))? == Some(true) {
+                return Ok(Some((*next, *at)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the keys have said keeps beside the end that it has now the end that it was to have. A row of others that was to end for
+    /// that ends for what its own keys are to say next.
+    pub(super) fn settle_called_off(
+        &mut self,
+        context: &Context,
+        steps: Vec<ToEnd>,
+        why: &Why,
+    ) -> Result<()> {
+        for step in &steps {
+            if step.is_own {
+                self.keep_announced(context, step.row, step.announced)?;
+            }
+        }
+        for (row, (next, end)) in steps.into_iter().filter_map(|step| Some((step.row, step.onward?))) {
+            self.replace_onward(context, (row, next, end), why)?;
+        }
+        Ok(())
+    }
+
+    fn replace_onward(
+        &mut self,
+        context: &Context,
+        (old, new, end): (MemoryId, MemoryId, Announced),
+        why: &Why,
+    ) -> Result<()> {
+        let ns = context.ns;
+        let Some(row) = sound(self.load_there(ns, old))?.flatten() else { return Ok(()) };
+        let next = sound(self.tx.vitals(ns, new))?.flatten().map(|row| row.times);
+        // What follows may be announced to end in the instant in which it begins.
+        let stands = next.is_some_and(|times| times.removed_at.is_none() && times.until() >= end.end);
+        if !row.0.times.is_current(context.now) || !stands {
+            return Ok(());
+        }
+        let (mode, at, since) = (SupersedeMode::Replaced, end.end, Some(end.at));
+        let superseding = Superseding { old, new, mode, at, moves: Moves::All, since };
+        self.take_place(context, superseding, row, why.clone())?;
+        Ok(())
+    }
+
+    /// The holders that have said what the keys have said since, in the rows that only they have written.
+    pub(super) fn words_in(&self, ns: NsId, own: &[MemoryId]) -> Result<Vec<(MemoryId, BTreeSet<u32>)>> {
+        let mut words = Vec::new();
+        for row in own {
+            let times = sound(self.tx.vitals(ns, *row))?.flatten().map(|row| row.times);
+            if times.is_none_or(|times| times.superseded.is_some()) {
+                continue;
+            }
+            let writers = self.readable_holders(ns, *row)?.into_iter().filter(Holder::has_text);
+            let numbers: BTreeSet<u32> = writers.map(|holder| holder.number).collect();
+            words.extend((!numbers.is_empty()).then_some((*row, numbers)));
+        }
+        Ok(words)
     }
 
     /// Keeps of a row that was to end at an instant ahead, and now is superseded in another way, what was known of that end until

@@ -331,13 +331,13 @@ impl Ledger<'_, '_> {
             RestoreTo::Live | RestoreTo::Write => self.forget_ended(ns, id)?,
         }
         // Until an instant ahead the key means this row, through whatever has corrected what comes then.
-        let (beyond, superseders) = match to {
+        let (beyond, mut superseders) = match to {
             RestoreTo::Write => (Beyond::All, self.chain_from(ns, superseded.by)?),
             RestoreTo::Live | RestoreTo::Undo => {
                 (Beyond::Merges, self.superseder_and_to_come(context, superseded.by)?)
             }
         };
-        let called_off = self.call_off(context, (id, superseded.by, to), &superseders, &why)?;
+        let called_off = self.call_off(context, (id, to), &mut superseders, &why)?;
         let keeps = to == RestoreTo::Undo && superseded.mode != SupersedeMode::Duplicate;
         let mut erased = called_off.erased;
         erased.append(&mut self.give_back(context, superseded.by, id, (beyond, keeps), &why)?);
@@ -345,19 +345,15 @@ impl Ledger<'_, '_> {
             RestoreTo::Live | RestoreTo::Write => SaidSince::default(),
             RestoreTo::Undo => self.said_since(context, id, to)?,
         };
-        let Reclaimed { keys_taken, said_since } = self.reclaim_keys(context, id, &superseders, &said, to)?;
+        let Reclaimed { keys_taken, mut said_since } =
+            self.reclaim_keys(context, id, &superseders, &said, to)?;
+        said_since.extend(self.words_in(ns, &called_off.own)?);
         let mut vitals = before.clone();
         (vitals.times.superseded, vitals.times.announced) = (None, None);
         if is_asked && promised.is_none() {
             renew(&mut vitals, context.now, &context.ttl);
         }
-        if superseded.mode == SupersedeMode::Replaced {
-            let before = vitals.times.valid_to_before.take();
-            // What was said about the end of this row stays true, although nothing comes after it any more.
-            if to != RestoreTo::Write || self.successor(ns, superseded.by, context.now)?.is_some() {
-                vitals.times.valid_to = before;
-            }
-        }
+        self.give_end_back(context, &mut vitals.times, (superseded, to))?;
         vitals.version += 1;
         let old = content.clone();
         self.retag(ns, id, &mut vitals, &mut content)?;
@@ -370,12 +366,31 @@ impl Ledger<'_, '_> {
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), deltas, told)?;
         let replaced = self.replace_versions(context, id, said_since, &why)?;
-        called_off.ends.into_iter().try_for_each(|(row, end)| self.keep_announced(context, row, end))?;
+        self.settle_called_off(context, called_off.steps, &why)?;
         let keys_ended = said.keys_ended();
         let superseded_by = self.follow_writers(context, (id, to), said, why)?;
         let restored =
             Some(Restored { keys_taken, replaced, superseded_by, keys_ended, ..Restored::default() });
         Ok(Applied { restored, erased, ..Applied::default() })
+    }
+
+    /// The end of a row that is back is its own again. What was said about the end stays true before a write, although nothing comes
+    /// after the row any more; but what was overtaken at its own instant was never to be true.
+    fn give_end_back(
+        &mut self,
+        context: &Context,
+        times: &mut Times,
+        (superseded, to): (Supersession, RestoreTo),
+    ) -> Result<()> {
+        if superseded.mode != SupersedeMode::Replaced {
+            return Ok(());
+        }
+        let before = times.valid_to_before.take();
+        let is_back = to != RestoreTo::Write || times.valid_to <= times.valid_from;
+        if is_back || self.successor(context.ns, superseded.by, context.now)?.is_some() {
+            times.valid_to = before;
+        }
+        Ok(())
     }
 
     /// What the keys of a row that is back had said in its place becomes an earlier text of theirs. A row that others wrote
@@ -391,10 +406,6 @@ impl Ledger<'_, '_> {
         // What is not true yet leaves what the keys say until then.
         let times = self.tx.vitals(ns, id)?.map(|row| row.times);
         let begins = times.and_then(|times| times.valid_from).filter(|from| *from > context.now);
-        let (mode, at) = match begins {
-            Some(from) => (SupersedeMode::Replaced, from),
-            None => (SupersedeMode::Correction, context.now),
-        };
         for (other, numbers) in said_since {
             // A damaged row stays, without the keys.
             let Some(row) = sound(self.load(ns, other))? else {
@@ -411,6 +422,10 @@ impl Ledger<'_, '_> {
                 }
                 continue;
             }
+            let (mode, at) = match begins.filter(|from| row.0.times.from() < *from) {
+                Some(from) => (SupersedeMode::Replaced, from),
+                None => (SupersedeMode::Correction, context.now),
+            };
             let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None };
             self.take_place(context, version, row, why.clone())?;
             replaced.push(other);
@@ -544,6 +559,10 @@ impl Ledger<'_, '_> {
             }
             let mut copies = self.copies_from(ns, at, from)?;
             copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
+            if from == old {
+                // A key that has left the row since, and that another one has, stays where it leads.
+                self.keep_those_with_keys_in(ns, old, &mut copies)?;
+            }
             if keeps {
                 let said = self.said_there(ns, at, old, &copies)?;
                 copies.retain(|copy| !said.contains(&copy.number));
@@ -574,6 +593,17 @@ impl Ledger<'_, '_> {
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
+    }
+
+    /// Leaves out of copies of the holders of a row those whose keys the row has no more.
+    fn keep_those_with_keys_in(&self, ns: NsId, id: MemoryId, copies: &mut Vec<Holder>) -> Result<()> {
+        let mut gone = BTreeSet::new();
+        for copy in copies.iter() {
+            let has_key = copy.key.as_ref().map(|key| self.tx.holds_key(ns, key, id)).transpose()?;
+            gone.extend((has_key == Some(false)).then_some(copy.number));
+        }
+        copies.retain(|copy| !gone.contains(&copy.number));
+        Ok(())
     }
 
     /// Those of the copies at a row whose keys a supersession of `old` had led there, and which have said since what they led to.
@@ -678,7 +708,8 @@ impl Ledger<'_, '_> {
                 if other == id || !has_key {
                     continue;
                 }
-                if to == RestoreTo::Write && self.is_to_come(ns, other, number, context.now)? {
+                let is_ahead = times.is_some_and(|times| times.from() > context.now);
+                if to == RestoreTo::Write && is_ahead && self.says(ns, other, number)? {
                     continue;
                 }
                 if is_superseder {
@@ -698,6 +729,11 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(reclaimed)
+    }
+
+    /// Whether a holder says the text of its row, or one of its own, and does not only lead there.
+    pub(super) fn says(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
+        Ok(sound(self.tx.holder(ns, id, number))?.flatten().is_some_and(|holder| holder.has_text()))
     }
 
     fn is_current(&self, ns: NsId, id: MemoryId, now: Time) -> Result<bool> {

@@ -135,6 +135,14 @@ impl Times {
         is_seen || self.is_current(now)
     }
 
+    /// What takes the place of the row at an instant ahead, and that end. What was announced may begin and end at one instant.
+    pub(crate) fn replaced_ahead(&self, now: Time) -> Option<(MemoryId, Announced)> {
+        let superseded = self.superseded.filter(|by| by.mode == SupersedeMode::Replaced)?;
+        let stands = self.removed_at.is_none() && !self.is_expired(now);
+        let end = self.valid_to.filter(|end| *end > now && stands)?;
+        Some((superseded.by, Announced { end, at: superseded.at }))
+    }
+
     /// Whether the end of life has come, in whatever state the row is.
     pub(crate) fn is_expired(&self, now: Time) -> bool {
         self.expires_at.is_some_and(|end| end <= now)

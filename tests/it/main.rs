@@ -12,6 +12,7 @@
 mod access;
 mod aged;
 mod allocations;
+mod announced;
 mod api;
 mod backup;
 #[cfg(feature = "faults")]
@@ -94,6 +95,7 @@ mod recall;
 mod regress;
 mod renamespace;
 mod replayed;
+mod restored;
 mod retention;
 mod returns;
 mod roundtrip;

@@ -8,6 +8,7 @@
 
 mod ahead;
 mod leaving;
+mod off;
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -217,7 +218,7 @@ impl Machine {
             Op::Supersede(old, new, mode, ahead) => {
                 let (Some(old), Some(new)) = (self.row(ns, old), self.row(ns, new)) else { return };
                 let (mode, at) = (MODES[*mode], now.plus(oubliette::Span::from_millis(*ahead)));
-                let told = self.model(ns).supersede(old, new, mode, [now, at]);
+                let told = self.model(ns).supersede_beyond(old, new, mode, [now, at]);
                 let done = self.world.db.namespace(ns).unwrap().supersede_all(
                     &[old.to_string()],
                     new.to_string(),

@@ -3,6 +3,7 @@
 use crate::model::reference::{Edit, Hold, Model, Row, To, Told, Write};
 use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
+use std::collections::BTreeSet;
 
 impl Model {
     /// The row that a key means: what is true until another takes its place, or else what will be true first, or else the
@@ -21,11 +22,21 @@ impl Model {
         found.min().map(|((.., id), at)| (id, at)).or(current)
     }
 
-    /// Whether a key leads to a row from an instant ahead on only, where what the key says until then stands still.
-    fn leads_ahead(&self, id: MemoryId, at: usize, now: Time) -> bool {
-        let hold = &self.rows[&id].holders[at];
-        let before = hold.from.filter(|_| hold.follows).and_then(|from| self.rows.get(&from));
-        before.is_some_and(|before| before.superseded.is_some() && before.visible(now))
+    /// Whether a key leads to a row from an instant ahead on only.
+    pub(super) fn leads_ahead(&self, id: MemoryId, at: usize, now: Time) -> bool {
+        let key = &self.rows[&id].holders[at].key;
+        let (mut at, mut seen) = (id, BTreeSet::new());
+        while seen.insert(at) {
+            let hold = self.rows.get(&at).and_then(|row| row.holders.iter().find(|hold| hold.key == *key));
+            let Some(from) = hold.filter(|hold| hold.follows).and_then(|hold| hold.from) else {
+                return false;
+            };
+            if self.rows.get(&from).is_some_and(|before| before.replaced_ahead(now).is_some()) {
+                return true;
+            }
+            at = from;
+        }
+        false
     }
 
     /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
@@ -126,28 +137,31 @@ impl Model {
         Told::Stored
     }
 
+    /// A memory takes the place of another, and so does what is to replace it later on, for the keys that go there.
+    pub(crate) fn supersede_beyond(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        [now, at]: [Time; 2],
+    ) -> Told {
+        let has_keys = self.rows[&old].holders.iter().any(|hold| hold.key.is_some());
+        let told = self.supersede(old, new, mode, [now, at]);
+        let goes_on = told != Told::Conflict && has_keys && mode != SupersedeMode::Aggregate;
+        let steps = if goes_on { self.ahead(new, now) } else { None };
+        if let Some(steps) = steps.filter(|steps| steps.iter().all(|(.., begins)| *begins >= at)) {
+            self.bring_back(new, &steps, now);
+            self.replace_again(new, &steps, now);
+        }
+        told
+    }
+
     /// A row that is seen now can be changed, and so can those that come later.
     pub(super) fn bring_back(&mut self, id: MemoryId, steps: &[(MemoryId, MemoryId, Time)], now: Time) {
         for (later, ..) in steps.iter().skip(1).rev() {
             self.restore(*later, now, To::Write).unwrap();
         }
         self.restore(id, now, To::Write).unwrap();
-    }
-
-    /// What keys have said in the place of a row that comes back is not replaced at an instant ahead any more.
-    pub(super) fn call_off(&mut self, id: MemoryId, chain: &[MemoryId], now: Time) {
-        let keys = self.rows[&id].keys();
-        let announced = |at: &MemoryId| {
-            let row = self.rows.get(at).filter(|row| !row.over(now))?;
-            let (next, _) = row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Replaced)?;
-            let is_its =
-                |hold: &Hold| hold.follows || hold.key.as_ref().is_some_and(|key| keys.contains(key));
-            row.holders.iter().all(is_its).then_some((*at, next))
-        };
-        for (at, next) in chain.iter().filter_map(announced).collect::<Vec<_>>().into_iter().rev() {
-            self.restore(at, now, To::Write).unwrap();
-            self.unbegin(next);
-        }
     }
 
     /// What the texts that a key announces have of a change of what it says: what the announcement did not give itself.

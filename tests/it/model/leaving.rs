@@ -366,11 +366,21 @@ impl Model {
         self.rows[&id].valid_from.filter(|_| led)
     }
 
+    /// The holders that have said what the keys have said since, in the rows that only they have written.
+    pub(super) fn words_in(&self, own: Vec<MemoryId>) -> Since {
+        let words =
+            |row: &Row| row.holders.iter().filter(|hold| !hold.follows).map(|hold| hold.number).collect();
+        let rows = own.into_iter().filter_map(|id| Some((id, self.rows.get(&id)?)));
+        rows.filter(|(_, row)| row.superseded.is_none()).map(|(id, row)| (id, words(row))).collect()
+    }
+
     /// What keys said in the place of a row that is back becomes an earlier text, as the row is true.
     pub(super) fn replace_versions(&mut self, id: MemoryId, since: Since, now: Time) {
         let begins = self.rows[&id].valid_from.filter(|from| *from > now);
-        let how = begins.map_or((SupersedeMode::Correction, now), |at| (SupersedeMode::Replaced, at));
         for (other, numbers) in since {
+            let from = self.rows[&other].valid_from.unwrap_or(Time::MIN);
+            let how = begins.filter(|begins| from < *begins);
+            let how = how.map_or((SupersedeMode::Correction, now), |at| (SupersedeMode::Replaced, at));
             let is_of_others =
                 self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
             if !is_of_others {

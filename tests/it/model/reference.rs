@@ -516,9 +516,8 @@ impl Model {
             }
             chain.push(next);
         }
-        if to == To::Live {
-            self.call_off(id, &chain, now);
-        }
+        let (own, onward) =
+            if to == To::Live { self.call_off(id, &mut chain, now) } else { Default::default() };
         self.give_back(id, by, to);
         let mut lost = BTreeSet::new();
         let writers = self.rows[&id].holders.iter().filter(|hold| to == To::Undo && !hold.follows);
@@ -540,7 +539,8 @@ impl Model {
             let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
             row.part(at);
         }
-        let (mut taken, since) = self.reclaim(id, &chain, to, now);
+        let (mut taken, mut since) = self.reclaim(id, &chain, to, now);
+        since.extend(self.words_in(own));
         lost.append(&mut taken);
         let gone = to == To::Write && self.successor(by, now).is_none();
         let row = self.rows.get_mut(&id).unwrap();
@@ -548,12 +548,13 @@ impl Model {
         if mode == SupersedeMode::Replaced {
             let before = row.valid_to_before.take();
             // The end stays, although nothing comes then any more.
-            row.valid_to = if gone { row.valid_to } else { before };
+            row.valid_to = if gone && row.valid_to > row.valid_from { row.valid_to } else { before };
             if to != To::Write {
                 self.unbegin(by);
             }
         }
         self.replace_versions(id, since, now);
+        self.replace_onward(onward, now);
         Ok(lost)
     }
 
@@ -566,8 +567,11 @@ impl Model {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let others = self.with_key(&key, now).into_iter().filter(|(other, _)| *other != id);
             // Before a write, what is to come keeps its key.
-            let others =
-                others.filter(|(other, place)| to != To::Write || !self.to_come(*other, *place, now));
+            let comes = |other: MemoryId, place: usize| {
+                let row = &self.rows[&other];
+                row.valid_from.is_some_and(|from| from > now) && !row.holders[place].follows
+            };
+            let others = others.filter(|(other, place)| to != To::Write || !comes(*other, *place));
             // What is to be replaced at an instant ahead is true until then.
             let ahead = chain.iter().filter(|_| to != To::Write).filter_map(|other| {
                 let row = self.rows.get(other).filter(|row| row.superseded.is_some())?;
@@ -605,7 +609,11 @@ impl Model {
         while let Some(at) = next.filter(|at| self.rows.contains_key(at)) {
             let row = self.rows.get_mut(&at).unwrap();
             let (mut left, text) = (moved.take(), row.text.clone());
+            let keys = self.rows[&id].keys();
+            let row = self.rows.get_mut(&at).unwrap();
             let copies = row.holders.extract_if(.., |hold| {
+                // A key that has left the row since, and that another one has, stays where it leads.
+                let stays = from == id && hold.key.as_ref().is_some_and(|key| !keys.contains(key));
                 let alike = |other: &Hold| {
                     (&other.key, &other.tags, other.run, other.count)
                         == (&hold.key, &hold.tags, hold.run, hold.count)
@@ -614,6 +622,7 @@ impl Model {
                 let word = led && to == To::Undo && hold.key.is_some() && !hold.follows && old != text;
                 hold.from == Some(from)
                     && !word
+                    && !stays
                     && left.as_mut().is_none_or(|left| {
                         let found = left.iter().position(alike);
                         found.map(|found| left.remove(found)).is_some()

@@ -1,0 +1,105 @@
+//! What is announced again, announced for two keys that meet, and announced where an import is undone (LIFE-6, DEDUP-56, MODEL-33).
+
+use std::collections::BTreeSet;
+
+use crate::world::{World, text};
+use oubliette::memory::SupersedeMode;
+use oubliette::{Decision, Draft, Patch, Time};
+
+const REPLACED: SupersedeMode = SupersedeMode::Replaced;
+
+fn texts(world: &World) -> BTreeSet<String> {
+    world.live().iter().map(|id| world.row(id).text).collect()
+}
+
+fn said<const N: usize>(all: [&str; N]) -> BTreeSet<String> {
+    all.map(str::to_owned).into_iter().collect()
+}
+
+/// A write of a text that takes the place of what some keys say, from an instant on.
+fn plan(key: &str, say: &str, old: &[&str], at: Time) -> Draft {
+    let supersedes = old.iter().map(|name| (*name).to_owned()).collect();
+    Draft { supersedes, ..text(say).key(key).valid_from(at) }
+}
+
+/// A plan for one instant changes, and changes back. What was announced last is true then, and to say that again changes nothing.
+#[test]
+fn life_6_a_plan_that_changes_back_is_what_it_was_at_first() {
+    let world = World::new();
+    world.add(text("the price is 10").key("price"));
+    let at = world.ahead("30d");
+    let announce = |price: &str| {
+        world.advance("1h");
+        world.add(plan("price", &format!("the price is {price}"), &["price"], at)).decision
+    };
+    for price in ["12", "14", "12", "14", "12"] {
+        assert_eq!((announce(price), announce(price)), (Decision::Stored, Decision::Unchanged), "{price}");
+    }
+    world.check();
+    world.advance("31d");
+    assert_eq!(texts(&world), said(["the price is 12"]));
+}
+
+/// What was announced is said before its instant. The plan, told again, hides nothing of that, with or without others that it names.
+#[test]
+fn life_6_a_plan_is_told_again_where_its_text_is_true_already() {
+    for old in [&["a"][..], &["a", "x"], &["x", "a"], &["x"]] {
+        let world = World::new();
+        world.add(text("old").key("a"));
+        world.add(text("of x").key("x"));
+        let at = world.ahead("30d");
+        world.add(plan("a", "new", old, at));
+        world.advance("1d");
+        world.add(text("new").key("a"));
+        for _ in 0..3 {
+            world.add(plan("a", "new", old, at));
+            world.check();
+            assert_eq!(texts(&world), said(["new", "of x"]), "{old:?}");
+        }
+        world.advance("31d");
+        let stays = if old.contains(&"x") { said(["new"]) } else { said(["new", "of x"]) };
+        assert_eq!((texts(&world), world.row("a").text), (stays, "new".to_owned()), "{old:?}");
+        world.check();
+    }
+}
+
+/// Two keys have announced a text each, and one of them is led to the other: what both have announced comes, each at its instant, for the
+/// memory of both, whatever is written meanwhile (MODEL-8).
+#[test]
+fn life_6_two_plans_of_one_memory_come_one_after_the_other() {
+    for first in ["a", "b"] {
+        let world = World::new();
+        for key in ["a", "b"] {
+            world.add(text(&format!("{key} now")).key(key));
+            let at = world.ahead(if key == first { "10d" } else { "20d" });
+            world.ns.replace([key], text(&format!("{key} later")), REPLACED, Some(at)).unwrap();
+            world.advance("1h");
+        }
+        world.ns.supersede_all(["a"], "b", REPLACED, None).unwrap();
+        world.check();
+        world.ns.update("b", Patch::new().importance(0.7)).unwrap();
+        world.check();
+        let second = if first == "a" { "b" } else { "a" };
+        for says in ["b now".to_owned(), format!("{first} later"), format!("{second} later")] {
+            assert_eq!(texts(&world), BTreeSet::from([says]));
+            assert_eq!(world.row("a").id, world.row("b").id);
+            world.advance("10d");
+        }
+        world.check();
+    }
+}
+
+/// A memory takes the place of another one and is itself to be replaced: the key goes along.
+#[test]
+fn life_6_a_key_goes_on_to_what_replaces_the_memory_to_which_it_leads() {
+    let world = World::new();
+    for key in ["a", "b"] {
+        world.add(text(&format!("{key} now")).key(key));
+    }
+    world.ns.replace(["a"], text("a later"), REPLACED, Some(world.ahead("10d"))).unwrap();
+    world.advance("1h");
+    world.ns.supersede_all(["b"], "a", REPLACED, None).unwrap();
+    world.check();
+    world.advance("11d");
+    assert_eq!((world.row("a").text, world.row("b").id), ("a later".to_owned(), world.row("a").id));
+}
