@@ -597,11 +597,15 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(crate) fn supersede(
         &mut self,
         (mut old, number): Named,
-        new: MemoryId,
+        mut new: MemoryId,
         mode: SupersedeMode,
         at: Option<Time>,
     ) -> Result<bool> {
         let at = at.unwrap_or(self.now());
+        // By then another memory may have taken the place of the one that is named.
+        if let Some(ahead) = self.ahead_of(new)?.filter(|_| old != new) {
+            new = ahead.by(at).0;
+        }
         // A row that is to take its own place is refused as it is.
         let number = number.filter(|_| old != new);
         let (through, mut ahead) = (old, None);

@@ -13,6 +13,7 @@
 mod add;
 mod again;
 mod ahead;
+mod announced;
 mod change;
 mod confidence;
 mod context;

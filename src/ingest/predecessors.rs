@@ -114,37 +114,50 @@ impl NamespaceWriter<'_, '_, '_> {
                 (Some(by), Some(onward)) if self.was_announced(onward, by)? => Some(by),
                 _ => None,
             };
-            let (mut led, mut back) = (Vec::new(), Vec::new());
+            let plan = self.plan_after(onward)?;
+            let (mut led, mut back, mut called_off) = (Vec::new(), Vec::new(), Vec::new());
             for id in self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
                 // One that was brought back itself, and took the erased row's writers along, is superseded no more.
                 let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
-                let is_replaced =
-                    row.as_ref().is_some_and(|row| row.times.superseded_by() == Some(erased.id));
-                if !is_replaced || limbo.is_none() || !self.ledger.is_whole(self.ns(), id)? {
+                let Some(row) = row.filter(|row| row.times.superseded_by() == Some(erased.id)) else {
+                    continue;
+                };
+                if limbo.is_none() || !self.ledger.is_whole(self.ns(), id)? {
+                    continue;
+                }
+                if self.is_called_off(id, &row.times)? {
+                    called_off.push(id);
                     continue;
                 }
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
                 let goes_on = match announced {
-                    Some(by) => {
-                        row.is_some_and(|row| row.times.announced.is_some()) || self.was_to_go(id, by)?
-                    }
+                    Some(by) => row.times.announced.is_some() || self.was_to_go(id, by)?,
                     None => true,
                 };
-                match onward.filter(|_| !has_left && goes_on) {
-                    Some(onward) => {
-                        led.push((id, Some(Change::LeadOn { id, onward: Box::new(onward.clone()) })));
-                    }
-                    None => back.push((id, inverse(Op::Supersede, id))),
+                let change = match onward.filter(|_| !has_left) {
+                    Some(onward) if !plan.is_empty() => self.back_to_plan(id, (onward, &plan))?,
+                    Some(onward) if goes_on => Some(Change::LeadOn { id, onward: Box::new(onward.clone()) }),
+                    _ => inverse(Op::Supersede, id),
+                };
+                match change {
+                    Some(Change::LeadOn { .. }) => led.push((id, change)),
+                    _ => back.push((id, change)),
                 }
             }
-            restored.append(&mut self.all_back(led)?);
-            if let Some(by) = announced {
-                // The keys that say something else again lead there no more.
-                self.take_keys_of_gone(erased.id, by)?;
+            let mut live = self.all_back(led)?;
+            // The keys that say something else again lead there no more.
+            if !plan.is_empty() {
+                self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
+                self.part_plan(&plan)?;
+            } else if let Some(by) = announced {
+                // Where that row was merged, the keys have gone on with it.
+                self.take_keys_of_gone(erased.id, &self.ledger.merged_on(self.ns(), by)?)?;
             }
-            restored.append(&mut self.all_back(back)?);
+            live.append(&mut self.all_back(back)?);
+            self.keep_called_off(erased.id, &called_off, &live)?;
+            restored.append(&mut live);
         }
         Ok(restored)
     }
@@ -162,18 +175,6 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
-    /// Whether a row was superseded by another one once, and another row has taken its place since. A copy knows no step, and an
-    /// announced row has the key of what it was to replace.
-    fn was_to_go(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
-        if self.is_announced_for(by, &self.ledger.readable_holders(self.ns(), id)?)? {
-            return Ok(true);
-        }
-        let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        let is_by =
-            |step: &JournalRow| step.op == Op::Supersede && step.evidence.members.first() == Some(&by);
-        Ok(told.iter().any(is_by))
-    }
-
     /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it: it is announced
     /// for a key that only led to the row that is gone.
     fn was_announced(&self, onward: &Onward, by: MemoryId) -> Result<bool> {
@@ -186,17 +187,6 @@ impl NamespaceWriter<'_, '_, '_> {
         let last = told.iter().rfind(|step| step.op == Op::Supersede);
         Ok(last
             .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
-    }
-
-    /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.
-    fn is_announced_for(&self, id: MemoryId, holders: &[Holder]) -> Result<bool> {
-        for holder in holders.iter().filter(|holder| holder.key.is_some()) {
-            // What can't be read announces nothing.
-            if sound(self.own_ahead(id, holder))?.flatten().is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
@@ -265,7 +255,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Some(NamedLeft::Superseded { id, by }) => (by, vec![id]),
             Some(NamedLeft::Gone { id, by, is_own }) => {
                 if !is_own {
-                    self.take_keys_of_gone(id, by)?;
+                    self.take_keys_of_gone(id, &self.ledger.merged_on(self.ns(), by)?)?;
                     all.lost.push(format!("{id} does not come back: it is gone"));
                 }
                 // The step leads on what the row had superseded, too.
@@ -462,18 +452,17 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// The keys of a row that is gone do not go on to lead to the row that a line had put in its place.
-    fn take_keys_of_gone(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
+    /// The keys of a row that is gone do not go on to lead to the rows that a line had put in its place, one after the other.
+    fn take_keys_of_gone(&mut self, id: MemoryId, rows: &[MemoryId]) -> Result<()> {
         let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
-        // Where that row was merged, the keys have gone on with it.
-        for at in self.ledger.merged_on(self.ns(), by)? {
-            let mut copies = self.ledger.copies_from(self.ns(), at, came)?;
+        for at in rows {
+            let mut copies = self.ledger.copies_from(self.ns(), *at, came)?;
             copies.retain(|copy| {
                 let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
                 copy.follows && writers.as_ref().is_none_or(is_its)
             });
-            led.extend(copies.iter().map(|copy| (at, copy.number)));
-            (came, writers) = (at, Some(copies));
+            led.extend(copies.iter().map(|copy| (*at, copy.number)));
+            (came, writers) = (*at, Some(copies));
         }
         self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone).map(drop)
     }
@@ -675,7 +664,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Restores a row, and says whether it is live again.
-    fn is_back(&mut self, change: Change) -> Result<bool> {
+    pub(super) fn is_back(&mut self, change: Change) -> Result<bool> {
         let back = self.apply(RuleId::RESTORE, change)?.restored;
         Ok(back.is_some_and(|back| back.is_live()))
     }

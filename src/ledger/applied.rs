@@ -95,6 +95,17 @@ impl Onward {
         (is_replaced && !self.merged).then_some(self.superseded.by)
     }
 
+    /// The row that was to take the place of the erased one at an instant ahead, and the instant.
+    pub(crate) fn replaced_ahead(&self, now: Time) -> Option<(MemoryId, Time)> {
+        self.replaced_by().zip(self.valid_to.filter(|end| *end > now))
+    }
+
+    /// The same, where another row takes the place at another instant.
+    pub(crate) fn replaced_later(&self, by: MemoryId, at: Time) -> Self {
+        let superseded = Supersession { by, ..self.superseded };
+        Onward { superseded, valid_to: Some(at), ..self.clone() }
+    }
+
     /// To where what a row had superseded goes on, if the writer who had replaced that has left: for a row of its own with the same
     /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {

@@ -165,7 +165,7 @@ impl Holder {
 
     /// Whether the holder was written to take the place of what its key says, at an instant that lay ahead.
     pub(crate) fn replaces_ahead(&self) -> bool {
-        self.fields.iter().any(|(code, _)| *code == REPLACES_CODE)
+        !self.follows && self.fields.iter().any(|(code, _)| *code == REPLACES_CODE)
     }
 
     /// Whether the writer has said something since that has ended for good, or has ended its record.

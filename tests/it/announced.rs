@@ -1,10 +1,10 @@
 //! What is announced again, announced for two keys that meet, and announced where an import is undone (LIFE-6, DEDUP-56, MODEL-33).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, text};
 use oubliette::memory::SupersedeMode;
-use oubliette::{Decision, Draft, Patch, Time};
+use oubliette::{Decision, Draft, Memory, Patch, Time};
 
 const REPLACED: SupersedeMode = SupersedeMode::Replaced;
 
@@ -102,4 +102,111 @@ fn life_6_a_key_goes_on_to_what_replaces_the_memory_to_which_it_leads() {
     world.check();
     world.advance("11d");
     assert_eq!((world.row("a").text, world.row("b").id), ("a later".to_owned(), world.row("a").id));
+}
+
+/// What is true day after day, with the keys that answer with it.
+fn days(world: &World) -> Vec<BTreeMap<String, Vec<String>>> {
+    let now = world.now();
+    let mut days = Vec::new();
+    for _ in 0..40 {
+        let rows = world.live().into_iter().map(|id| world.row(id));
+        days.push(rows.map(|row| (row.text.clone(), answering(world, &row))).collect());
+        world.advance("1d");
+    }
+    world.clock.set(now);
+    days
+}
+
+fn answering(world: &World, row: &Memory) -> Vec<String> {
+    row.keys.iter().filter(|key| world.row(key).id == row.id).cloned().collect()
+}
+
+/// What a caller does before an import or after it.
+type Act = fn(&World);
+
+/// An import of one line, with what is there before and what a caller does between it and its undo.
+struct Undone {
+    before: Act,
+    line: fn(&World) -> Draft,
+    between: Act,
+}
+
+/// MODEL-33: what was announced for a memory takes its place again, and only its place, whatever an import had put there.
+#[test]
+fn model_33_an_undone_import_leaves_what_is_announced_as_it_is_without_the_import() {
+    let nothing: Act = |_| {};
+    let two: Act = |world| {
+        for (key, days) in [("a", "29d"), ("c", "9d")] {
+            world.add(text(&format!("{key} now")).key(key));
+            let later = text(&format!("{key} later"));
+            world.ns.replace([key], later, REPLACED, Some(world.ahead(days))).unwrap();
+        }
+    };
+    let one: Act = |world| {
+        world.add(text("c now").key("c"));
+        world.add(text("a now").key("a"));
+        world.ns.replace(["a"], text("a later"), REPLACED, Some(world.ahead("29d"))).unwrap();
+    };
+    let led: Act = |world| {
+        world.add(text("a now").key("a"));
+        world.add(text("b now").key("b"));
+        world.add(text("z now").key("z"));
+        world.ns.supersede_all(["a"], "b", REPLACED, Some(world.ahead("19d"))).unwrap();
+    };
+    let restored: Act = |world| drop(world.ns.restore("a").unwrap());
+    let stories = [
+        // The memory that the line names, or its own key, or both, have a text announced.
+        Undone { before: two, line: |_| text("import").key("c").supersedes("a"), between: nothing },
+        Undone { before: two, line: |_| text("import").key("a").supersedes("c"), between: nothing },
+        Undone {
+            before: two,
+            line: |world| plan("c", "import", &["a"], world.ahead("5d")),
+            between: nothing,
+        },
+        Undone {
+            before: two,
+            line: |world| plan("a", "import", &["c"], world.ahead("5d")),
+            between: nothing,
+        },
+        Undone {
+            before: one,
+            line: |world| plan("c", "import", &["a"], world.ahead("9d")),
+            between: nothing,
+        },
+        Undone { before: one, line: |_| text("import").key("c").supersedes("a"), between: nothing },
+        // A caller calls off what was announced.
+        Undone { before: one, line: |_| text("import").key("a").supersedes("a"), between: restored },
+        Undone { before: one, line: |_| text("import").key("a"), between: restored },
+        Undone {
+            before: led,
+            line: |world| plan("a", "import", &["z"], world.ahead("14d")),
+            between: restored,
+        },
+        // A caller corrects what is true until then.
+        Undone {
+            before: led,
+            line: |world| plan("n", "import", &["a"], world.ahead("14d")),
+            between: |world| drop(world.ns.update("a", Patch::new().text("a corrected")).unwrap()),
+        },
+    ];
+    for (at, Undone { before, line, between }) in stories.iter().enumerate() {
+        let told = [false, true].map(|imports| {
+            let world = World::new();
+            before(&world);
+            world.advance("1h");
+            let run = imports.then(|| {
+                let run = world.start_import();
+                world.import(run, vec![line(&world)]);
+                run
+            });
+            world.advance("1h");
+            between(&world);
+            world.advance("1h");
+            let lost = run.map(|run| world.ns.undo(run).unwrap().lost);
+            world.check();
+            (days(&world), lost)
+        });
+        let [(without, _), (undone, lost)] = told;
+        assert_eq!(undone, without, "{at}: {lost:?}");
+    }
 }
