@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::edit::Edit;
 use crate::ingest::predecessors::Written;
 use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, Times, TombstoneReason};
+use crate::model::{Forgotten, Holder, Kind, MemoryId, Patch, RuleId, SupersedeMode, Times, TombstoneReason};
 use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
@@ -343,17 +344,48 @@ impl NamespaceWriter<'_, '_, '_> {
         keep_pinned: bool,
     ) -> Result<Forgotten> {
         let ns = self.ns();
-        let mut doomed = Vec::new();
+        let (mut doomed, mut stay) = (Vec::new(), BTreeSet::new());
+        let has_tag = |holder: &Holder| holder.tags.iter().any(|its| its == tag);
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
             let elsewhere = self.is_elsewhere(id, part)?;
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
             let spared = keep_pinned && vitals.is_some_and(|vitals| vitals.is_protected());
-            if !elsewhere && !spared && self.ledger.tx.has_row(ns, id)? {
-                doomed.push((id, number));
+            if elsewhere || spared || !self.ledger.tx.has_row(ns, id)? {
+                continue;
+            }
+            let holder = sound(self.ledger.tx.holder(ns, id, number))?.flatten();
+            match holder.filter(|holder| holder.is_said_beside(tag)) {
+                Some(holder) => drop(stay.insert((id, holder.number))),
+                None => doomed.push((id, number)),
             }
         }
-        let goes = |holder: &Holder| holder.tags.iter().any(|its| its == tag);
-        self.take_holders(&doomed, &goes, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
+        let mut kept = BTreeSet::new();
+        for (id, number) in stay {
+            // A change of what the key says takes the tag off the memories that were united with it as well.
+            let holder = sound(self.ledger.tx.holder(ns, id, number))?.flatten().filter(has_tag);
+            if let Some(holder) = holder {
+                self.take_tag(id, holder, tag)?;
+            }
+            kept.insert(id);
+        }
+        let mut answer =
+            self.take_holders(&doomed, &has_tag, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)?;
+        let gone =
+            BTreeSet::from_iter(doomed.iter().map(|(id, _)| *id).chain(answer.tombstones.iter().copied()));
+        answer.detached += kept.difference(&gone).count() as u64;
+        Ok(answer)
+    }
+
+    /// Takes a tag off a holder, which keeps all else.
+    fn take_tag(&mut self, id: MemoryId, holder: Holder, tag: &str) -> Result<()> {
+        // What can't be read keeps its tags.
+        if !self.ledger.is_whole(self.ns(), id)? {
+            return Ok(());
+        }
+        let tags = holder.tags.iter().filter(|its| *its != tag).cloned().collect();
+        let edit = Edit::of(Patch { tags: Some(tags), ..Patch::default() });
+        let parts = self.parts_of_row(id)?;
+        self.edit_in_place(id, parts, edit, vec![holder]).map(drop)
     }
 
     /// Removes holders, row by row. A memory that a removed row had superseded becomes live again, unless a caller asked for just
