@@ -400,8 +400,8 @@ impl NamespaceWriter<'_, '_, '_> {
     ) -> Result<Forgotten> {
         let brings_back = reason != TombstoneReason::Forget;
         let mut answer = Forgotten::default();
-        let (mut kept, mut restored, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        let mut keys = BTreeSet::new();
+        let (mut kept, mut restored, mut keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut left, mut parted) = (Vec::new(), BTreeMap::<_, Vec<Holder>>::new());
         let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
@@ -449,22 +449,16 @@ impl NamespaceWriter<'_, '_, '_> {
             if reason == TombstoneReason::ForgetByTag {
                 restored.append(&mut self.restore_led_on(&applied, &leavers)?);
             }
+            // An undo goes by the steps of its run.
+            if reason == TombstoneReason::ForgetByTag
+                && let Some(before) = self.left_for(*id, &leavers)?
+            {
+                parted.entry(before).or_default().extend(leavers.iter().cloned());
+            }
             left.extend(applied.left.map(|_| (*id, leavers)));
         }
-        // A row that was led on to another one comes back when its writers have left that row as well.
-        for (id, leavers) in left {
-            // An undo goes by the steps of its run.
-            if reason == TombstoneReason::ForgetByTag {
-                restored.append(&mut self.restore_named_by(id, &leavers)?);
-            }
-            match brings_back {
-                true => {
-                    restored.append(&mut self.restore_of_leavers(id, &leavers, &written)?);
-                    self.lead_again(id, &leavers, rule)?;
-                }
-                false => self.settle_of_leavers(id, &leavers, rule)?,
-            }
-        }
+        left.extend(parted);
+        restored.append(&mut self.settle_left(left, &written, rule, reason)?);
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;
@@ -473,6 +467,30 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         self.tell_derived(&mut answer)?;
         Ok(answer)
+    }
+
+    /// What leavers had superseded by rows that stay: a row that was led on to another one comes back when its writers have left that
+    /// row as well. Returns the rows that are live again.
+    fn settle_left(
+        &mut self,
+        left: Vec<(MemoryId, Vec<Holder>)>,
+        written: &Written,
+        rule: RuleId,
+        reason: TombstoneReason,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let mut restored = BTreeSet::new();
+        for (id, leavers) in left {
+            if reason == TombstoneReason::ForgetByTag {
+                restored.append(&mut self.restore_named_by(id, &leavers)?);
+            }
+            if reason == TombstoneReason::Forget {
+                self.settle_of_leavers(id, &leavers, rule)?;
+            } else {
+                restored.append(&mut self.restore_of_leavers(id, &leavers, written)?);
+                self.lead_again(id, &leavers, rule)?;
+            }
+        }
+        Ok(restored)
     }
 
     /// Erases rows that a filter found, in the same way as forgetting their ids. Of a row with numbers of holders beside it only

@@ -116,6 +116,26 @@ fn life_26_a_memory_of_more_imports_than_it_has_room_for_is_of_others_as_well() 
     world.check();
 }
 
+/// A line says through a key what another key says, in its place, and the next line something else: what both keys had said before
+/// comes back.
+#[test]
+fn life_26_what_a_key_of_the_import_has_left_again_comes_back() {
+    for has_own in [false, true] {
+        let world = World::new();
+        let own = has_own.then(|| world.add(text("Bob has a dog").key("b")).id);
+        let other = world.add(text(GHENT).key("c")).id;
+        world.advance("1h");
+        let run = world.start_import();
+        let lines = [text(GHENT).key("b").supersedes("c"), text(BRUGES).key("b")];
+        world.import(run, lines.map(|line| line.tag(FIRST)).to_vec());
+        world.advance("1h");
+        world.forget_tag(FIRST);
+        assert_eq!(world.row("c").id, other);
+        assert_eq!(world.live(), own.into_iter().chain([other]).collect::<Vec<_>>(), "{has_own}");
+        world.check();
+    }
+}
+
 /// What is announced for a key is another text: it gets no tag of an import that says again what is true until then.
 #[test]
 fn life_26_an_announced_text_has_the_tags_of_its_own_imports_alone() {
