@@ -28,7 +28,8 @@ pub enum Forget {
         /// With an id, erase the earlier and the later versions and every other row that a key of it leads to as well.
         with_history: bool,
     },
-    /// Every write that brought a tag.
+    /// Every write that brought a tag. A tag `import:<source>:<date>` takes back one import: a memory whose key others have said as
+    /// well, before it or in another import, stays and loses only the tag.
     Tag {
         /// The tag.
         tag: String,

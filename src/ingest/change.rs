@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::{Ahead, Step};
-use crate::ingest::edit::{Edit, keeping_pin, patch_holder};
+use crate::ingest::edit::{Edit, keeping_imports, keeping_pin, patch_holder};
 use crate::ingest::fields::note_replacement;
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
@@ -114,6 +114,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let has = self.ledger.tx.payload(self.ns(), id)?;
         edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
         edit.says_text = true;
+        edit.patch.tags = keeping_imports(edit.patch.tags.take(), holder);
         Ok(edit.is_of_holder() && !changes_links(&edit.patch, holder) && !holder.follows)
     }
 
@@ -450,7 +451,7 @@ impl NamespaceWriter<'_, '_, '_> {
         edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        let first = match through {
+        let mut first = match through {
             Through::Holder(number) => self.holder(old, number)?,
             Through::All => {
                 let holders = self.ledger.tx.holders(self.ns(), old)?;
@@ -464,6 +465,8 @@ impl NamespaceWriter<'_, '_, '_> {
             return Err(ended(first.key.as_deref(), old, end));
         }
         let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
+        // Nobody has imported the new text before.
+        first.leave_imports();
         let mut parts = parts;
         // New content makes a new memory, which begins now. The world may have changed before.
         let now = self.now();
@@ -575,7 +578,7 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         mut parts: Parts,
-        holder: Holder,
+        mut holder: Holder,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let now = self.now();
@@ -587,6 +590,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if edit.patch.text.is_some() {
             // New content makes a new memory, which begins now.
             parts.vitals.created_at = now;
+            holder.leave_imports();
         }
         let known_since = edit.known_since;
         let text = edit.patch.text.take().or_else(|| holder.text.clone());
@@ -632,6 +636,7 @@ impl NamespaceWriter<'_, '_, '_> {
             // An end that comes first is that of the old text alone.
             holder.fields.retain(|(code, _)| *code != EXPIRY_CODE);
         }
+        holder.leave_imports();
         let mut edit = self.edit_of(prepared, &holder);
         edit.says(draft, self.ledger.secret);
         if replaced_as(draft) == SupersedeMode::Replaced {

@@ -10,9 +10,10 @@ use crate::index::Lineage;
 use crate::ingest::fields::expire;
 use crate::ingest::{NamespaceWriter, space_of};
 use crate::ledger::{Change, given, tags_fit};
+use crate::limits::TAGS_MAX;
 use crate::model::{
-    Decision, Delta, Draft, EXPIRY_CODE, ExpiresBy, Expiry, Field, Fields, Holder, MemoryId, PINNED_TAG,
-    Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times,
+    Decision, Delta, Draft, EXPIRY_CODE, ExpiresBy, Expiry, Field, Fields, Holder, IMPORT_TAGS, MemoryId,
+    PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times,
 };
 use crate::store::Rows;
 use crate::text::Secret;
@@ -81,7 +82,14 @@ impl Edit {
             Expiry::After(span) => now.plus(span) > at,
             Expiry::Never | Expiry::Tier => true,
         });
-        patch.tags.take_if(|_| next.tags != had.tags);
+        // The tags that name imports are those of one text.
+        let lasting = |tags: &[String]| Vec::from_iter(tags.iter().filter(|tag| !is_of_import(tag)).cloned());
+        patch.tags = patch.tags.filter(|_| lasting(&next.tags) == lasting(&had.tags)).map(|tags| {
+            let mut tags = lasting(&tags);
+            tags.extend(next.import_tags().cloned());
+            tags.sort_unstable();
+            tags
+        });
         patch.categories.take_if(|_| next.categories != had.categories);
         patch.entities.take_if(|_| next.entities != had.entities);
         patch.links.take_if(|_| next.links != had.links);
@@ -307,13 +315,51 @@ pub(super) fn keeping_pin(
     Some(tags)
 }
 
+/// Whether a tag names an import.
+fn is_of_import(tag: &str) -> bool {
+    tag.starts_with(IMPORT_TAGS)
+}
+
+/// Notes whether somebody has said the text of a holder before the imports that its tags name, which were `imports` until now. A tag
+/// that a caller gives in a change of the memory names the memory.
+fn note_before(holder: &mut Holder, imports: &[String], says_again: bool) {
+    let now = Vec::from_iter(holder.import_tags());
+    let goes = imports.iter().any(|tag| !now.contains(&tag));
+    let comes = now.iter().any(|tag| !imports.contains(tag));
+    let said = match says_again {
+        true => holder.said_before() || imports.is_empty() || goes,
+        false => holder.said_before() && !comes,
+    };
+    let said = said && !now.is_empty();
+    holder.note_before(said);
+}
+
+/// Tags of a write that says again what a holder has said. Those that name an import stand beside those that are there; the others take
+/// the place of the others, if there are any.
+pub(super) fn keeping_imports(tags: Option<Vec<String>>, holder: &Holder) -> Option<Vec<String>> {
+    let tags = tags?;
+    if !holder.has_text() || !tags.iter().any(|tag| is_of_import(tag)) {
+        return Some(tags);
+    }
+    let replaces = tags.iter().any(|tag| !is_of_import(tag) && tag != PINNED_TAG);
+    let mut all = tags.clone();
+    all.extend(holder.tags.iter().filter(|tag| !replaces || is_of_import(tag)).cloned());
+    all.sort_unstable();
+    all.dedup();
+    // Where there is no room for all, those of the write are enough.
+    Some(if all.len() > TAGS_MAX { tags } else { all })
+}
+
 /// Replaces what a holder carries by what an edit gives.
 pub(super) fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
+    let says_again = edit.says_text && !holder.follows;
     if holder.follows && edit.says_text {
         // What the key only led to is said by this write, and goes with the run of this write.
         (holder.follows, holder.run) = (false, edit.run);
+        holder.leave_imports();
     }
+    let imports = Vec::from_iter(holder.import_tags().cloned());
     // Of several holders each keeps its own pin.
     let tags = keeping_pin(patch.tags.clone(), patch.fields.pinned, &holder.tags);
     holder.tags = tags.unwrap_or_else(|| std::mem::take(&mut holder.tags));
@@ -327,6 +373,7 @@ pub(super) fn patch_holder(holder: &mut Holder, edit: &Edit) {
             holder.tags.sort_unstable();
         }
     }
+    note_before(holder, &imports, says_again);
     patch.fields.for_each_given(|code, value| {
         if value.is_null() {
             holder.fields.retain(|(at, _)| *at != code);

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::edit::Edit;
 use crate::ingest::predecessors::Written;
 use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, Holder, Kind, MemoryId, RuleId, SupersedeMode, Times, TombstoneReason};
+use crate::model::{Forgotten, Holder, Kind, MemoryId, Patch, RuleId, SupersedeMode, Times, TombstoneReason};
 use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
@@ -343,17 +344,48 @@ impl NamespaceWriter<'_, '_, '_> {
         keep_pinned: bool,
     ) -> Result<Forgotten> {
         let ns = self.ns();
-        let mut doomed = Vec::new();
+        let (mut doomed, mut stay) = (Vec::new(), BTreeSet::new());
+        let has_tag = |holder: &Holder| holder.tags.iter().any(|its| its == tag);
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
             let elsewhere = self.is_elsewhere(id, part)?;
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
             let spared = keep_pinned && vitals.is_some_and(|vitals| vitals.is_protected());
-            if !elsewhere && !spared && self.ledger.tx.has_row(ns, id)? {
-                doomed.push((id, number));
+            if elsewhere || spared || !self.ledger.tx.has_row(ns, id)? {
+                continue;
+            }
+            let holder = sound(self.ledger.tx.holder(ns, id, number))?.flatten();
+            match holder.filter(|holder| holder.is_said_beside(tag)) {
+                Some(holder) => drop(stay.insert((id, holder.number))),
+                None => doomed.push((id, number)),
             }
         }
-        let goes = |holder: &Holder| holder.tags.iter().any(|its| its == tag);
-        self.take_holders(&doomed, &goes, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
+        let mut kept = BTreeSet::new();
+        for (id, number) in stay {
+            // A change of what the key says takes the tag off the memories that were united with it as well.
+            let holder = sound(self.ledger.tx.holder(ns, id, number))?.flatten().filter(has_tag);
+            if let Some(holder) = holder {
+                self.take_tag(id, holder, tag)?;
+            }
+            kept.insert(id);
+        }
+        let mut answer =
+            self.take_holders(&doomed, &has_tag, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)?;
+        let gone =
+            BTreeSet::from_iter(doomed.iter().map(|(id, _)| *id).chain(answer.tombstones.iter().copied()));
+        answer.detached += kept.difference(&gone).count() as u64;
+        Ok(answer)
+    }
+
+    /// Takes a tag off a holder, which keeps all else.
+    fn take_tag(&mut self, id: MemoryId, holder: Holder, tag: &str) -> Result<()> {
+        // What can't be read keeps its tags.
+        if !self.ledger.is_whole(self.ns(), id)? {
+            return Ok(());
+        }
+        let tags = holder.tags.iter().filter(|its| *its != tag).cloned().collect();
+        let edit = Edit::of(Patch { tags: Some(tags), ..Patch::default() });
+        let parts = self.parts_of_row(id)?;
+        self.edit_in_place(id, parts, edit, vec![holder]).map(drop)
     }
 
     /// Removes holders, row by row. A memory that a removed row had superseded becomes live again, unless a caller asked for just
@@ -368,8 +400,8 @@ impl NamespaceWriter<'_, '_, '_> {
     ) -> Result<Forgotten> {
         let brings_back = reason != TombstoneReason::Forget;
         let mut answer = Forgotten::default();
-        let (mut kept, mut restored, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        let mut keys = BTreeSet::new();
+        let (mut kept, mut restored, mut keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut left, mut parted) = (Vec::new(), BTreeMap::<_, Vec<Holder>>::new());
         let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         for (id, number) in doomed {
             rows.entry(*id).or_default().push(*number);
@@ -417,22 +449,16 @@ impl NamespaceWriter<'_, '_, '_> {
             if reason == TombstoneReason::ForgetByTag {
                 restored.append(&mut self.restore_led_on(&applied, &leavers)?);
             }
+            // An undo goes by the steps of its run.
+            if reason == TombstoneReason::ForgetByTag
+                && let Some(before) = self.left_for(*id, &leavers)?
+            {
+                parted.entry(before).or_default().extend(leavers.iter().cloned());
+            }
             left.extend(applied.left.map(|_| (*id, leavers)));
         }
-        // A row that was led on to another one comes back when its writers have left that row as well.
-        for (id, leavers) in left {
-            // An undo goes by the steps of its run.
-            if reason == TombstoneReason::ForgetByTag {
-                restored.append(&mut self.restore_named_by(id, &leavers)?);
-            }
-            match brings_back {
-                true => {
-                    restored.append(&mut self.restore_of_leavers(id, &leavers, &written)?);
-                    self.lead_again(id, &leavers, rule)?;
-                }
-                false => self.settle_of_leavers(id, &leavers, rule)?,
-            }
-        }
+        left.extend(parted);
+        restored.append(&mut self.settle_left(left, &written, rule, reason)?);
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;
@@ -441,6 +467,30 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         self.tell_derived(&mut answer)?;
         Ok(answer)
+    }
+
+    /// What leavers had superseded by rows that stay: a row that was led on to another one comes back when its writers have left that
+    /// row as well. Returns the rows that are live again.
+    fn settle_left(
+        &mut self,
+        left: Vec<(MemoryId, Vec<Holder>)>,
+        written: &Written,
+        rule: RuleId,
+        reason: TombstoneReason,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let mut restored = BTreeSet::new();
+        for (id, leavers) in left {
+            if reason == TombstoneReason::ForgetByTag {
+                restored.append(&mut self.restore_named_by(id, &leavers)?);
+            }
+            if reason == TombstoneReason::Forget {
+                self.settle_of_leavers(id, &leavers, rule)?;
+            } else {
+                restored.append(&mut self.restore_of_leavers(id, &leavers, written)?);
+                self.lead_again(id, &leavers, rule)?;
+            }
+        }
+        Ok(restored)
     }
 
     /// Erases rows that a filter found, in the same way as forgetting their ids. Of a row with numbers of holders beside it only

@@ -322,6 +322,22 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(restored)
     }
 
+    /// The row of others that a key had left for this row, in an import of the leavers that had written there before. Nobody of that
+    /// import may be there any more.
+    pub(super) fn left_for(&self, id: MemoryId, leavers: &[Holder]) -> Result<Option<MemoryId>> {
+        let runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let told = self.ledger.tx.journal_of(self.ns(), id)?;
+        let parted = told.iter().find(|step| step.op == Op::Insert && step.rule == RuleId::DETACH);
+        let parted = parted.filter(|step| step.run.is_some_and(|run| runs.contains(&run)));
+        let Some(before) = parted.and_then(|step| step.evidence.members.first().copied()) else {
+            return Ok(None);
+        };
+        Ok(self.ledger.tx.has_row(self.ns(), before)?.then_some(before))
+    }
+
     /// Makes the rows live again that were led on from erased rows to what a line of the leavers' runs had put in their place.
     pub(super) fn restore_led_on(
         &mut self,

@@ -642,7 +642,9 @@ impl Ledger<'_, '_> {
             // A row that would get too many tags keeps what its key brought before.
             if tags_fit(&others, &copy.tags) {
                 let Holder { tags, categories, entities, .. } = copy.clone();
-                self.replace_holder(ns, id, &Holder { tags, categories, entities, ..holder })?;
+                let mut back = Holder { tags, categories, entities, ..holder };
+                back.note_before(copy.said_before());
+                self.replace_holder(ns, id, &back)?;
             }
         }
         Ok(())
@@ -766,5 +768,6 @@ fn took(holders: &mut Vec<Holder>, copy: &Holder) -> bool {
 }
 
 fn brings_the_same(a: &Holder, b: &Holder) -> bool {
-    (&a.tags, &a.categories, &a.entities) == (&b.tags, &b.categories, &b.entities)
+    let tags_alike = a.tags == b.tags && a.said_before() == b.said_before();
+    tags_alike && (&a.categories, &a.entities) == (&b.categories, &b.entities)
 }

@@ -18,6 +18,8 @@ use crate::model::time::Time;
 
 /// The tag that means the same as `pinned = true`.
 pub(crate) const PINNED_TAG: &str = "pinned";
+/// What the tags begin with that name the import of a memory: `import:<source>:<date>`.
+pub(crate) const IMPORT_TAGS: &str = "import:";
 /// The tag whose memories tell how something is done: consolidation makes them procedural.
 pub(crate) const PROCEDURE_TAG: &str = "procedure";
 

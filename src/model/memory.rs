@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::draft::IMPORT_TAGS;
 use crate::model::field::{Attachment, Embed, Entity, Fields, Link, TimeRange, memory_fields, stored};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, Tier};
@@ -62,6 +63,9 @@ pub struct Holder {
     pub follows: bool,
 }
 
+/// The code, among the fields of a holder, of its text having been there before the first of its tags that name an import. Such a tag
+/// goes without the holder.
+const SAID_BEFORE_CODE: u8 = 249;
 /// The code of the expiry among the fields of a holder. The codes of the fields of the table are their numbers.
 pub(crate) const EXPIRY_CODE: u8 = 250;
 /// The code of the sources among the fields of a holder.
@@ -81,7 +85,8 @@ pub(crate) const NOT_TOLD: [u8; 8] = [0; 8];
 /// What stands in the place of the HMAC of a field of which the memory has another value than the holder gave, or none.
 const OTHERWISE: [u8; 8] = [u8::MAX; 8];
 /// The codes of what a caller gives beside the fields of the table, with their names in an export.
-const BESIDE_THE_TABLE: [(u8, &str); 6] = [
+const BESIDE_THE_TABLE: [(u8, &str); 7] = [
+    (SAID_BEFORE_CODE, "said_before"),
     (EXPIRY_CODE, "expires_at"),
     (SOURCES_CODE, "sources"),
     (REPLACES_CODE, "replaces_at"),
@@ -202,6 +207,36 @@ impl Holder {
         self.fields.extend(wrote.then_some((WROTE_NEXT_CODE, NOT_TOLD)));
         self.fields.sort_unstable();
         is_new
+    }
+
+    /// The tags that name imports.
+    pub(crate) fn import_tags(&self) -> impl Iterator<Item = &String> {
+        self.tags.iter().filter(|tag| tag.starts_with(IMPORT_TAGS))
+    }
+
+    /// Whether the text was there before the first of its tags that name an import.
+    pub(crate) fn said_before(&self) -> bool {
+        self.fields.iter().any(|(code, _)| *code == SAID_BEFORE_CODE)
+    }
+
+    /// Notes whether the text was there before the first of its tags that name an import.
+    pub(crate) fn note_before(&mut self, said: bool) {
+        self.fields.retain(|(code, _)| *code != SAID_BEFORE_CODE);
+        self.fields.extend(said.then_some((SAID_BEFORE_CODE, NOT_TOLD)));
+        self.fields.sort_unstable();
+    }
+
+    /// Whether a key says its text beside the import that this tag names: the text was there before, or another import says it as
+    /// well.
+    pub(crate) fn is_said_beside(&self, tag: &str) -> bool {
+        let says_more = self.said_before() || self.import_tags().any(|other| other != tag);
+        self.key.is_some() && tag.starts_with(IMPORT_TAGS) && says_more
+    }
+
+    /// Takes off what names the imports of a text that the key says no more.
+    pub(crate) fn leave_imports(&mut self) {
+        self.tags.retain(|tag| !tag.starts_with(IMPORT_TAGS));
+        self.note_before(false);
     }
 
     /// Whether a holder of an export gave the value that its memory has of a field.

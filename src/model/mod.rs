@@ -49,7 +49,7 @@ pub use context::{Bucket, ContextDraft, ContextLog, ContextReport, InContext, In
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
 pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
-pub(crate) use draft::{PINNED_TAG, PROCEDURE_TAG, check_content, check_patch, is_blank};
+pub(crate) use draft::{IMPORT_TAGS, PINNED_TAG, PROCEDURE_TAG, check_content, check_patch, is_blank};
 pub(crate) use event::is_zero;
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
 pub use feed::{ChangeNote, Changes};

@@ -112,6 +112,7 @@ mod spec_tools;
 mod spec_vector_dedup;
 mod stories;
 mod sweeper;
+mod tagged;
 mod text;
 mod tiers;
 #[cfg(feature = "tokio")]

@@ -7,6 +7,7 @@
 //! `regress.rs`.
 
 mod ahead;
+mod imports;
 mod leaving;
 mod off;
 mod reference;
@@ -31,7 +32,7 @@ const TEXTS: [&str; 6] = ["tea", "Tea", "the build is green", "coffee", "Ann liv
 /// World time that belongs to each text, in milliseconds; the clock begins at 1,000.
 const VALID: [Option<(Option<i64>, Option<i64>)>; 6] =
     [None, None, None, Some((Some(1_080), None)), Some((None, Some(1_120))), None];
-const TAGS: [&str; 3] = ["t0", "t1", "t2"];
+const TAGS: [&str; 4] = ["t0", "t1", "import:x", "import:y"];
 const KEYS: [&str; 4] = ["k0", "k1", "k2", "k3"];
 const AGENTS: [Option<&str>; 2] = [None, Some("agent")];
 const NAMESPACES: [&str; 2] = ["one", "two"];
@@ -250,7 +251,7 @@ impl Machine {
                 self.forgot(ns, Forget::names([id.to_string()]), &gone);
             }
             Op::ForgetTag(tag) => {
-                let gone = self.model(ns).take(|hold| hold.tags.contains(TAGS[*tag]), now);
+                let gone = self.model(ns).forget_tag(TAGS[*tag], now);
                 self.forgot(ns, Forget::tag(TAGS[*tag]), &gone);
             }
             Op::Advance(ms) => self.world.clock.advance(oubliette::Span::from_millis(*ms)),

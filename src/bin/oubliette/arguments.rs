@@ -471,7 +471,8 @@ pub(crate) struct ForgetOptions {
     /// File of ids or keys, one for each line; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) keys: Option<PathBuf>,
-    /// Forget every write that brought this tag
+    /// Forget every write that brought this tag. A tag import:SOURCE:DATE takes one import back: what others have said as well stays,
+    /// without the tag
     #[arg(long)]
     pub(crate) tag: Option<String>,
     /// Forget every memory that matches, in any state

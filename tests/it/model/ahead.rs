@@ -102,7 +102,7 @@ impl Model {
             Some((row.expires.filter(|end| hold.expiry.is_some() && *end > at), hold.clone()))
         };
         let (expires, was) = like(old).or_else(|| like(held)).unwrap();
-        let hold = Hold {
+        let mut hold = Hold {
             number: 0,
             count: was.count,
             share: was.share,
@@ -114,6 +114,7 @@ impl Model {
             ahead: true,
             ..was
         };
+        hold.leave_imports();
         let row = Row {
             agent: self.rows[&held].agent.clone(),
             text: write.text.clone(),
@@ -183,7 +184,7 @@ impl Model {
             }
             let gave_end = next.expiry.is_some() && next.expiry != had.expiry;
             let kept = Edit {
-                tags: edit.tags.clone().filter(|_| next.tags == had.tags),
+                tags: edit.tags.as_ref().and_then(|tags| next.lasting(had, tags)),
                 expiry: edit.expiry.filter(|end| end > at && !gave_end),
                 ..Edit::default()
             };

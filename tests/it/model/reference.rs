@@ -29,6 +29,8 @@ pub(crate) struct Hold {
     pub(crate) follows: bool,
     /// It was written to take the place of what its key said, at an instant that lay ahead.
     pub(crate) ahead: bool,
+    /// Its text was there before the first of its tags that name an import.
+    pub(crate) said_before: bool,
 }
 
 /// Rows that say what keys said in the place of a row, with the numbers of their holders.
@@ -159,7 +161,8 @@ impl Model {
             }
             let same = self.rows[&held].text == write.text;
             let hold = &self.rows[&held].holders[at];
-            let tags = write.tags.as_ref().is_some_and(|tags| hold.with_tags(tags) != hold.tags);
+            let brings = write.tags.as_ref().map(|tags| if same { hold.beside(tags) } else { tags.clone() });
+            let tags = brings.as_ref().is_some_and(|tags| hold.with_tags(tags) != hold.tags);
             let gives = |new: Option<Time>, old: Option<Time>| new.is_some() && new != old;
             let fields = gives(write.expiry, hold.expiry)
                 || gives(write.valid.0, hold.valid.0)
@@ -171,7 +174,7 @@ impl Model {
             let edit = Edit {
                 text: Some(write.text.clone()).filter(|_| !same),
                 vector: write.vector.filter(|_| !same || vector),
-                tags: write.tags.clone(),
+                tags: brings,
                 // New content comes with all that its write gives.
                 expiry: write.expiry.filter(|_| fields || !same),
                 valid: if fields || !same { write.valid } else { (None, None) },
@@ -205,6 +208,7 @@ impl Model {
             from: None,
             follows: false,
             ahead: false,
+            said_before: false,
         };
         if let Some(equal) = equal.map(|(id, _)| *id) {
             let row = self.rows.get_mut(&equal).unwrap();
@@ -634,7 +638,9 @@ impl Model {
                 let back = &mut self.rows.get_mut(&id).unwrap().holders;
                 for hold in back.iter_mut().filter(|hold| hold.key.is_some()) {
                     let copy = copies.iter().find(|copy| copy.key == hold.key);
-                    copy.into_iter().for_each(|copy| hold.tags.clone_from(&copy.tags));
+                    copy.into_iter().for_each(|copy| {
+                        (hold.tags, hold.said_before) = (copy.tags.clone(), copy.said_before);
+                    });
                 }
             }
             let row = self.rows.get_mut(&at).unwrap();
@@ -735,13 +741,20 @@ impl Hold {
 
     pub(super) fn patch(&mut self, edit: &Edit) {
         self.valid = (edit.valid.0.or(self.valid.0), edit.valid.1.or(self.valid.1));
+        let says_again = edit.says && !self.follows;
+        if self.follows && edit.says {
+            (self.follows, self.run) = (false, edit.run);
+            self.leave_imports();
+        }
+        if edit.text.is_some() {
+            self.leave_imports();
+        }
+        let imports = self.imports();
         if let Some(tags) = &edit.tags {
             self.tags = self.with_tags(tags);
         }
+        self.note_before(&imports, says_again);
         self.expiry = edit.expiry.or(self.expiry);
-        if self.follows && edit.says {
-            (self.follows, self.run) = (false, edit.run);
-        }
         self.ahead &= edit.valid.0.is_none();
     }
 }
