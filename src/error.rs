@@ -139,7 +139,7 @@ pub enum Error {
         expected: u32,
     },
     /// Bytes from the disk do not say what they should.
-    #[error("corrupted value in table {table} at key {key}: {why}")]
+    #[error("{}", corrupted(table, key, why))]
     Corrupted {
         /// Table name, as in `docs/format.md`.
         table: &'static str,
@@ -393,6 +393,31 @@ impl Error {
         matches!(self, Error::Corrupted { why, .. } if why != FILE_CUT)
     }
 
+    fn hint_of_io(&self) -> &'static str {
+        match self.innermost() {
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                "check the path: the file, or the folder that it is to be in, is not there"
+            }
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+                "name a file that is not there yet"
+            }
+            Error::Io { source, .. }
+                if matches!(
+                    source.kind(),
+                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                "look at the path and its permissions; a file that may only be read is read with `--read-only`"
+            }
+            _ => "look at the path, its permissions and the free space",
+        }
+    }
+
+    /// Whether the file is shorter or longer than its header tells.
+    fn is_of_length(&self) -> bool {
+        matches!(self, Error::Corrupted { why, .. } if [FILE_CUT, FILE_MISFIT].contains(&why.as_str()))
+    }
+
     /// What the caller should do next, in one sentence.
     ///
     /// ```
@@ -404,14 +429,7 @@ impl Error {
     /// ```
     pub fn hint(&self) -> &'static str {
         if let Error::NotFound { what, .. } = self.innermost() {
-            return match *what {
-                "database" => "check the path; `init` or a first write makes a database there",
-                "namespace" => "check its name; `namespace list` shows all of them",
-                "run" => "check the id of the run and the namespace; a run that wrote nothing is not kept",
-                "plan" => "check the id of the plan and the namespace",
-                "aggregate" => "check the id and the namespace; `aggregates` lists what there is",
-                _ => "check the id or key and the namespace",
-            };
+            return hint_of_missing(what);
         }
         if let Some(hint) = self.hint_of_line() {
             return hint;
@@ -442,28 +460,24 @@ impl Error {
                 "the message says what is in the way; of a memory, `explain` tells what happened to it"
             }
             ErrorKind::Refused => "`gc show` tells how the plan stands; correct the summary, or plan again",
-            ErrorKind::Locked => "wait for the other process, or open with a waiting time (`--wait`)",
+            ErrorKind::Locked => {
+                "wait for the other process, or open with a waiting time (`--wait`); readers can go beside a writer that was opened with \
+                 `--shared`"
+            }
             ErrorKind::NotADatabase => {
                 "check the path; the file was not touched. A first write makes a database where no file is"
             }
             ErrorKind::Format => "use the build that wrote the file",
-            ErrorKind::Corrupted if !self.innermost().is_damage() => {
-                "the end of the file is missing: put a backup in its place, or import an export into a new file"
+            ErrorKind::Corrupted if self.innermost().is_of_length() => {
+                "`backup` writes a new file of all that can be read, to be put in the place of this one; if that fails, put an earlier \
+                 backup there, or import an export into a new file"
             }
             ErrorKind::Corrupted => {
                 "run `check`; `reindex` heals indexes, `compact` also tables in which a damaged key is out of order, and `backup` \
                  writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
-            ErrorKind::Io => match self.innermost() {
-                Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                    "check the path: the file, or the folder that it is to be in, is not there"
-                }
-                Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
-                    "name a file that is not there yet"
-                }
-                _ => "look at the path, its permissions and the free space",
-            },
+            ErrorKind::Io => self.hint_of_io(),
             ErrorKind::Retry => {
                 "look at the disk and its free space, and call again; what was written before stands"
             }
@@ -480,6 +494,28 @@ pub(crate) const BACKUP_TO: &str = "backup to";
 
 /// What is said of a page that lies past the end of the file: after it nothing more can be read.
 pub(crate) const FILE_CUT: &str = "the file ends before this page";
+/// Of a file that is longer than its header tells.
+pub(crate) const FILE_MISFIT: &str = "the file is not as long as its header says";
+
+/// What the caller should do next where nothing has a name.
+fn hint_of_missing(what: &str) -> &'static str {
+    match what {
+        "database" => "check the path; `init` or a first write makes a database there",
+        "namespace" => "check its name; `namespace list` shows all of them",
+        "run" => "check the id of the run and the namespace; a run that wrote nothing is not kept",
+        "plan" => "check the id of the plan and the namespace",
+        "aggregate" => "check the id and the namespace; `aggregates` lists what there is",
+        _ => "check the id or key and the namespace",
+    }
+}
+
+/// What is said of damage: of a value where it stands, else of the file.
+fn corrupted(table: &str, key: &str, why: &str) -> String {
+    match (table, key) {
+        ("file", "") => format!("the file is damaged: {why}"),
+        _ => format!("corrupted value in table {table} at key {key}: {why}"),
+    }
+}
 
 /// What is said of a line that is no JSON object, with what is in the way behind it.
 pub(crate) const NO_MEMORY: &str = "must be a memory as a JSON object";

@@ -62,8 +62,9 @@ impl Database {
         self.inner.store.path()
     }
 
-    /// Whether another file has taken the name of the one that is open. Writes are refused then as `Unavailable`; a handle that is opened now
-    /// finds the other file. False while the name is free, and where the system does not tell files apart.
+    /// Whether another file has taken the name of the one that is open, or the file has been deleted. Writes are refused then as `Unavailable`;
+    /// a handle that is opened now finds what has the name. False for a file that was moved and whose name is free, and where the system does not
+    /// tell files apart. Only Linux tells of a deletion.
     ///
     /// ```
     /// use oubliette::{Database, ErrorKind};

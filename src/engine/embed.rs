@@ -97,6 +97,15 @@ impl Inner {
         drafts: &mut [Prepared],
         no_dedup: bool,
     ) -> Result<bool> {
+        self.while_open(|| self.embed_unknown(namespace, drafts, no_dedup))
+    }
+
+    fn embed_unknown(
+        &self,
+        namespace: &NamespaceName,
+        drafts: &mut [Prepared],
+        no_dedup: bool,
+    ) -> Result<bool> {
         let published = self.state()?;
         let Some(attached) = self.embedder_for(&published)? else { return Ok(true) };
         let rows = published.snapshot();
@@ -142,6 +151,15 @@ impl Inner {
     /// The vector of the new text that a patch gives a memory; none where it brings one, the text stays, or there is no
     /// embedder. False beside it where the embedder has failed.
     pub(super) fn embed_update(
+        &self,
+        namespace: &NamespaceName,
+        name: &str,
+        patch: &Patch,
+    ) -> Result<(Option<Embedded>, bool)> {
+        self.while_open(|| self.embed_new_text(namespace, name, patch))
+    }
+
+    fn embed_new_text(
         &self,
         namespace: &NamespaceName,
         name: &str,

@@ -238,6 +238,14 @@ impl Inner {
         Span::from_millis(since.max(0))
     }
 
+    /// What a read before a write finds. A handle that is closed meanwhile says so, whatever the storage says.
+    pub(super) fn while_open<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
+        if self.is_closed() {
+            return Err(Error::Closed);
+        }
+        read().map_err(|why| if self.is_closed() { Error::Closed } else { why })
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }

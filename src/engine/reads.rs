@@ -322,6 +322,9 @@ impl Database {
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
         self.read(|published, _| {
             let mut report = check(published.snapshot(), options)?;
+            if let Some(why) = self.inner.store.misfit() {
+                report.file_misfits(why);
+            }
             if !options.erased.is_empty() {
                 let files = self.inner.store.bytes()?;
                 check_erased(published.snapshot(), files, &options.erased, &mut report)?;

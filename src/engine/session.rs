@@ -199,6 +199,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             policy_hash: self.in_force.hash,
             keeps_limbo: self.in_force.policy.undo.horizon > Span::ZERO,
             ttl: self.in_force.policy.ttl.clone(),
+            confidence: self.in_force.policy.confidence.clone(),
         }
     }
 }

@@ -133,6 +133,9 @@ pub struct ImportReport {
     pub updated: u64,
     /// Writes that memories with the same content stand for as well.
     pub reinforced: u64,
+    /// Of these, writes that gave a session, an author, an instant or another field of which the memory says something else. With
+    /// `verbatim` each is stored apart.
+    pub not_taken: u64,
     /// New content under old keys.
     pub revised: u64,
     /// Messages that are events of their families and no memories of their own.
@@ -558,6 +561,7 @@ impl Running<'_> {
             };
             *counted += 1;
             if let Some(outcome) = outcome {
+                self.report.not_taken += u64::from(!outcome.not_taken.is_empty());
                 let decided = self.observer.decided(place.number(), &self.namespace, outcome);
                 decided.map_err(|error| (None, error))?;
             }

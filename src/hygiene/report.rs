@@ -93,6 +93,13 @@ impl Default for CheckReport {
 }
 
 impl CheckReport {
+    /// Adds that no write can open the file.
+    pub(crate) fn file_misfits(&mut self, why: &str) {
+        let what =
+            format!("{why}: no write can open the file; `backup` writes a whole one of all that can be read");
+        self.add(Code::FileLength, "file", String::new(), what);
+    }
+
     /// Adds a finding; past 1,000 they are only counted.
     pub(crate) fn add(&mut self, code: Code, table: &'static str, key: String, what: impl Into<String>) {
         self.ok = false;
@@ -126,6 +133,8 @@ macro_rules! codes {
 codes! {
     /// The bytes make no sense.
     Corrupted = "corrupted";
+    /// A length of the file that its header contradicts: rows can be read, and no write can open the file.
+    FileLength = "file_length";
     /// A key that is not built as the table's keys are.
     KeyShape = "key_shape";
     /// A value where none belongs, or one that contradicts its key.

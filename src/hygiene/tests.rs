@@ -85,8 +85,9 @@ fn every_code_is_found_when_its_fault_is_done() {
         assert!(!found.ok);
     }
     for code in Code::ALL {
-        // Residues are found in bytes, not in rows: `erasure`. No walk loses its way among so few nodes: `index::tests`.
-        let elsewhere = [Code::Residue, Code::GraphRecall].contains(code);
+        // Residues are found in bytes, not in rows: `erasure`; so is the length of the file: `cli::bad`. No walk loses its way among so
+        // few nodes: `index::tests`.
+        let elsewhere = [Code::Residue, Code::FileLength, Code::GraphRecall].contains(code);
         let tried = cases.iter().any(|(of, _)| of == code) || elsewhere;
         assert!(tried, "{code:?} has no case");
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::change::replaced_as;
-use crate::ingest::fields::expire;
+use crate::ingest::fields::{expire, not_taken};
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
@@ -13,8 +13,8 @@ use crate::ingest::{NamespaceWriter, Prepared, Replaces};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, given, note_vector, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, RunSort, State,
-    SupersedeMode, Time, Vitals,
+    Access, Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId,
+    RunSort, State, SupersedeMode, Time, Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::control::RunRow;
@@ -388,7 +388,9 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
-        Ok(self.outcome(prepared, id, Decision::Reinforced, rule, evidence, hints))
+        let outcome = self.outcome(prepared, id, Decision::Reinforced, rule, evidence, hints);
+        let row = Parts { vitals, content, access: Access::default() };
+        Ok(Outcome { not_taken: not_taken(&draft.fields, &row), ..outcome })
     }
 
     /// What absorbing a write raises in the row.
@@ -494,6 +496,7 @@ impl NamespaceWriter<'_, '_, '_> {
             event: None,
             evidence,
             hints,
+            not_taken: Vec::new(),
             pending: false,
             policy_number: self.context.policy_number,
         }

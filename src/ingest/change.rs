@@ -6,7 +6,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::{Ahead, Step};
 use crate::ingest::edit::{Edit, keeping_imports, keeping_pin, patch_holder};
-use crate::ingest::fields::note_replacement;
+use crate::ingest::fields::{not_taken, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
@@ -65,7 +65,10 @@ impl NamespaceWriter<'_, '_, '_> {
                     let change = self.use_of(id, 1)?;
                     self.apply(RuleId::KEY, change)?;
                     let (decision, rule) = (Decision::Reinforced, RuleId::KEY);
-                    return Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()));
+                    let outcome = self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new());
+                    let row = Parts { vitals, content, access: Access::default() };
+                    let not_taken = std::iter::once("text").chain(not_taken(&draft.fields, &row)).collect();
+                    return Ok(Outcome { not_taken, ..outcome });
                 }
             }
         }
@@ -240,6 +243,7 @@ impl NamespaceWriter<'_, '_, '_> {
             event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
+            not_taken: Vec::new(),
             pending: false,
             policy_number: self.context.policy_number,
         };

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::ingest::NamespaceWriter;
+use crate::ledger::seed;
 use crate::model::{Fields, MemoryId, Outcome, Patch, Time, Vitals};
 use crate::policy::Policy;
 use crate::store::Rows;
@@ -34,9 +35,8 @@ fn contradicted(confidence: f32, uses: u64, policy: &Policy) -> f32 {
 impl NamespaceWriter<'_, '_, '_> {
     /// The confidence of a durable memory that comes without one.
     pub(super) fn seed(&self) -> f32 {
-        let confidence = &self.policy.confidence;
         // Only an import writes in a run.
-        (if self.context.run.is_some() { confidence.imported } else { confidence.fresh }) as f32
+        seed(&self.policy.confidence, self.context.run.is_some())
     }
 
     /// Holds a confidence that was given to what a caller may claim.

@@ -42,9 +42,15 @@ impl NamespaceWriter<'_, '_, '_> {
         let written = origin.as_ref().map(|origin| &origin.parts);
         let own = said_by(holder, written.unwrap_or(parts), self.ledger.secret);
         tell(parts, written, |code| own.contains(&code));
+        if written.is_none() {
+            let is_own = |name| own.iter().any(|code| Fields::name_of(*code) == name);
+            let vitals = &mut parts.vitals;
+            vitals.created_at = if is_own("created_at") { vitals.created_at } else { holder.since };
+            vitals.updated_at = if is_own("updated_at") { vitals.updated_at } else { holder.since };
+        }
         if let Some(Parts { vitals, .. }) = written {
             let led = vitals.times.superseded.is_some_and(|by| by.mode != SupersedeMode::Duplicate);
-            let gave = |name| holder.fields.iter().any(|(code, _)| is_named(*code, name));
+            let gave = |name| holder.fields.iter().any(|(code, _)| Fields::name_of(*code) == name);
             // The row to which a supersession has led the writer lives as long as its own writers have said.
             if led && !holder.gave_expiry() && !gave("tier") {
                 parts.vitals.tier = vitals.tier;
@@ -57,7 +63,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let there = written.map(|written| &written.vitals.times);
             times.valid_from = match there {
                 Some(there) => there.valid_from,
-                None => times.valid_from.filter(|_| own.iter().any(|code| is_named(*code, "valid_from"))),
+                None => {
+                    times.valid_from.filter(|_| own.iter().any(|code| Fields::name_of(*code) == "valid_from"))
+                }
             };
             times.valid_from_recorded_at = there.and_then(|there| there.valid_from_recorded_at);
         }
@@ -74,9 +82,28 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 }
 
-/// Whether a field with this number has this name.
-fn is_named(code: u8, name: &str) -> bool {
-    Fields::NAMES.contains(&(code, name))
+/// What an absorbed write adds to its row by a rule of its own, whatever value it gives.
+const UNITED: [&str; 6] =
+    ["reinforcement_count", "tier", "significance", "importance", "confidence", "pinned"];
+
+/// The names of the given fields of which a row says something else.
+pub(super) fn not_taken(given: &Fields, row: &Parts) -> Vec<&'static str> {
+    let mut left = Vec::new();
+    given.for_each_given(|code, value| {
+        let name = Fields::name_of(code);
+        if !value.is_null() && !UNITED.contains(&name) {
+            left.push((code, name, value));
+        }
+    });
+    let fields = row.fields();
+    let wanted: Vec<u8> = left.iter().map(|(code, ..)| *code).collect();
+    fields.for_each_of(
+        |code| wanted.contains(&code),
+        |code, value| {
+            left.retain(|(of, _, given)| *of != code || *given != value);
+        },
+    );
+    left.into_iter().map(|(_, name, _)| name).collect()
 }
 
 /// Sets the end of life that the caller gave, or else that of the tier.

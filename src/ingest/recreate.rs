@@ -241,6 +241,7 @@ impl NamespaceWriter<'_, '_, '_> {
             event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
+            not_taken: Vec::new(),
             pending: false,
             policy_number: self.context.policy_number,
         })

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::model::{
-    EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, NOT_TOLD, Parts, SOURCES_CODE, VECTOR_CODE, Vitals,
+    EXPIRY_CODE, Expiry, Fields, Holder, MemoryId, NOT_TOLD, Parts, SOURCES_CODE, Time, VECTOR_CODE, Vitals,
 };
+use crate::policy::Confidence;
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
@@ -54,11 +55,55 @@ pub(crate) fn said_by(holder: &Holder, parts: &Parts, secret: &Secret) -> BTreeS
     said
 }
 
-/// Lets a row say nothing of the fields with these codes, as far as they are of its content or say when it happened.
-pub(crate) fn forget_said(row: &mut Parts, codes: &BTreeSet<u8>) {
+/// The fields that a holder takes along from a row: what it gave and the row says, by code and HMAC. A figure that it raised in a
+/// row which another write had made has no owner, and stays. The confidence moves with every use, and is still that of the write
+/// that made the row.
+pub(crate) fn taken_by(holder: &Holder, row: &Parts, secret: &Secret) -> Vec<(u8, [u8; 8])> {
+    let said = said_by(holder, row, secret);
+    let made_the_row = holder.number == 0;
+    let mut taken = holder.fields.clone();
+    taken.retain(|(code, _)| match Fields::name_of(*code) {
+        "confidence" => made_the_row,
+        "significance" | "importance" => made_the_row && said.contains(code),
+        _ => said.contains(code),
+    });
+    taken
+}
+
+/// What a row says by itself where nobody who stays has said it.
+#[derive(Clone, Copy)]
+pub(crate) struct Unsaid {
+    /// Since when the memory has the first of its writers, and the last.
+    pub(crate) since: (Time, Time),
+    /// The confidence of a durable memory that comes without one.
+    pub(crate) seed: f32,
+}
+
+/// The confidence of a durable memory that comes without one.
+pub(crate) fn seed(confidence: &Confidence, is_imported: bool) -> f32 {
+    (if is_imported { confidence.imported } else { confidence.fresh }) as f32
+}
+
+/// Lets a row say nothing of the fields with these codes, as far as they are of its content, its figures, or the instants at which
+/// it was made, was changed or happened.
+pub(crate) fn forget_said(row: &mut Parts, codes: &[u8], unsaid: Unsaid) {
     row.take_content(Parts::defaults(), |code| codes.contains(&code));
-    let is_instant = Fields::NAMES.iter().any(|(code, name)| *name == "happened_at" && codes.contains(code));
-    row.vitals.happened_at = row.vitals.happened_at.filter(|_| !is_instant);
+    let Parts { vitals, .. } = row;
+    let (first, last) = unsaid.since;
+    let plain = Vitals::new("", first);
+    for code in codes {
+        match Fields::name_of(*code) {
+            "happened_at" => vitals.happened_at = None,
+            "created_at" => vitals.created_at = first,
+            "updated_at" => vitals.updated_at = last,
+            "importance" => vitals.importance = plain.importance,
+            "significance" => vitals.significance = plain.significance,
+            "confidence" => {
+                vitals.confidence = Some(unsaid.seed).filter(|_| !vitals.tier.is_short_term());
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Lets a row say of its text what was said where the text was written: kind, figures, instants, and of the content each field

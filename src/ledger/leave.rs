@@ -9,7 +9,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::{Former, Lineage};
 use crate::ledger::applied::{Applied, Erased, Left};
 use crate::ledger::erase::Going;
-use crate::ledger::given::{forget_said, said_by, tell};
+use crate::ledger::given::{Unsaid, forget_said, said_by, seed, taken_by, tell};
 use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
@@ -165,8 +165,12 @@ impl Ledger<'_, '_> {
         let retold = matches!(fate, Fate::Retold(_));
         let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
         let said_anew = retold || matches!(fate, Fate::Stays(Some(_)));
+        let is_back = matches!(departure, Departure::Back(_));
         match fate {
             Fate::Retold(teller) => {
+                if !is_back {
+                    self.take_what_they_said(context, id, (&mut vitals, &mut content), leaving)?;
+                }
                 let changing = Changing { before: &before, old: &old, vitals, content };
                 self.put_retold(context, id, changing, *teller, why)?;
             }
@@ -178,10 +182,8 @@ impl Ledger<'_, '_> {
                 };
                 if let Some((heir, origin)) = heir.as_ref().zip(origin) {
                     (vitals, content) = self.said(vitals, content, Some(&origin), heir);
-                } else if !matches!(departure, Departure::Back(_)) {
-                    let mut parts = Parts { vitals, content, access: Access::default() };
-                    self.take_what_they_said(ns, id, &mut parts, leaving)?;
-                    (vitals, content) = (parts.vitals, parts.content);
+                } else if !is_back {
+                    self.take_what_they_said(context, id, (&mut vitals, &mut content), leaving)?;
                 }
                 self.place_row(context, id, &before, &old, vitals, &content)?;
             }
@@ -212,21 +214,36 @@ impl Ledger<'_, '_> {
         Ok(Applied { left, derived, erased: marked.into_iter().collect(), ..Applied::default() })
     }
 
-    /// Of what a row says beside its text, nothing stays that only those said who have left: a channel, an author, an instant of
-    /// happening.
-    fn take_what_they_said(&self, ns: NsId, id: MemoryId, row: &mut Parts, leaving: &[Holder]) -> Result<()> {
-        let mut theirs = BTreeSet::new();
-        leaving.iter().for_each(|holder| theirs.append(&mut said_by(holder, row, self.secret)));
-        // Mostly they said nothing, or the first of the others said the same.
-        if !theirs.is_empty() {
-            let said_all = &mut |stays: &Holder| {
-                let said = said_by(stays, row, self.secret);
-                theirs.retain(|code| !said.contains(code));
-                theirs.is_empty()
-            };
-            sound(self.tx.any_holder(ns, id, said_all))?;
+    /// Of what a row says beside its text, nothing stays that only those said who have left: a channel, an author, an instant, a
+    /// figure.
+    fn take_what_they_said(
+        &self,
+        context: &Context,
+        id: MemoryId,
+        (vitals, content): (&mut Vitals, &mut Content),
+        leaving: &[Holder],
+    ) -> Result<()> {
+        let mut row = Parts { vitals: vitals.clone(), content: content.clone(), access: Access::default() };
+        let taken = leaving.iter().flat_map(|holder| taken_by(holder, &row, self.secret));
+        let mut theirs: BTreeSet<_> = taken.collect();
+        if theirs.is_empty() {
+            return Ok(());
         }
-        forget_said(row, &theirs);
+        // Mostly the first of the others said the same, and the rest need not be read.
+        let (mut since, mut is_imported) = (None, true);
+        let said_all = &mut |stays: &Holder| {
+            theirs.retain(|field| !stays.fields.contains(field));
+            let (first, last) = since.unwrap_or((stays.since, stays.since));
+            since = Some((first.min(stays.since), last.max(stays.since)));
+            is_imported &= stays.run.is_some();
+            theirs.is_empty()
+        };
+        sound(self.tx.any_holder(context.ns, id, said_all))?;
+        let codes: Vec<u8> = theirs.iter().map(|(code, _)| *code).collect();
+        let recorded = row.vitals.times.recorded_at;
+        let seed = seed(&context.confidence, is_imported);
+        forget_said(&mut row, &codes, Unsaid { since: since.unwrap_or((recorded, recorded)), seed });
+        (*vitals, *content) = (row.vitals, row.content);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::ledger::counters::Counters;
 use crate::ledger::derived::Declared;
 use crate::ledger::ranked::KeptWriters;
 use crate::model::{Actor, Content, Evidence, Holder, Life, MemoryId, RuleId, RunId, Time, Vitals};
-use crate::policy::{TombstoneHash, Ttl};
+use crate::policy::{Confidence, TombstoneHash, Ttl};
 use crate::store::control::Clock;
 use crate::store::{JunctionRow, Keeper, Lock, NsId, Rows, Truth, WriteTx};
 use crate::text::Secret;
@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) keeps_limbo: bool,
     /// Lifetimes of the short-term tiers: what expired and comes back lives anew.
     pub(crate) ttl: Ttl,
+    /// The confidence of memories that come without one.
+    pub(crate) confidence: Confidence,
 }
 
 /// The rule and the evidence of the present change.

@@ -275,6 +275,20 @@ pub struct Outcome {
     pub evidence: Evidence,
     /// Near memories that did not decide.
     pub hints: Vec<Hint>,
+    /// The names of what the write gave and the memory does not say, because it stands for an earlier write as well: a session, an
+    /// author, an instant. A verbatim write is stored apart with all that it gives.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let thanks = |session: &str| Draft::new("Thanks!").session(session).key(session);
+    /// assert!(team.add(thanks("s1"))?.not_taken.is_empty());
+    /// assert_eq!(team.add(thanks("s2"))?.not_taken, ["session"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub not_taken: Vec<&'static str>,
     /// Whether the text waits for a vector, because the handle has no embedder of the database, or the embedder failed.
     /// Until the memory has a vector it is found by its words alone. Within a batch, whether the text waits at that moment:
     /// an embedder of the handle gives the vector after the commit.

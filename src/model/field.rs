@@ -156,6 +156,14 @@ macro_rules! fields {
             /// Number and name of every field, in the order of the table.
             pub const NAMES: &'static [(u8, &'static str)] = &[$($(($number, stringify!($name)),)+)+];
 
+            /// The name of the field with this number; empty where there is none.
+            pub(crate) fn name_of(number: u8) -> &'static str {
+                match number {
+                    $($($number => stringify!($name),)+)+
+                    _ => "",
+                }
+            }
+
             /// Sets the field called `name` from JSON; false when there is no such field.
             ///
             /// # Errors

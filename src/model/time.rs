@@ -131,7 +131,7 @@ impl FromStr for Time {
 
     /// Reads RFC 3339 with any offset. A time without an offset is taken as UTC. A date alone stands for its
     /// first instant in UTC. Anything finer than a millisecond is cut off. The last hours of the year 9999, by which
-    /// many mean for ever, are read as [`Time::MAX`].
+    /// many mean for ever, are read as [`Time::MAX`]. A zone in brackets must stand beside an offset, which decides.
     fn from_str(text: &str) -> Result<Self> {
         let millis = if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
             stamp.as_millisecond()
@@ -140,6 +140,13 @@ impl FromStr for Time {
                 Ok(civil) => civil,
                 Err(_) => return at_the_edge(text),
             };
+            // Which offset a zone has then depends on the machine that reads the text.
+            let pieces = jiff::fmt::temporal::Pieces::parse(text);
+            if pieces.is_ok_and(|pieces| pieces.time_zone_annotation().is_some()) {
+                let why =
+                    "must have an offset beside its zone, such as 2026-01-03T10:00:00+01:00[Europe/Brussels]";
+                return Err(Error::invalid("time", why, text));
+            }
             match civil.to_zoned(jiff::tz::TimeZone::UTC) {
                 Ok(zoned) => zoned.timestamp().as_millisecond(),
                 Err(_) => return at_the_edge(text),
@@ -231,6 +238,18 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::Time;
+
+    /// The offset of a zone is not guessed, and not left out.
+    #[test]
+    fn a_zone_needs_an_offset_beside_it() {
+        for text in ["2026-01-01T10:00:00[Europe/Brussels]", "2026-01-01[Europe/Brussels]"] {
+            let why = text.parse::<Time>().unwrap_err().to_string();
+            assert!(why.contains("an offset beside its zone"), "{why}");
+        }
+        let read = |text: &str| text.parse::<Time>().unwrap().to_string();
+        assert_eq!(read("2026-01-01T10:00:00+01:00[Europe/Brussels]"), "2026-01-01T09:00:00Z");
+        assert_eq!(read("2026-01-01T10:00:00[u-ca=iso8601]"), "2026-01-01T10:00:00Z");
+    }
 
     /// Many write the end of the last year for what has no end. It lies behind the last instant that every offset can show.
     #[test]

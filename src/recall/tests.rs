@@ -142,6 +142,7 @@ impl World {
                 policy_hash: [0; 8],
                 keeps_limbo: true,
                 ttl: crate::policy::Ttl::default(),
+                confidence: crate::policy::Confidence::default(),
             };
             for (rule, change) in changes {
                 ledger.apply(&context, Entry { change, rule, evidence: Evidence::default() })?;

@@ -40,6 +40,11 @@ pub trait Disk: Debug + Send + Sync {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Which file has this name now, as [`OpenFile::id`] says it.
     fn id(&self, path: &Path) -> io::Result<Option<FileId>>;
+    /// The file with this name once more, if it is the file `id`: it tells whether the file has a name left. A disk that does not say
+    /// so has none.
+    fn witness(&self, _path: &Path, _id: FileId) -> Option<File> {
+        None
+    }
     /// Opens a file that exists; `write` opens it for writing as well.
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile>;
     /// Creates an empty file that only its owner can read; fails when there is one.
@@ -82,6 +87,14 @@ impl Disk for Folder {
 
     fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
         Ok(file_id(&fs::metadata(path)?))
+    }
+
+    /// Elsewhere closing such a file could take the locks away that the database has.
+    #[cfg(target_os = "linux")]
+    fn witness(&self, path: &Path, id: FileId) -> Option<File> {
+        let file = File::open(path).ok()?;
+        let found = file_id(&file.metadata().ok()?);
+        (found == Some(id)).then_some(file)
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile> {
@@ -199,6 +212,33 @@ fn open_file(file: File) -> io::Result<OpenFile> {
     match FileBackend::new(file) {
         Ok(backend) => Ok(OpenFile { backend: Box::new(backend), id }),
         Err(why) => Err(io::Error::other(why)),
+    }
+}
+
+/// The file that is open.
+#[derive(Debug)]
+pub(super) struct Which {
+    pub(super) id: Option<FileId>,
+    witness: Option<File>,
+}
+
+impl Which {
+    /// The file `id`, which has the name `path`.
+    pub(super) fn of(disk: &dyn Disk, path: &Path, id: Option<FileId>) -> Self {
+        Which { id, witness: id.and_then(|id| disk.witness(path, id)) }
+    }
+
+    /// Whether the file is known to have no name any more.
+    #[cfg(unix)]
+    pub(super) fn is_deleted(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let about = self.witness.as_ref().and_then(|file| file.metadata().ok());
+        about.is_some_and(|about| about.nlink() == 0)
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn is_deleted(&self) -> bool {
+        false
     }
 }
 

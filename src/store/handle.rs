@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
-use crate::error::{Error, FILE_CUT, Result};
+use crate::error::{Error, FILE_CUT, FILE_MISFIT, Result};
 use crate::store::disk::{Disk, FileId, Medium, OpenFile};
 use crate::store::draft::is_claim;
 use crate::store::raw::fenced;
@@ -19,6 +19,9 @@ pub(super) const FILE: &str = "file";
 
 /// How redb begins what it says of a file that is shorter than its rows need.
 const TRUNCATED: &str = "File truncated";
+
+/// How redb begins what it says of a file whose length no header can tell.
+const MISFIT: &str = "File length does not correspond";
 
 /// How to open.
 #[derive(Clone, Debug)]
@@ -159,7 +162,11 @@ fn opened<T>(path: &Path, open: impl FnOnce() -> Result<T, DatabaseError>) -> Re
             Err(Error::io("open", path, why))
         }
         Ok(Err(DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => {
-            let why = if why.starts_with(TRUNCATED) { FILE_CUT.to_owned() } else { why };
+            let why = match why {
+                cut if cut.starts_with(TRUNCATED) => FILE_CUT.to_owned(),
+                long if long.starts_with(MISFIT) => FILE_MISFIT.to_owned(),
+                other => other,
+            };
             Err(Error::corrupted(FILE, &[], why))
         }
         Ok(Err(other)) => Err(not_a_database(path, &other.to_string())),

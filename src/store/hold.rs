@@ -1,6 +1,7 @@
 //! A draft stays locked from its making until it has its name, however often redb opens and closes it meanwhile: without the
 //! locks another process would take it for what a killed one has left.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +59,10 @@ impl Disk for UnderHold {
 
     fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
         self.disk.id(path)
+    }
+
+    fn witness(&self, path: &Path, id: FileId) -> Option<File> {
+        self.disk.witness(path, id)
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile> {

@@ -13,18 +13,35 @@ use std::io;
 
 use redb::StorageBackend;
 
+use crate::error::{FILE_CUT, FILE_MISFIT};
+
 /// Whether the end of the file is missing: a file that has not even the header has lost it too.
 pub(super) fn is_cut(backend: &dyn StorageBackend) -> bool {
     !matches!((backend.len(), told_len(backend)), (Ok(len), Ok(told)) if told <= len)
 }
 
+/// Why no write can open the file, as far as its length tells: none where that fits. A file that grows is longer than its header tells
+/// for an instant, but always by whole pages.
+pub(super) fn misfit(backend: &dyn StorageBackend) -> Option<&'static str> {
+    if is_cut(backend) {
+        return Some(FILE_CUT);
+    }
+    let (len, page) = (backend.len().ok()?, number(backend, PAGE_BYTES_AT).ok()?);
+    (len.checked_rem(page) != Some(0)).then_some(FILE_MISFIT)
+}
+
+/// Where the header tells the bytes of a page.
+const PAGE_BYTES_AT: u64 = 12;
+
+fn number(backend: &dyn StorageBackend, at: u64) -> io::Result<u64> {
+    let mut bytes = [0_u8; 4];
+    backend.read(at, &mut bytes).map(|()| u64::from(u32::from_le_bytes(bytes)))
+}
+
 /// The length that the header tells.
 fn told_len(backend: &dyn StorageBackend) -> io::Result<u64> {
-    let number = |at: u64| {
-        let mut bytes = [0_u8; 4];
-        backend.read(at, &mut bytes).map(|()| u64::from(u32::from_le_bytes(bytes)))
-    };
-    let (page, header) = (number(12)?, number(16)?);
+    let number = |at| number(backend, at);
+    let (page, header) = (number(PAGE_BYTES_AT)?, number(16)?);
     // The bytes may be damaged: what can't be counted is more than any file has.
     let region = |pages: u64| (header + pages).saturating_mul(page);
     let full = region(number(20)?).saturating_mul(number(24)?);

@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity, Nonce, SizeRow};
-use crate::store::disk::{Bytes, Disk, FileId};
+use crate::store::disk::{Bytes, Disk, FileId, Which};
 use crate::store::draft::{
     clear_claim, clear_drafts, draft_path, drafts_for, is_claim, is_overtaken, publish,
 };
 use crate::store::handle::{FILE, Handle, Options, closing, let_go, open_handle, start};
 use crate::store::hold::Hold;
+use crate::store::layout::misfit;
 use crate::store::raw::fenced;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
@@ -29,7 +30,7 @@ pub(crate) struct Store {
     pub(super) options: Options,
     pub(super) handle: RwLock<Option<Handle>>,
     /// Which file the handle has open.
-    pub(super) id: Mutex<Option<FileId>>,
+    pub(super) which: Mutex<Which>,
     /// How often the handle was replaced; see [`Store::epoch`].
     pub(super) epoch: AtomicU64,
     /// Numbers the attempts to commit.
@@ -65,11 +66,12 @@ impl Store {
         }
         let (handle, id) = open_handle(disk.as_ref(), &options)?;
         let name_unsynced = AtomicBool::new(!options.read_only);
+        let which = Which::of(disk.as_ref(), &options.path, id);
         let store = Store {
             disk,
             options,
             handle: RwLock::new(Some(handle)),
-            id: Mutex::new(id),
+            which: Mutex::new(which),
             epoch: AtomicU64::new(0),
             attempts: AtomicU64::new(0),
             last: Mutex::new(Nonce::default()),
@@ -101,6 +103,11 @@ impl Store {
     /// Length of the file in bytes.
     pub(crate) fn file_bytes(&self) -> Result<u64> {
         self.disk.len(&self.options.path).map_err(|why| Error::io("measure", &self.options.path, why))
+    }
+
+    /// Why no write can open the file, though its rows can be read; none where its length fits, or nothing has its name.
+    pub(crate) fn misfit(&self) -> Option<&'static str> {
+        self.disk.open(self.path(), false).ok().and_then(|file| misfit(file.backend.as_ref()))
     }
 
     /// The bytes of the file as they stand on the disk, and those of the drafts for it: each with its path.
@@ -170,7 +177,7 @@ impl Store {
         let mut guard = self.handle.write();
         // The epoch moves under the lock, so no snapshot has the number of one file and the rows of another.
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        *self.id.lock() = id;
+        *self.which.lock() = Which::of(self.disk.as_ref(), self.path(), id);
         let old = guard.replace(Handle::Write(database));
         // The lock is free before the old file is closed, so that readers do not wait for the disk.
         drop(guard);

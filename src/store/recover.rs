@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::store::Durability;
 use crate::store::control::{Clock, Nonce};
+use crate::store::disk::Which;
 use crate::store::handle::{Handle, let_go, open_handle};
 use crate::store::open::Store;
 use crate::store::rows::Rows;
@@ -64,11 +65,11 @@ impl Store {
     fn is_in_place(&self) -> Result<bool> {
         let path = self.path();
         let named = self.disk.id(path).map_err(|why| Error::io("look at", path, why))?;
-        Ok(named == *self.id.lock())
+        Ok(named == self.which.lock().id)
     }
 
-    /// Whether another file has the name of the one that is open. A file whose name is free is still found by whoever has it open, and one
-    /// that was moved by whoever knows its new name.
+    /// Whether nobody finds by the name what is written to the file that is open: another file has the name, or the file has been deleted.
+    /// A file that was moved is still found by whoever knows its new name.
     ///
     /// # Errors
     /// `Io` when the name can't be looked at.
@@ -85,12 +86,14 @@ impl Store {
     fn is_replaced_now(&self) -> Result<bool> {
         match self.is_in_place() {
             Ok(in_place) => Ok(!in_place),
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(self.which.lock().is_deleted())
+            }
             Err(why) => Err(why),
         }
     }
 
-    /// Refuses to write to a file whose name another one has: whoever reads by the name would never find what was acknowledged.
+    /// Refuses to write to a file that has lost its name: whoever reads by the name would never find what was acknowledged.
     ///
     /// # Errors
     /// `Unavailable`; `Io` when the name can't be looked at.
@@ -99,7 +102,11 @@ impl Store {
             return Ok(());
         }
         let path = self.path().display();
-        let why = format!("another file has taken the name {path} since this one was opened; open it again");
+        let what = match self.which.lock().is_deleted() && !self.disk.exists(self.path()).unwrap_or(true) {
+            true => format!("the file {path} has been deleted since it was opened"),
+            false => format!("another file has taken the name {path} since this one was opened"),
+        };
+        let why = format!("{what}; open it again, or end this program and start it again");
         Err(Error::Unavailable { why })
     }
 
@@ -157,7 +164,7 @@ impl Store {
         self.check_format(&snapshot)?;
         let clock = snapshot.clock()?;
         drop(snapshot);
-        *self.id.lock() = id;
+        *self.which.lock() = Which::of(self.disk.as_ref(), self.path(), id);
         *self.last.lock() = clock.nonce;
         // Whoever has replaced the file may not have synced its name yet.
         self.name_unsynced.store(!self.options.read_only, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 //! the work writes.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,10 @@ impl Disk for Rehearsal {
 
     fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
         self.0.id(path)
+    }
+
+    fn witness(&self, path: &Path, id: FileId) -> Option<File> {
+        self.0.witness(path, id)
     }
 
     fn open(&self, path: &Path, _write: bool) -> io::Result<OpenFile> {

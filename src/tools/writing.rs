@@ -191,6 +191,8 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
         if let Decision::Revised { old } = decision {
             members.insert("old_id".to_owned(), json!(old));
         }
+        let left = &outcome.not_taken;
+        members.extend((!left.is_empty()).then(|| ("not_taken".to_owned(), json!(left))));
         let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
     }
@@ -243,6 +245,10 @@ pub(super) fn written_answer() -> Shape {
             .named("expires_at"),
         told().optional().about("Until when it is true.").named("valid_to"),
         all(near).optional().about("Memories that say nearly the same.").named("near"),
+        all(told())
+            .optional()
+            .about("What was given and the memory does not say: it stands for an earlier write as well.")
+            .named("not_taken"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),
     ])

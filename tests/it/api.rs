@@ -32,6 +32,26 @@ fn a_handle_goes_to_other_threads_and_is_cloned() {
     sent::<Error>();
 }
 
+/// The same where an embedder is asked before the write.
+#[test]
+fn after_close_a_clone_with_an_embedder_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path().join("m.oub")).unwrap();
+    db.use_embedder(oubliette::embed::HashEmbedder::new()).unwrap();
+    let ns = db.namespace("team").unwrap();
+    ns.add(text("t").key("k")).unwrap();
+    db.clone().close().unwrap();
+    let patch = Patch { text: Some("u".to_owned()), ..Patch::default() };
+    let kinds = [
+        ns.add(text("u")).map(drop),
+        ns.add_all(vec![text("u")], &WriteOptions::default()).map(drop),
+        ns.update("k", patch).map(drop),
+    ];
+    for (at, done) in kinds.into_iter().enumerate() {
+        assert_eq!(done.unwrap_err().kind(), ErrorKind::Closed, "call {at}");
+    }
+}
+
 #[test]
 fn after_close_every_clone_says_so() {
     let world = World::new();

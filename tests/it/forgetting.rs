@@ -1,9 +1,8 @@
 //! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
 
-use crate::world::{World, axis, keeping, text};
+use crate::world::{World, axis, keeping, ms, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::Expiry;
-use oubliette::memory::{Got, Significance, SupersedeMode, TombstoneReason};
+use oubliette::memory::{Expiry, Field, Fields, Got, Significance, SupersedeMode, Tier, TombstoneReason};
 use oubliette::report::{ForgetPlan, Forgotten};
 use oubliette::{
     Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State,
@@ -706,4 +705,72 @@ fn what_is_forgotten_in_one_part_takes_nothing_of_another() {
             world.check();
         }
     }
+}
+
+/// MODEL-8: the instants and figures of the write that made a row go with it, as far as nobody who stays gave the same.
+#[test]
+fn model_8_a_writer_that_leaves_takes_along_its_instants_and_figures() {
+    let said = |key: &str| {
+        let draft = text("the cat sat").key(key).created_at(ms(1_000)).importance(0.9).confidence(0.6);
+        draft.updated_at(ms(2_000)).significance(Significance::Core).tier(Tier::Semantic)
+    };
+    let told = |world: &World| {
+        let row = world.row("k2");
+        (row.created_at, row.updated_at, row.importance, row.significance)
+    };
+    for how in ["forget", "apart", "undo"] {
+        let world = World::at(10_000);
+        let run = world.start_import();
+        match how {
+            "undo" => drop(world.import(run, vec![said("k1")])),
+            _ => drop(world.add(said("k1"))),
+        }
+        for key in ["k2", "k3"] {
+            world.advance("5s");
+            world.add(text("the cat sat").key(key).tier(Tier::Semantic));
+        }
+        assert_eq!(world.live().len(), 1);
+        match how {
+            "forget" => drop(world.forget(&["k1"])),
+            "undo" => drop(world.ns.undo(run).unwrap()),
+            _ => drop(world.add(text("the dog ran").key("k1"))),
+        }
+        assert_eq!(told(&world), (ms(15_000), ms(20_000), 0.5, Significance::default()), "{how}");
+        assert_eq!(world.row("k2").confidence, Some(0.4), "{how}");
+        let old = Filter::from_json(&json!({"created_at": {"$lt": ms(9_000)}})).unwrap();
+        let found = world.ns.list(&PageRequest { filter: Some(old), ..PageRequest::default() }).unwrap();
+        assert!(found.items.iter().all(|row| row.keys == ["k1"]), "{how}");
+        world.check();
+    }
+    // Who gave the same keeps it.
+    let world = World::at(10_000);
+    for key in ["k1", "k2"] {
+        world.add(said(key));
+    }
+    let before = (told(&world), world.row("k2").confidence);
+    world.forget(&["k1"]);
+    assert_eq!((told(&world), world.row("k2").confidence), before);
+}
+
+/// MODEL-8: a key that leaves the memory of another takes none of that one's instants along.
+#[test]
+fn model_8_a_writer_that_leaves_takes_none_of_the_instants_of_another() {
+    let world = World::at(10_000);
+    world.add(text("the cat sat").key("k1").created_at(ms(1_000)));
+    world.advance("5s");
+    world.add(text("the cat sat").key("k2"));
+    world.advance("5s");
+    world
+        .ns
+        .update(
+            "k2",
+            Patch {
+                fields: Fields { channel: Field::Value("ward".into()), ..Fields::default() },
+                ..Patch::default()
+            },
+        )
+        .unwrap();
+    world.forget(&["k1"]);
+    assert_eq!(world.row("k2").created_at, ms(15_000));
+    world.check();
 }

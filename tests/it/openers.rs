@@ -89,6 +89,33 @@ fn nothing_is_written_to_a_file_that_has_lost_its_name() {
     ));
 }
 
+/// A file that was deleted has no name by which anybody finds what is written to it; one with another name has.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_written_to_a_file_that_was_deleted() {
+    let (folder, path) = fresh();
+    let db = Database::open(&path).unwrap();
+    add(&db, "before").unwrap();
+    let link = folder.path().join("link.oub");
+    std::fs::hard_link(&path, &link).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    add(&db, "linked").unwrap();
+    std::fs::remove_file(&link).unwrap();
+    assert!(db.is_replaced().unwrap());
+    let refused = add(&db, "lost").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert!(refused.to_string().contains("has been deleted"), "{refused}");
+    assert!(has(&db, "linked") && !has(&db, "lost"));
+    drop(db);
+    assert!(names(folder.path()).is_empty());
+    let db = Database::open(&path).unwrap();
+    add(&db, "after").unwrap();
+    db.compact().unwrap();
+    add(&db, "then").unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(add(&db, "lost").unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
 /// A1: one opens the file, another compacts before the first has its lock: the first must not write to the file that has
 /// lost its name.
 #[test]

@@ -1,8 +1,7 @@
 //! The write decision and the holders, by the vectors of the specification (DEDUP-4, DEDUP-55 to 58, MODEL-8).
 
 use crate::world::{DIM, World, axis, holders, ms, revised, text};
-use oubliette::memory::Expiry;
-use oubliette::memory::{Significance, Tier};
+use oubliette::memory::{Expiry, Significance, Tier};
 use oubliette::{Decision, Draft, ErrorKind, Forget, Kind, Patch, Scope, State, WriteOptions};
 use serde_json::json;
 use std::sync::Barrier;
@@ -431,6 +430,27 @@ fn dedup55_no_dedup_stores_equal_content_and_keys_still_decide() {
     assert_eq!(world.duplicates(), 2);
     let again = world.ns.add_all(vec![text("t").key("k")], &how).unwrap();
     assert_eq!(again[0].decision, Decision::Unchanged);
+}
+
+/// DEDUP-55: a write that is absorbed says which of its fields its memory does not say.
+#[test]
+fn dedup55_an_absorbed_write_says_what_was_not_taken() {
+    let world = World::new();
+    let said = |key: &str, session: &str| text("Sounds good").key(key).session(session).importance(0.3);
+    let first = world.add(said("s1", "one").channel("support"));
+    assert_eq!((first.decision, first.not_taken.len()), (Decision::Stored, 0));
+    let draft = said("s2", "two").channel("support").thread("t").happened_at(world.now());
+    let second = world.add(draft.created_at(world.ago("1h")));
+    assert_eq!(second.decision, Decision::Reinforced);
+    assert_eq!(second.not_taken, ["created_at", "happened_at", "thread", "session"]);
+    let again = world.add(said("s3", "one"));
+    assert_eq!((again.decision, again.not_taken.len()), (Decision::Reinforced, 0));
+    let apart = world.add(said("s4", "four").verbatim(true));
+    assert_eq!((apart.decision, apart.not_taken.len()), (Decision::Stored, 0));
+    let world = World::with(on_key_reinforce);
+    world.add(said("s4", "four"));
+    let other = world.add(text("Sounds bad").key("s4").session("five"));
+    assert_eq!((other.decision, other.not_taken), (Decision::Reinforced, vec!["text", "session"]));
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(crate) fn outcome(namespace: &NamespaceName, outcome: &Outcome) -> Value {
         "step": outcome.rule.0,
         "evidence": outcome.evidence,
         "hints": outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect::<Vec<_>>(),
+        "not_taken": outcome.not_taken,
         "pending": outcome.pending,
         "namespace": namespace,
         "partition": outcome.partition.to_string(),

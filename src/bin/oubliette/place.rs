@@ -159,7 +159,7 @@ impl Place {
             terms: Terms {
                 now: global.now.as_deref().map(|now| named("--now", now.parse())).transpose()?,
                 policy: global.policy.as_deref().map(read_policy).transpose()?,
-                instructions: global.instructions.clone(),
+                instructions: global.instructions.clone().map(there).transpose()?,
                 durability: global.durability.or(config.durability),
                 embedder: embedder.or(config.embedder),
             },
@@ -491,6 +491,14 @@ pub(crate) fn metadata_key(key: &str) -> Result<&str> {
     match key.strip_prefix("metadata.") {
         Some(rest) => Err(Error::invalid("key", format!("must be named without metadata.: {rest}"), key)),
         None => Ok(key),
+    }
+}
+
+/// A file that was typed, and is there. A program may name one that is yet to be made.
+fn there(path: PathBuf) -> Result<PathBuf> {
+    match std::fs::metadata(&path) {
+        Ok(_) => Ok(path),
+        Err(source) => Err(Error::Io { action: "read", path, source }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What was done, in a sentence.
 
+use oubliette::report::RuleId;
 use oubliette::{Memory, NamespaceName};
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ pub(crate) fn write(answer: &Value) -> String {
         place.push_str(&format!(", the part of {agent}"));
     }
     let told = match decision {
-        "reinforced" => format!("Reinforced {name} {place}: the same content was there"),
+        "reinforced" => format!("Reinforced {name} {place}: {}", reinforced(answer)),
         "unchanged" => format!("Unchanged: {name} {place} says the same"),
         "aggregated" => format!("Counted {place} with the messages that it repeats"),
         "ignored" => format!("Ignored, as a rule of the policy says; nothing is stored {place}"),
@@ -42,6 +43,10 @@ pub(crate) fn write(answer: &Value) -> String {
             let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
             format!("{first}{} {name} {place}", letters.as_str())
         }
+    };
+    let told = match not_taken(answer) {
+        Some(left) => format!("{told}; {left}"),
+        None => told,
     };
     let told = match answer.get("payload_left_behind").and_then(Value::as_bool) {
         Some(true) => format!("{told}; its payload stays with the earlier version"),
@@ -63,6 +68,28 @@ pub(crate) fn write(answer: &Value) -> String {
         0 => told,
         near => format!("{told}; {} near to it (-v tells)", of(near as u64, "memory is", "memories are")),
     }
+}
+
+/// Why a memory stands for one more write.
+fn reinforced(answer: &Value) -> &'static str {
+    let step = answer.get("step").and_then(Value::as_str);
+    match step.and_then(|step| RuleId::ALL.iter().find(|rule| rule.0 == step).copied()) {
+        Some(RuleId::KEY) => "its key has another text, which stays, as write.on_key says",
+        Some(RuleId::CONTENT | RuleId::MESSAGE_EXACT) | None => "the same content was there",
+        Some(_) => "nearly the same content was there, as the policy says",
+    }
+}
+
+/// What a write gave and the memory does not say.
+fn not_taken(answer: &Value) -> Option<String> {
+    let named = answer.get("not_taken").and_then(Value::as_array)?;
+    let fields: Vec<&str> = named.iter().filter_map(Value::as_str).filter(|name| *name != "text").collect();
+    let (last, rest) = fields.split_last()?;
+    let (names, verb) = match rest.is_empty() {
+        true => ((*last).to_owned(), "is that"),
+        false => (format!("{} and {last}", rest.join(", ")), "are those"),
+    };
+    Some(format!("its {names} {verb} of an earlier write (`--verbatim` stores it apart)"))
 }
 
 /// A line of `add -`; one of an export that is no memory is only taken over.
@@ -132,6 +159,13 @@ pub(crate) fn import(report: &Value, (one, many): (&str, &str)) -> String {
         let takes = if others.is_empty() { "takes it back" } else { "take it back, each a namespace" };
         let but = if count("updated") > 0 { ", but for what was updated" } else { "" };
         told.push_str(&format!("; {all} {takes}{but}"));
+    }
+    if count("not_taken") > 0 {
+        let writes = of(count("not_taken"), "of these gives", "of these give");
+        told.push_str(&format!(
+            "; {writes} a session, an author, an instant or another field that an earlier write with the same text gave otherwise, \
+             and did not keep it (`--verbatim` stores each apart)"
+        ));
     }
     if count("vectors_left_out") > 0 {
         let vectors = of(count("vectors_left_out"), "vector", "vectors");

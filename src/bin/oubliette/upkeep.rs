@@ -13,7 +13,7 @@ use oubliette::maintain::{
     Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RetentionReport, RunId, SweepReport,
     SweeperConfig,
 };
-use oubliette::policy::Policy;
+use oubliette::policy::{Policy, Preset};
 use oubliette::report::Stats;
 use oubliette::{Database, Error, Namespace, Result, Span, State};
 use serde_json::{Value, json};
@@ -203,6 +203,7 @@ fn sweep(
     let sweeper = database.sweeper(config)?;
     // Until somebody ends the program. What a sweep has begun, the next one goes on with.
     loop {
+        refuse_replaced(&database)?;
         let report = match coming.recv_timeout(LOOK) {
             Ok(report) => report,
             Err(RecvTimeoutError::Timeout) => {
@@ -236,6 +237,17 @@ fn sweep(
     }
     sweeper.stop();
     Ok(())
+}
+
+/// A file that nobody finds by its name is not swept on: the file that has the name would go without.
+fn refuse_replaced(database: &Database) -> Result<()> {
+    if !database.is_replaced()? {
+        return Ok(());
+    }
+    let path = database.path().display();
+    let why =
+        format!("{path} was replaced or deleted since it was opened; begin again with the file of that name");
+    Err(Error::Unavailable { why })
 }
 
 /// What the passes did, also those that failed: it stands.
@@ -356,6 +368,11 @@ pub(crate) fn tell_too_old(went: &RetentionReport, output: Output<'_>) {
 fn of_their_passes(options: &MaintainOptions, passes: &[Pass]) -> Result<()> {
     const GROUPS: &[Pass] = &[Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Cluster];
     let MaintainOptions { fuzzy, batch_size, series, samples, prune, .. } = options;
+    // This variant is one of clusters.
+    let of_preset: &[Pass] = match prune.preset {
+        Some(Preset::Redundancy) => &[Pass::Cluster],
+        _ => &[Pass::Prune],
+    };
     let all: [(&str, bool, &[Pass]); 7] = [
         ("--fuzzy", *fuzzy, &[Pass::Collapse]),
         ("--batch-size", batch_size.is_some(), &[Pass::Collapse]),
@@ -363,7 +380,7 @@ fn of_their_passes(options: &MaintainOptions, passes: &[Pass]) -> Result<()> {
         ("--samples", samples.is_some(), GROUPS),
         ("--step", prune.step.is_some(), &[Pass::Prune, Pass::Cluster]),
         ("--kind", prune.kind.is_some(), &[Pass::Prune]),
-        ("--preset", prune.preset.is_some(), &[Pass::Prune]),
+        ("--preset", prune.preset.is_some(), of_preset),
     ];
     let strange =
         |(_, given, of): &(_, bool, &[Pass])| *given && !passes.iter().any(|pass| of.contains(pass));

@@ -80,6 +80,7 @@ impl Bed {
                 policy_hash: [0; 8],
                 keeps_limbo: true,
                 ttl: crate::policy::Ttl::default(),
+                confidence: crate::policy::Confidence::default(),
             };
             ledger.clock.next_ns = 2;
             ledger.clock.policy = 1;

@@ -134,6 +134,7 @@ impl Fixture {
                 policy_hash: [0; 8],
                 keeps_limbo: true,
                 ttl: crate::policy::Ttl::default(),
+                confidence: crate::policy::Confidence::default(),
             };
             ledger.clock.next_ns = 2;
             ledger.clock.next_space = 2;

@@ -206,13 +206,14 @@ group! {
     Write {
         /// What an equal normal form with other bytes does: `hint` or `absorb`.
         normalized_match: NormalizedMatch = NormalizedMatch::Hint, any;
-        /// Whether an equal token key absorbs (step 4).
+        /// Whether an equal token key absorbs; for operational texts of the kinds of `collapse` alone.
         token_match: bool = false, any;
-        /// Whether an equal operational signature reinforces (step 3).
+        /// Whether an equal operational signature reinforces; for the same texts alone.
         op_match: bool = false, any;
         /// What a vector above the threshold of `dedup` does: `hint`, `reinforce` or `off` (step 6).
         vector_match: VectorMatch = VectorMatch::Hint, any;
-        /// What other content under a held key does: `error`, `reinforce` or `revise`.
+        /// What happens when new content comes under a key in use: `error`, `reinforce` or `revise`. `reinforce` counts the write and keeps the
+        /// old content.
         on_key: OnKey = OnKey::Revise, any;
         /// Least cosine of a hint, -1 to 1.
         hint_cosine: f64 = 0.82, cosine;

@@ -90,7 +90,32 @@ fn a_file_that_was_cut_is_told_alike_to_readers_and_writers() {
     {
         let answer = sandbox.run(arguments);
         assert_eq!(answer.error().0, "Corrupted", "{arguments:?}");
-        assert!(answer.err.contains("the end of the file is missing"), "{arguments:?}: {}", answer.err);
+        assert!(answer.err.contains("`backup` writes a new file"), "{arguments:?}: {}", answer.err);
+    }
+}
+
+/// A copy that was cut off or added to can be read and not be opened for writing: `check` tells, and `backup` makes a whole one.
+#[test]
+fn check_tells_of_a_file_that_no_write_can_open() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let whole = std::fs::read(sandbox.path("m.oub")).unwrap();
+    let longer = [&whole[..], &[7; 5_000]].concat();
+    for (at, bytes) in [&whole[..whole.len() - 1], &longer].into_iter().enumerate() {
+        sandbox.write("m.oub", bytes);
+        let found = sandbox.run(&["check"]);
+        assert!(found.code == 3 && found.out.contains("file_length"), "{found:?}");
+        let refused = sandbox.run(&["add", "It rains"]);
+        assert_eq!(refused.error().0, "Corrupted");
+        assert!(
+            refused.err.contains("`backup` writes a new file") && !refused.err.contains("at key"),
+            "{refused:?}"
+        );
+        let copy = format!("copy{at}.oub");
+        assert_eq!(sandbox.run(&["backup", &copy]).code, 3, "it names what is damaged");
+        std::fs::rename(sandbox.path(&copy), sandbox.path("m.oub")).unwrap();
+        assert_eq!(sandbox.run(&["check"]).code, 0);
+        assert_eq!(sandbox.run(&["add", "It rains"]).code, 0);
     }
 }
 
@@ -116,7 +141,8 @@ fn a_page_that_leads_beyond_the_end_of_the_file_is_no_cut() {
             let answer = copy.run(command);
             assert!(!answer.err.contains("ends before this page"), "{at}, {command:?}: {answer:?}");
             // On what these tables say the whole file hangs.
-            let is_lost = ["in table file", "in table meta"].iter().any(|table| answer.err.contains(table));
+            let is_lost =
+                ["the file is damaged", "in table meta"].iter().any(|told| answer.err.contains(told));
             assert!([0, 3].contains(&answer.code) || is_lost, "{at}, {command:?}: {answer:?}");
             told += i32::from(answer.code == 3);
         }

@@ -46,6 +46,26 @@ fn guests_go_to_the_file_that_has_taken_the_name() {
     has_whole(&sandbox, 7);
 }
 
+/// A sweeper does not go on with a file that nobody finds by its name.
+#[test]
+fn maintain_every_ends_where_its_file_is_replaced_or_deleted() {
+    for is_deleted in [false, cfg!(target_os = "linux")] {
+        let sandbox = filled();
+        sandbox.document(&["backup", "copy.oub"]);
+        let mut child = sandbox.spawn(&["maintain", "--db", "m.oub", "--every", "1h", "--json"]);
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut String::new()).unwrap();
+        match is_deleted {
+            true => std::fs::remove_file(sandbox.path("m.oub")).unwrap(),
+            false => std::fs::rename(sandbox.path("copy.oub"), sandbox.path("m.oub")).unwrap(),
+        }
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert!(told.contains("was replaced or deleted"), "{told}");
+    }
+}
+
 #[test]
 fn a_command_after_another_file_has_taken_the_name_is_done_there() {
     let sandbox = filled();

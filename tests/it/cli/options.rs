@@ -138,3 +138,33 @@ fn a_namespace_of_the_config_file_narrows_no_command_for_the_whole_file() {
     let typed = sandbox.run(&["--namespace", "team", "maintain", "--every", "1h"]).error();
     assert!(typed.1.contains("must not stand beside --every"), "{typed:?}");
 }
+
+/// A preset is for the pass that it is made for, and a file that was typed must be there.
+#[test]
+fn a_preset_and_a_file_of_instructions_are_what_they_are_for() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.document(&["maintain", "cluster", "--preset", "redundancy", "--dry-run"]);
+    let refused = sandbox.run(&["maintain", "prune", "--preset", "redundancy", "--dry-run"]);
+    assert!(refused.code == 2 && refused.err.contains("cluster"), "{refused:?}");
+    let refused = sandbox.run(&["policy", "instructions", "--instructions", "nowhere.txt"]);
+    assert!(refused.code == 1 && refused.err.contains("nowhere.txt"), "{refused:?}");
+}
+
+/// A person hears what of a write its memory does not say, and why it was taken in.
+#[test]
+fn a_person_hears_what_a_write_gave_in_vain() {
+    let sandbox = Sandbox::new();
+    let add = |arguments: &[&str]| {
+        let all: Vec<&str> = ["--db", "m.oub", "add"].iter().chain(arguments).copied().collect();
+        sandbox.plain(&all, b"").out
+    };
+    add(&["Thanks!", "--key", "a", "--session", "s1"]);
+    let told = add(&["Thanks!", "--key", "b", "--session", "s2"]);
+    assert!(told.contains("the same content was there; its session is that of an earlier write"), "{told}");
+    sandbox.write("p.toml", "write.on_key = \"reinforce\"");
+    let told = add(&["Not at all", "--key", "a", "--policy", "p.toml"]);
+    assert!(told.contains("its key has another text, which stays"), "{told}");
+    sandbox.write("in.jsonl", "{\"text\":\"Thanks!\",\"key\":\"c\",\"session\":\"s3\"}\n");
+    assert_eq!(sandbox.document(&["import", "in.jsonl"])["not_taken"], 1);
+}

@@ -381,7 +381,7 @@ fn a_cut_file_has_a_hint_of_its_own() {
             assert!(answer.code != 0 || command == ["add", "x"] || sound.contains(&answer.out), "{answer:?}");
             if answer.err.contains("the file ends before this page") {
                 assert!(
-                    answer.err.contains("put a backup in its place") && !answer.err.contains("run `check`"),
+                    answer.err.contains("put an earlier backup there") && !answer.err.contains("run `check`"),
                     "{answer:?}"
                 );
                 told += 1;
