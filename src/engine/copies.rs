@@ -16,11 +16,11 @@ use crate::engine::session::Session;
 use crate::engine::unfinished::clear_unfinished;
 use crate::error::{Error, Result, sound};
 use crate::hygiene::{CheckOptions, CheckReport, Finding, RetentionReport, erase_ended, locate};
-use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, seem_vacant};
+use crate::ledger::{Change, Context, Entry, Loss, losses, lost_keys, lost_payloads, seem_vacant};
 use crate::model::{
     Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals, random,
 };
-use crate::store::{Damaged, Durability, FileCopied, NsId, PlanRows, Rows, Store};
+use crate::store::{Damaged, Durability, FileCopied, NsId, PlanRows, Rows, Store, Table, Traces, keys};
 
 /// Expired rows that one transaction erases.
 const ROWS_PER_SLICE: usize = 500;
@@ -146,6 +146,19 @@ impl Mending {
         locate(&copy.snapshot()?, &mut met)?;
         // What else the check has found mostly follows from these rows.
         self.found.findings.splice(..0, met);
+        Ok(())
+    }
+
+    /// Names the payloads that are lost of memories that stay. Of a page that can't be read nothing else tells which rows it had.
+    fn miss_payloads(&mut self, rows: &impl Traces, ns: NsId, ids: &[MemoryId]) -> Result<()> {
+        let table = Table::Payload.name();
+        let missed = ids.iter().map(|id| keys::memory(ns, *id));
+        let missed = missed.map(|key| Finding::corrupted(table, &key, "the payload is lost".to_owned()));
+        let known: BTreeSet<String> =
+            self.found.findings.iter().filter(|row| row.table == table).map(|row| row.key.clone()).collect();
+        let mut missed: Vec<Finding> = missed.filter(|row| !known.contains(&row.key)).collect();
+        locate(rows, &mut missed)?;
+        self.found.findings.append(&mut missed);
         Ok(())
     }
 }
@@ -274,6 +287,8 @@ impl Database {
             let published = copy.inner.state()?;
             let losses = losses(&**published.snapshot(), ns)?;
             let keys = lost_keys(&**published.snapshot(), ns, &losses)?;
+            let payloads = lost_payloads(&**published.snapshot(), ns)?;
+            mending.miss_payloads(&**published.snapshot(), ns, &payloads)?;
             drop(published);
             let lost = keys.into_iter().map(|key| LostKey { namespace: namespace.clone(), key });
             mending.lost_keys.extend(lost);

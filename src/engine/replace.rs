@@ -1,6 +1,7 @@
 //! A new text in the place of others, under the key by which the old text was known.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use crate::engine::namespace::Namespace;
 use crate::engine::write::WriteOptions;
@@ -71,16 +72,16 @@ impl Namespace {
         let (mut draft, given) = (new.into(), old.into_iter().map(Into::into).collect::<Vec<Name>>());
         let (mut left, mut parts) = (Vec::<String>::new(), Vec::new());
         let (asked, mut revises) = (draft.key.clone(), false);
-        let mut seen = HashSet::new();
+        let (mut seen, mut read) = (HashSet::new(), HashMap::new());
         for name in given.iter().filter(|name| seen.insert(*name)) {
-            let Got::Memory(memory) = self.look_up(name.clone(), false)? else {
+            let Some(memory) = self.named_once(name, &mut read)? else {
                 left.push(name.as_str().to_owned());
                 continue;
             };
-            let is_key = memory.keys.iter().any(|known| known == name.as_str());
+            let is_key = has_key(memory, name.as_str());
             left.push(if is_key { name.as_str().to_owned() } else { memory.id.to_string() });
             parts.push(memory.partition.agent_name().map(str::to_owned));
-            if !is_key && let Some(begins) = self.is_to_begin(&memory, change)? {
+            if !is_key && let Some(begins) = self.is_to_begin(memory, change)? {
                 if let Some(at) = at {
                     let why = format!("must not be before {begins}, when what it ends begins");
                     return Err(Error::invalid("at", why, at));
@@ -88,7 +89,7 @@ impl Namespace {
                 change.at = Some(begins);
             }
             let key = asked.as_deref().unwrap_or(name.as_str());
-            if !revises && says(&memory, key) {
+            if !revises && says(memory, key) {
                 revises = true;
                 draft.key = Some(key.to_owned());
             }
@@ -136,6 +137,21 @@ impl Namespace {
         })
     }
 
+    /// The memory that a name means, read once for all its names; none where only a tombstone is left.
+    fn named_once<'m>(
+        &self,
+        name: &Name,
+        read: &'m mut HashMap<MemoryId, Memory>,
+    ) -> Result<Option<&'m Memory>> {
+        let Some(id) = self.ask(|reader| reader.id_of(name.as_str()))? else { return Ok(None) };
+        if let Entry::Vacant(place) = read.entry(id) {
+            // What has gone since the name was looked up is a tombstone by now.
+            let Got::Memory(memory) = self.look_up(id, false)? else { return Ok(None) };
+            place.insert(*memory);
+        }
+        Ok(read.get(&id))
+    }
+
     /// When a memory that is to take the place of another begins, if the change would end the memory before: until then the
     /// other is true, and a text in its place would be true beside it.
     fn is_to_begin(&self, memory: &Memory, change: Change) -> Result<Option<Time>> {
@@ -151,7 +167,12 @@ impl Namespace {
 /// Whether a key answers with a memory that is true now. One that is replaced at an instant ahead is true until then.
 fn says(memory: &Memory, key: &str) -> bool {
     let is_true = memory.state == State::Live || memory.also.is_some();
-    is_true && memory.keys.iter().any(|known| known == key)
+    is_true && has_key(memory, key)
+}
+
+/// Whether a memory has a key; its keys are sorted.
+fn has_key(memory: &Memory, key: &str) -> bool {
+    memory.keys.binary_search_by(|known| known.as_str().cmp(key)).is_ok()
 }
 
 /// The agent in whose part all of these memories are, none for the shared part; where there are none, the one that was asked for.

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::exchange::graph::Element;
 use crate::exchange::line::wrong;
 use crate::json::{self, WHOLE_NUMBERS};
-use crate::model::{Draft, Expiry, Time};
+use crate::limits::TAG_BYTES_MAX;
+use crate::model::{Draft, Expiry, Time, check_text};
 
 /// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
 /// `{"type":"entity","name","entityType","observations":[…]}` gives a memory of the name of the entity, and one for each
@@ -22,7 +23,8 @@ use crate::model::{Draft, Expiry, Time};
 /// whom it speaks, and equal observations of two entities would be one memory.
 ///
 /// # Errors
-/// `Invalid` that names the member which is missing or of another type. Bounds are checked on writing.
+/// `Invalid` that names the member which is missing or of another type, or has no name of an entity within the bounds. Other bounds
+/// are checked on writing.
 ///
 /// ```
 /// let line = br#"{"type":"entity","name":"Ann","entityType":"person","observations":["prefers tea"]}"#;
@@ -37,7 +39,7 @@ pub fn server_memory(line: &[u8]) -> Result<Vec<Draft>> {
         "entity" => entity(&value),
         "relation" => {
             let [from, to, relation] =
-                [string(&value, "from")?, string(&value, "to")?, string(&value, "relationType")?];
+                [name(&value, "from")?, name(&value, "to")?, string(&value, "relationType")?];
             Ok(vec![Element::Relation { from, relation, to }.draft()])
         }
         other => Err(Error::invalid("type", "must be entity or relation", other)),
@@ -45,7 +47,7 @@ pub fn server_memory(line: &[u8]) -> Result<Vec<Draft>> {
 }
 
 fn entity(value: &Value) -> Result<Vec<Draft>> {
-    let name = string(value, "name")?;
+    let name = name(value, "name")?;
     let sort = string(value, "entityType")?;
     let list = value.get("observations").and_then(Value::as_array);
     let list =
@@ -171,6 +173,13 @@ fn string<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     let member = value.get(name);
     let text = member.and_then(Value::as_str);
     text.ok_or_else(|| Error::invalid(name, "must be a text", member.unwrap_or(&Value::Null)))
+}
+
+/// The name of an entity, refused by its own member: the memory to be knows it as one of its entities.
+fn name<'a>(value: &'a Value, member: &str) -> Result<&'a str> {
+    let name = string(value, member)?;
+    check_text(member, name, TAG_BYTES_MAX)?;
+    Ok(name)
 }
 
 #[cfg(test)]

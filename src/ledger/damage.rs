@@ -23,7 +23,7 @@ use crate::model::{
     Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
+use crate::store::{IndexId, Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys, last_id};
 
 /// What is lost of a memory, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,21 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Loss>> {
     }
     for id in ids {
         all.append(&mut losses_of(rows, ns, id)?);
+    }
+    Ok(all)
+}
+
+/// The memories of a namespace whose payload is lost.
+pub(crate) fn lost_payloads(rows: &impl Traces, ns: NsId) -> Result<Vec<MemoryId>> {
+    let mut all = Vec::new();
+    for id in rows.each_key(Table::Vitals, &Walk::prefix(&keys::ns(ns)), usize::MAX, |key| {
+        last_id(Table::Vitals, key)
+    })? {
+        let vitals = sound(rows.vitals(ns, id))?.flatten();
+        let carries = vitals.is_some_and(|vitals| vitals.place.payload);
+        if carries && sound(rows.payload(ns, id))?.flatten().is_none() {
+            all.push(id);
+        }
     }
     Ok(all)
 }

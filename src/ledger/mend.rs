@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
+use crate::ledger::damage::lost_payloads;
 use crate::ledger::writer::{Context, Ledger, truth};
-use crate::model::{JournalRow, MemoryId, Op, SupersedeMode, Tombstone, TombstoneReason};
+use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::DROPPED;
 use crate::store::{
     AggregateRow, FamilyRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id, space_of,
@@ -42,6 +43,9 @@ impl Ledger<'_, '_> {
         for key in self.tx.lost(Table::Run, ns)? {
             self.mend_run(ns, keys::Run::read(Table::Run, &key)?.run)?;
         }
+        for run in self.gone_runs(ns)? {
+            self.mend_run(ns, run)?;
+        }
         for key in self.tx.lost(Table::Tombstone, ns)? {
             let id = last_id(Table::Tombstone, &key)?;
             let vitals = sound(self.tx.vitals(ns, id))?.flatten();
@@ -59,15 +63,14 @@ impl Ledger<'_, '_> {
                 self.drop_journal_row(ns, seq)?;
             }
         }
-        for key in self.tx.lost(Table::Payload, ns)? {
-            truth(self.tx).delete(Table::Payload, &key)?;
-            let id = last_id(Table::Payload, &key)?;
+        for id in lost_payloads(self.tx, ns)? {
             if let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() {
                 vitals.place.payload = false;
                 vitals.version += 1;
                 truth(self.tx).put_vitals(ns, id, &vitals)?;
             }
         }
+        self.drop_lost(ns, &[Table::Payload])?;
         self.drop_lost(ns, &GIVEN_UP)?;
         self.mend_queries(ns)?;
         self.mend_messages(ns)?;
@@ -102,6 +105,21 @@ impl Ledger<'_, '_> {
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
+        }
+        Ok(all)
+    }
+
+    /// The runs that messages came with and whose rows are gone.
+    fn gone_runs(&self, ns: NsId) -> Result<BTreeSet<RunId>> {
+        let mut all = BTreeSet::new();
+        for id in self.all_ids(Table::Event, ns)? {
+            let event = sound(self.tx.event(ns, id.as_bytes()))?.flatten();
+            let run = event.and_then(|event| event.run).map(RunId::from_bytes);
+            if let Some(run) = run.filter(|run| !all.contains(run))
+                && !self.tx.look(Table::Run, &keys::run(ns, run), &mut |_| Ok(()))?
+            {
+                all.insert(run);
+            }
         }
         Ok(all)
     }

@@ -68,7 +68,7 @@ pub(crate) use afresh::Afresh;
 pub(crate) use aged::is_named;
 pub(crate) use applied::{Applied, Left, Onward, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded, Recreated, RestoreTo};
-pub(crate) use damage::{Loss, losses, lost_keys};
+pub(crate) use damage::{Loss, losses, lost_keys, lost_payloads};
 pub(crate) use fold::Folded;
 pub(crate) use given::{given, note_vector, notes_vector, said_by, seed, tell};
 pub(crate) use insert::{tags_fit, unite};

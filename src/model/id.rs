@@ -224,3 +224,28 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     })?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of a key are in the order of their ids: an id is above both as long as the range of its instant has room.
+    #[test]
+    fn an_id_is_above_both_to_the_end_of_the_range_of_its_instant() {
+        let id = |millis, bits| MemoryId(of_bits(millis, bits));
+        let largest = (1_u128 << RANDOM_BITS) - 1;
+        for (last, next) in [(7, 3), (3, 7), (7, 7), ((1 << LOW_BITS) - 1, 0), (largest - 1, 0)] {
+            let (last, next) = (id(1_000, last), id(1_000, next));
+            let above = last.above(next);
+            assert!(above > last && above > next, "{last} {next} {above}");
+            assert_eq!(above.made_at(), Time::from_millis(1_000));
+        }
+        // Where there is no room left, the id stays one of its instant and is none that was there.
+        for next in [0, 5, 1 << 40] {
+            let (last, next) = (id(1_000, largest), id(1_000, next));
+            assert_eq!(last.above(next), next);
+        }
+        assert!(id(1_000, largest) < MemoryId::first_after(Time::from_millis(1_000)));
+        assert!(MemoryId::first_after(Time::from_millis(1_000)) <= id(1_001, 0));
+    }
+}

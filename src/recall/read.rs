@@ -61,6 +61,18 @@ impl<S: Source> Reader<'_, S> {
         }
     }
 
+    /// The id of the memory with an id or a key, of which nothing else is read; none if only a tombstone is left.
+    ///
+    /// # Errors
+    /// Those of [`Reader::get`].
+    pub(crate) fn id_of(&self, name: &str) -> Result<Option<MemoryId>> {
+        match self.resolve(name)? {
+            Some(Named::Row(id, ..)) => Ok(Some(id)),
+            Some(Named::Gone(_)) => Ok(None),
+            None => Err(self.not_found(name)),
+        }
+    }
+
     /// What a memory by id or key carries beside its text, in any state.
     ///
     /// # Errors

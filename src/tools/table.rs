@@ -82,7 +82,7 @@ macro_rules! tools {
 
 tools! {
     Memory Adds "add_memory" writing::add(AddArguments) -> writing::written_answer;
-        "Remember one fact. The same text with the same metadata is stored once. By a key that is there, the new text corrects the old one.";
+        "Remember one fact. The same text with the same metadata and the same end is stored once. By a key that is there, the new text corrects the old one.";
     Memory Retrieves "search_memories" reading::search(SearchArguments) -> reading::search_answer;
         "Find memories by meaning and words. Call it before you answer from memory.";
     Memory Reads "get_memory" reading::get(GetArguments) -> reading::get_answer;

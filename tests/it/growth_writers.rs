@@ -193,3 +193,21 @@ fn writes_before_one_memory_takes_the_place_of_many() {
     linear(small.0, large.0, 4);
     linear(small.1, large.1, 4);
 }
+
+/// A text takes the place of a memory that is named by all its keys: the memory is read once, not once for each of them.
+#[test]
+fn a_memory_that_is_replaced_by_all_its_names() {
+    let of = |n: usize| {
+        let world = world();
+        let name = |at: usize| format!("k{at}");
+        fill(&world, 0, n, |at| text("one text for all").key(name(at)));
+        assert_eq!(world.live().len(), 1);
+        let names: Vec<String> = (0..n).map(name).collect();
+        let mode = SupersedeMode::Replaced;
+        let cost = cost(|| drop(world.ns.replace(&names, text("another text"), mode, None).unwrap()));
+        assert_eq!(world.live().len(), 1);
+        world.check();
+        cost
+    };
+    linear(of(50), of(200), 4);
+}

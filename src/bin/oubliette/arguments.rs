@@ -401,7 +401,7 @@ pub(crate) struct ImportOptions {
 pub(crate) struct UpdateOptions {
     /// Id or key
     pub(crate) name: String,
-    /// New text; the memory is revised, and its payload stays with the earlier version
+    /// New text, or - for standard input; the memory is revised, and its payload stays with the earlier version
     #[arg(long)]
     pub(crate) text: Option<String>,
     /// A field to clear, by its name in JSON, if it can be empty; can be given several times
@@ -448,7 +448,7 @@ pub(crate) struct SupersedeOptions {
     /// Id or key of the memory that supersedes them
     #[arg(long, value_name = "ID|KEY")]
     pub(crate) with: Option<String>,
-    /// Text of a new memory that supersedes them
+    /// Text of a new memory that supersedes them; - for standard input
     #[arg(long, value_name = "TEXT")]
     pub(crate) with_text: Option<String>,
     /// Key of the new text, by which that text is then revised and forgotten. If --at lies ahead, the key of an old memory answers

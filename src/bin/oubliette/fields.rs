@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
-use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use oubliette::limits::{CONTENT_BYTES_MAX, LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use oubliette::memory::{Fields, Payload, Significance, SupersedeMode, Tier};
 use oubliette::{Error, Patch, Result};
 use serde::Serialize;
@@ -16,6 +16,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
 use crate::caller::Caller;
 use crate::output::Failure;
+use crate::typed::{self, STREAM, Slot};
+
+/// The new text of a memory.
+const UPDATED: Slot = Slot { after: "update --text", name: "text", most: CONTENT_BYTES_MAX };
 
 /// The members of a line. Typed JSON stays as it was typed, so that the reader of lines sees a name that stands twice.
 #[derive(Default, Serialize)]
@@ -250,27 +254,32 @@ pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> 
 }
 
 /// The changes that were typed.
-pub(crate) fn patch(options: &UpdateOptions, caller: &Caller) -> Result<Patch> {
+pub(crate) fn patch(options: &UpdateOptions, caller: &Caller) -> Result<Patch, Failure> {
     let mut members = options.fields.members()?;
     members.check_payload()?;
     check_levels(&members)?;
     clear(options, &mut members)?;
     for name in ["key", "agent", "namespace", "supersedes", "supersede_mode", "sources"] {
         if let Some(value) = members.0.get(name) {
-            return Err(Error::invalid(name, "can't be changed", value));
+            return Err(Error::invalid(name, "can't be changed", value).into());
         }
     }
     if let Some(text) = members.0.get("text") {
-        return Err(Error::invalid("--field", "must not be the text: use --text", text));
+        return Err(Error::invalid("--field", "must not be the text: use --text", text).into());
     }
+    let is_stream = |path: &Path| path == Path::new(STREAM);
+    if options.text.as_deref() == Some(STREAM) && options.fields.payload.as_deref().is_some_and(is_stream) {
+        return Err(Failure::Usage("standard input is the text or the payload, not both".to_owned()));
+    }
+    let text = options.text.as_deref().map(|typed| typed::text(UPDATED, typed, caller)).transpose()?;
     // A line must have a text; a patch need not.
-    members.set("text", options.text.as_deref().unwrap_or("-"))?;
+    members.set("text", text.as_deref().unwrap_or("-"))?;
     let draft = line(&members)?.draft;
     let given = options.fields.payload_of_file(caller)?.or(draft.payload);
     let cleared = options.clear.iter().any(|name| name == "payload");
     Ok(Patch {
         payload: if cleared { Some(None) } else { given.map(Some) },
-        text: options.text.clone(),
+        text,
         vector: options.fields.vector_of_file()?.or(draft.vector),
         fields: draft.fields,
         expiry: draft.expiry,

@@ -1,5 +1,6 @@
 //! `goal`: what the agents of a namespace are after.
 
+use oubliette::limits::GOAL_BYTES_MAX;
 use oubliette::memory::{Goal, GoalDraft};
 use serde_json::{Value, json};
 
@@ -9,6 +10,10 @@ use crate::output::{Done, Output, short};
 use crate::place::{Access, Place};
 use crate::story;
 use crate::told;
+use crate::typed::{self, Slot};
+
+/// The text of a goal.
+const GOAL: Slot = Slot { after: "goal set", name: "goal", most: GOAL_BYTES_MAX };
 
 /// Characters of a goal that a table shows; `-v` shows the whole goal.
 const GOAL_CHARS: usize = 60;
@@ -36,7 +41,8 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> D
 }
 
 fn set(options: &GoalSetOptions, place: &Place, output: Output<'_>) -> Done {
-    let mut draft = GoalDraft::new(&options.text).weight(options.weight);
+    let text = typed::text(GOAL, &options.text, output.caller)?;
+    let mut draft = GoalDraft::new(text).weight(options.weight);
     draft.agent.clone_from(&options.agent);
     draft.vector = options.vector_file.as_deref().map(fields::first_row).transpose()?;
     // Refused before a database is made for it.

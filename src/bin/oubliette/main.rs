@@ -49,9 +49,11 @@ mod summarizer;
 mod temporary;
 mod told;
 mod tool;
+mod typed;
 mod upkeep;
 mod usage;
 mod write;
+mod written;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

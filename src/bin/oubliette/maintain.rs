@@ -18,7 +18,7 @@ use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions}
 use crate::caller::Caller;
 use crate::embedder;
 use crate::output::{self, Done, Failure, Output, failure_of_pass, printable};
-use crate::place::{Access, Place, policy_text};
+use crate::place::{Access, Place, by_option, policy_text};
 use crate::share::Extra;
 use crate::upkeep::undoable;
 use crate::{read, temporary, told, upkeep, write};
@@ -41,7 +41,8 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output<'_>) -> 
         return Err(Error::invalid("--dim", why, dim).into());
     }
     let dimensions = options.dim.filter(|_| embedder.is_none());
-    let database = place.open_with(Access::Create, Extra { dimensions, ..Extra::default() })?;
+    let database = place.open_with(Access::Create, Extra { dimensions, ..Extra::default() });
+    let database = database.map_err(by_option("dimensions", "--dim"))?;
     // One that was asked for is that of the file from now on.
     if let Some(embedder) = embedder {
         database.fix_embedder(embedder)?;

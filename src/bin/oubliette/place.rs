@@ -486,6 +486,16 @@ pub(crate) fn named<T>(name: &str, value: Result<T>) -> Result<T> {
     })
 }
 
+/// The error, which names an argument of the library, by the option that was typed.
+pub(crate) fn by_option(field: &str, option: &str) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Invalid { field: named, why, value } if named == field => {
+            Error::Invalid { field: option.to_owned(), why, value }
+        }
+        error => error,
+    }
+}
+
 /// A key of the metadata as it was typed. With the name of the field in front it would name a key that no memory has.
 pub(crate) fn metadata_key(key: &str) -> Result<&str> {
     match key.strip_prefix("metadata.") {

@@ -20,6 +20,9 @@ use crate::{distribution, figures, story, told};
 /// Memories that are named of those that say the same.
 const NAMED: usize = 5;
 
+/// Keys of a memory of which it is asked whether they mean the memory.
+const KEYS_ASKED: usize = 8;
+
 /// Characters of a text by which a memory is named.
 const CALLED_CHARS: usize = 60;
 
@@ -91,14 +94,32 @@ pub(crate) fn called(team: &Namespace, id: &str) -> String {
     match team.look_up(id, false) {
         Ok(Got::Memory(memory)) => {
             let text = short(&memory.row_text, CALLED_CHARS);
-            let key = memory.keys.first().map(|key| format!(" ({key})")).unwrap_or_default();
-            format!("“{text}”{key}")
+            match name_of(team, &memory) {
+                Some(name) => format!("“{text}” ({name})"),
+                None => format!("“{text}”"),
+            }
         }
         Ok(Got::Tombstone(stone)) => {
             format!("a memory that is gone by now ({id}: {})", story::reason(stone.reason.as_str()))
         }
         Err(_) => id.to_owned(),
     }
+}
+
+/// The name in brackets behind the text of a memory: a key; where none means the memory yet, its id. A key that is to lead to the
+/// memory means another one until then.
+fn name_of(team: &Namespace, memory: &Memory) -> Option<String> {
+    let first = memory.keys.first()?;
+    if memory.state != State::Live {
+        return Some(first.clone());
+    }
+    let own = memory.holders.iter().filter(|holder| !holder.follows).filter_map(|holder| holder.key.as_ref());
+    let means = |key: &&String| match team.look_up(key.as_str(), false) {
+        Ok(Got::Memory(found)) => found.id == memory.id,
+        _ => false,
+    };
+    let key = own.chain(&memory.keys).take(KEYS_ASKED).find(means);
+    Some(key.cloned().unwrap_or_else(|| memory.id.to_string()))
 }
 
 /// Whether `undo` can still take a run back.

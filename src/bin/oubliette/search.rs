@@ -1,6 +1,6 @@
 //! `search`: one query, or many.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -21,8 +21,11 @@ use crate::fields;
 use crate::latency::micros;
 use crate::output::{self, Done, Failure, Output, printable, unwritable};
 use crate::place::{Access, Place, named};
+use crate::typed::{self, Slot};
 use crate::{figures, told, write};
 
+/// The text of a query.
+const QUERY: Slot = Slot { after: "search", name: "query", most: QUERY_BYTES_MAX };
 /// Characters of a word that tells where an answer stands.
 const WORD_CHARS: usize = 3;
 /// Such words of one query.
@@ -46,7 +49,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
     if options.text.is_none() && vector.is_none() {
         return Err(Failure::Usage("search needs TEXT, --vector-file or --queries".to_owned()));
     }
-    let text = options.text.as_deref().map(|typed| asked(typed, output.caller)).transpose()?;
+    let text = options.text.as_deref().map(|typed| typed::text(QUERY, typed, output.caller)).transpose()?;
     let query = Query {
         vector,
         text,
@@ -97,28 +100,6 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output<'_>) ->
         }
     }
     Ok(())
-}
-
-/// The text of a query: what was typed, or all of standard input for `-`.
-fn asked(typed: &str, caller: &Caller) -> Result<String, Failure> {
-    if typed != "-" {
-        return Ok(typed.to_owned());
-    }
-    let mut bytes = Vec::new();
-    let read = caller.input().take(QUERY_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|source| Error::Io { action: "read", path: "standard input".into(), source })?;
-    if bytes.len() > QUERY_BYTES_MAX {
-        let why = format!("must have at most {QUERY_BYTES_MAX} bytes");
-        return Err(Error::invalid("query", why, "more").into());
-    }
-    let text = String::from_utf8(bytes).map_err(|why| {
-        let at = why.utf8_error().valid_up_to();
-        Error::invalid("query", "must be UTF-8", format!("other bytes from byte {at} on"))
-    })?;
-    match text.trim() {
-        "" => Err(Failure::Usage("search - needs a text on standard input".to_owned())),
-        text => Ok(text.to_owned()),
-    }
 }
 
 /// What stands in the place of hits where there are none; nothing where it is told already that the namespace is not there.

@@ -28,6 +28,8 @@ const NAMED: usize = 3;
 const NOT_YET: &str = "not true yet";
 /// What is said of a memory that was true.
 const NO_LONGER: &str = "no longer true";
+/// What is said of a memory that was to be true and was overtaken before.
+const NEVER: &str = "never true";
 
 /// The present instant, and whoever reads of it. A zone is looked up on the disk, so only where a date is told.
 #[derive(Clone, Debug)]
@@ -453,12 +455,17 @@ fn shown_alone<'d>(memory: &'d Value, now: &'d Present) -> Subject<'d> {
 fn condition(state: &str, memory: Option<Subject<'_>>) -> String {
     let ends = |name: &str| memory.and_then(|memory| memory.at(name));
     let now = memory.map(|memory| memory.now.at);
+    let (from, to) = (ends("valid_from"), ends("valid_to"));
+    let state = match state {
+        "superseded" if memory.is_some_and(Subject::is_replaced_ahead) => "live",
+        state => state,
+    };
     match state {
         "tombstoned" => "gone",
         "limbo" => "in limbo",
-        "superseded" if memory.is_some_and(Subject::is_replaced_ahead) => "live",
-        "live" if ends("valid_to").is_some_and(|end| Some(end) <= now) => NO_LONGER,
-        "live" if ends("valid_from").is_some_and(|from| Some(from) > now) => NOT_YET,
+        "live" if to.is_some() && to <= from => NEVER,
+        "live" if to.is_some() && to <= now => NO_LONGER,
+        "live" if from.is_some() && from > now => NOT_YET,
         state => state,
     }
     .to_owned()

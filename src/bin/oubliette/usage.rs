@@ -1,4 +1,4 @@
-//! Which errors are errors of usage: those of an option whose value breaks a bound.
+//! Which errors are errors of usage: those of an option or a name whose value breaks a bound.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use oubliette::Error;
 
 use crate::arguments::Arguments;
 
-/// Whether an error names an option that was typed, so that its value was refused. What a line of a file says is data, and so is
+/// Whether an error names something that was typed, so that its value was refused. What a line of a file says is data, and so is
 /// what a file holds that an option names.
 pub(crate) fn is_of_option(words: &[OsString], error: &Error) -> bool {
     let Error::Invalid { field, .. } = error else { return false };
@@ -18,7 +18,10 @@ pub(crate) fn is_of_option(words: &[OsString], error: &Error) -> bool {
     let Ok(typed) = command.try_get_matches_from_mut(words) else { return false };
     let (mut command, mut typed) = (&command, &typed);
     loop {
-        if command.get_arguments().any(|option| names(option, field) && has_value(option, typed)) {
+        if command
+            .get_arguments()
+            .any(|option| (names(option, field) && has_value(option, typed)) || gives(option, field, typed))
+        {
             return true;
         }
         let within =
@@ -33,8 +36,17 @@ fn names(option: &Arg, field: &str) -> bool {
     let first = field.split('.').next().unwrap_or(field);
     match first.strip_prefix("--") {
         Some(long) => option.get_long() == Some(long),
-        None => !option.is_positional() && option.get_id() == first,
+        None => option.get_id() == first,
     }
+}
+
+/// Whether an option whose values are fields behind their names has given a field.
+fn gives(option: &Arg, field: &str, typed: &ArgMatches) -> bool {
+    let first = field.split('.').next().unwrap_or(field);
+    let values =
+        (option.get_long() == Some("field")).then(|| typed.get_many::<String>(option.get_id().as_str()));
+    let mut values = values.into_iter().flatten().flatten();
+    values.any(|value| value.split_once('=').is_some_and(|(name, _)| name == first))
 }
 
 /// Whether the value of an option was typed, and is no file.

@@ -9,11 +9,12 @@ use oubliette::exchange::{
     DraftLine, Format, Import, ImportReport, Kept, LineReader, NpyReader, Observer, ParsedLine, Target,
     parse_line,
 };
+use oubliette::limits::CONTENT_BYTES_MAX;
 use oubliette::maintain::RunId;
-use oubliette::memory::{ExpiresBy, Expiry, Got, SupersedeMode};
+use oubliette::memory::{Expiry, Got, SupersedeMode};
 use oubliette::{
-    Database, Decision, Draft, Error, ErrorKind, Kind, Memory, MemoryId, Namespace, NamespaceName, Outcome,
-    Patch, Result, State, Time, WriteOptions,
+    Database, Draft, Error, ErrorKind, Kind, Memory, MemoryId, Namespace, NamespaceName, Outcome, Patch,
+    Result, State, Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,24 +27,15 @@ use crate::arguments::{
 use crate::caller::Caller;
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
-use crate::place::{Access, Place, named};
+use crate::place::{Access, Place, by_option, named};
 use crate::progress::Progress;
 use crate::read::{called, tell_gone};
+use crate::typed::{self, STREAM, Slot};
+use crate::written::{Said, SaidEnd, told_time, written};
 use crate::{story, told};
 
-/// What a write that is to have no end says.
-const NO_END: &str = "--expires-at never";
-
-/// What a write has said of the time of its memory; its answer tells the rest.
-#[derive(Clone, Copy)]
-struct Said<'a> {
-    /// What would have kept it from an end of its life; none where the write has set that.
-    keeps: Option<&'a str>,
-    /// Whether it has said until when the text is true.
-    until: bool,
-    /// Whether its answer names the instant from which the text is true.
-    from: bool,
-}
+/// The text of a memory that takes the place of others.
+const NEWER: Slot = Slot { after: "supersede --with-text", name: "text", most: CONTENT_BYTES_MAX };
 
 /// Characters that a remark shows of a name with a comma.
 const COMMA_CHARS: usize = 60;
@@ -56,7 +48,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let AddOptions { no_dedup, skip_instructions, verbatim, .. } = *options;
     let how = WriteOptions { run: None, no_dedup, skip_instructions, verbatim };
     let namespace = place.namespace()?;
-    if options.text == "-" {
+    if options.text == STREAM {
         fields::check_none(options)?;
         let database = place.open(Access::Create)?;
         let done = add_lines(&database, &namespace, (&how, options.jsonl), output);
@@ -77,11 +69,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     line.warnings.iter().for_each(|warning| output.remark(warning));
     tell_fields(&options.fields, output);
     let database = place.open(Access::Create)?;
-    let said = Said {
-        keeps: line.draft.expiry.is_none().then_some(NO_END),
-        until: line.draft.fields.valid_to.is_given(),
-        from: false,
-    };
+    let said = Said::of(line.draft.expiry, &line.draft.fields);
     let answer = add_one(&database, &namespace, line.draft, &how)?;
     let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
@@ -125,73 +113,6 @@ fn add_one(
     let mut outcomes = team.add_all(vec![draft], how)?;
     let outcome = outcomes.pop().unwrap_or_else(|| unreachable!("each draft has an outcome"));
     Ok(written(&team, &outcome))
-}
-
-/// The answer to a write. It says when the payload of the earlier version stayed behind, and what could not be read back.
-fn written(team: &Namespace, outcome: &Outcome) -> Value {
-    let mut answer = answers::outcome(team.name(), outcome);
-    let Value::Object(members) = &mut answer else { return answer };
-    if let Decision::Revised { old } = outcome.decision.settled() {
-        let carries = |id| -> Result<bool> { Ok(team.get(id)?.is_some_and(|memory| memory.has_payload)) };
-        match carries(*old).and_then(|had| Ok(had && !carries(outcome.id)?)) {
-            Ok(true) => drop(members.insert("payload_left_behind".to_owned(), json!(true))),
-            Ok(false) => {}
-            Err(why) => unreadable(members, &why),
-        }
-    }
-    answer
-}
-
-/// The write is done, whatever becomes of what is read of it.
-fn unreadable(members: &mut Map<String, Value>, why: &Error) {
-    members.insert("unread".to_owned(), json!(why.to_string()));
-}
-
-/// The same, with a word where what was written is over already or is not true yet, so that nobody looks for it in vain, or ends when
-/// the text before was to end, which the write did not say.
-fn told_time(team: &Namespace, mut answer: Value, said: Said<'_>, now: &story::Present) -> Value {
-    let id = answer.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MemoryId>().ok());
-    let memory = id.map(|id| team.get(id)).transpose().map(Option::flatten);
-    let Value::Object(members) = &mut answer else { return answer };
-    match memory {
-        Ok(Some(memory)) => {
-            let is_revised = members.get("decision").is_some_and(|decision| decision == "revised");
-            let told = time_told(&memory, is_revised, said, now);
-            members.extend((!told.is_empty()).then(|| ("over".to_owned(), json!(told.join("; ")))));
-        }
-        Ok(None) => {
-            let is_there = |decision: &Value| decision == "stored" || decision == "updated";
-            if members.get("decision").is_some_and(is_there) {
-                members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
-            }
-        }
-        Err(why) => unreadable(members, &why),
-    }
-    answer
-}
-
-/// What is said of the time of a memory that was written.
-fn time_told(memory: &Memory, is_revised: bool, said: Said<'_>, now: &story::Present) -> Vec<String> {
-    let past = |end: Option<Time>| end.filter(|end| *end <= now.at).map(|end| story::local(end, now));
-    if let Some(end) = past(memory.expires_at) {
-        return vec![format!("its life ended {end}: no search finds it")];
-    }
-    if let Some(end) = past(memory.valid_to) {
-        return vec![format!("it was true until {end}: only a search with --valid-at or --as-of finds it")];
-    }
-    let end = memory.expires_at.filter(|_| is_revised && memory.expires_by == ExpiresBy::Caller);
-    let kept = end.zip(said.keeps).map(|(end, keeps)| {
-        format!("it ends {}, as the text before ({keeps} keeps it)", story::when(end, now))
-    });
-    let until = memory.valid_to.filter(|_| is_revised && !said.until).map(|end| {
-        let end = story::when(end, now);
-        let name = memory.key().map_or_else(|| memory.id.to_string(), str::to_owned);
-        format!("it is true until {end}, as the text before (`update {name} --clear valid_to` keeps it true)")
-    });
-    let from = memory.valid_from.filter(|begin| *begin > now.at && !said.from).map(|begin| {
-        format!("it is true from {} on, and no search finds it before", story::when(begin, now))
-    });
-    [kept, until, from].into_iter().flatten().collect()
 }
 
 /// One answer line for each line of standard input, written before the next is read, or with the lines of an export that belong
@@ -531,18 +452,12 @@ fn count(path: &Path, caller: &Caller) -> Result<Option<u64>> {
 pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>) -> Done {
     let (namespace, patch) = (place.namespace()?, fields::patch(options, place.caller())?);
     if patch == Patch::default() {
-        return Err(
-            Error::invalid("update", "must change something: give a text or an option", "nothing").into()
-        );
+        return Err(Failure::Usage("update must change something: give a text or an option".to_owned()));
     }
     tell_fields(&options.fields, output);
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let said = Said {
-        keeps: patch.expiry.is_none().then_some(NO_END),
-        until: patch.fields.valid_to.is_given(),
-        from: false,
-    };
+    let said = Said::of(patch.expiry, &patch.fields);
     let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
     let answer = told_time(&team, answer, said, &place.present());
     place.close(database)?;
@@ -643,16 +558,6 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     })
 }
 
-/// The error, which names an argument of the library, by the option that was typed.
-fn option(error: Error) -> Error {
-    match error {
-        Error::Invalid { field, why, value } if field == "key" || field == "at" => {
-            Error::Invalid { field: format!("--{field}"), why, value }
-        }
-        error => error,
-    }
-}
-
 /// `supersede`.
 pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
@@ -664,6 +569,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
         return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
     }
+    let text =
+        options.with_text.as_deref().map(|typed| typed::text(NEWER, typed, output.caller)).transpose()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let before = options.old.iter().filter_map(|old| memory_of(&team, old)).map(|memory| (memory.id, memory));
@@ -671,20 +578,21 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     // What the key of the new text says ends with the others.
     let own = options.key.as_deref().and_then(|key| memory_of(&team, key));
     let own = own.filter(|own| own.state == State::Live && !before.contains_key(&own.id));
-    let document = match (&options.with, &options.with_text) {
+    let document = match (&options.with, text) {
         (Some(new), _) => {
             team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
-            let mut draft = Draft::new(text.as_deref().unwrap_or_default());
+            let mut draft = Draft::new(text.unwrap_or_default());
             draft.key.clone_from(&options.key);
             let outcome = team
                 .replace(&options.old, draft, mode, at)
-                .map_err(option)
+                .map_err(by_option("key", "--key"))
+                .map_err(by_option("at", "--at"))
                 .map_err(tell_gone(&team, place))?;
             let said = Said {
-                keeps: Some("`update` with --expires-at never"),
+                end: SaidEnd::None { keeps: "`update` with --expires-at never" },
                 until: false,
                 from: at.is_some_and(|at| at > place.now()),
             };

@@ -431,7 +431,8 @@ fn the_database_is_found_by_flag_environment_config_and_folder() {
 #[test]
 fn the_config_file_of_the_guide_is_read() {
     let guide = include_str!("../../../docs/guide.md");
-    let (_, example) = guide.split_once("```toml\n").unwrap();
+    let mut examples = guide.split("```toml\n").skip(1);
+    let example = examples.find(|example| !example.starts_with("[dependencies]")).unwrap();
     let (example, _) = example.split_once("```").unwrap();
     let sandbox = Sandbox::new();
     sandbox.write("oubliette.toml", example);

@@ -117,3 +117,36 @@ fn white_space_at_both_ends_of_a_text_stays() {
     let texts: Vec<_> = items.as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap()).collect();
     assert_eq!(texts, ["  indented  ", "plain", "tea"]);
 }
+
+/// `-` stands for standard input for every text of one memory, not only for that of a search.
+#[test]
+fn a_text_that_is_changed_or_set_comes_from_standard_input() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let text = |key: &str| sandbox.document(&["get", key])["text"].clone();
+    let revised = sandbox.run_with(&["update", "a", "--text", "-"], b"\xef\xbb\xbfAnn prefers\n  coffee\r\n");
+    assert_eq!(
+        (revised.document()["decision"].as_str(), text("a")),
+        (Some("revised"), "Ann prefers\n  coffee".into())
+    );
+    sandbox.run_with(&["supersede", "b", "--with-text", "-"], b"Bob prefers water\n").document();
+    assert_eq!(text("b"), "Bob prefers water");
+    let goal = sandbox.run_with(&["goal", "set", "-"], b"plan the trip\n").document();
+    assert_eq!(goal["text"], "plan the trip");
+    let commands =
+        [&["update", "a", "--text", "-"][..], &["supersede", "b", "--with-text", "-"], &["goal", "set", "-"]];
+    for (command, most) in commands.into_iter().zip([1 << 20, 1 << 20, 8 << 10]) {
+        let answer = sandbox.run_with(command, b" \n");
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{command:?}");
+        for (bad, why) in
+            [(vec![b'x'; most + 1], most.to_string()), (b"tea \xff".to_vec(), "UTF-8".to_owned())]
+        {
+            let (kind, message) = sandbox.run_with(command, &bad).error();
+            assert!(kind == "Invalid" && message.contains(&why), "{command:?}: {message}");
+        }
+    }
+    let both = sandbox.run_with(&["update", "a", "--text", "-", "--payload", "-"], b"tea");
+    assert_eq!((both.code, both.error().0.as_str()), (2, "Usage"));
+    assert_eq!((text("a"), text("b")), ("Ann prefers\n  coffee".into(), "Bob prefers water".into()));
+    assert_eq!(sandbox.document(&["goal", "list"])["goals"].as_array().unwrap().len(), 1);
+}

@@ -168,3 +168,32 @@ fn a_person_hears_what_a_write_gave_in_vain() {
     sandbox.write("in.jsonl", "{\"text\":\"Thanks!\",\"key\":\"c\",\"session\":\"s3\"}\n");
     assert_eq!(sandbox.document(&["import", "in.jsonl"])["not_taken"], 1);
 }
+
+/// A value that breaks a bound ends with 2, whichever way it was typed; what is not there ends with 1.
+#[test]
+fn a_call_that_makes_no_sense_ends_with_2() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    for arguments in [
+        &["init", "--dim", "0"][..],
+        &["add", "x", "--importance", "2"],
+        &["add", "x", "--field", "importance=2"],
+        &["add", "x", "--field", "nosuch=1"],
+        &["add", ""],
+        &["update", "a"],
+        &["update", "a", "--field", "importance=2"],
+        &["undo", "x"],
+        &["gc", "show", "x"],
+        &["list", "--cursor", "x"],
+    ] {
+        assert_eq!(sandbox.run(arguments).code, 2, "{arguments:?}");
+    }
+    let run = "019b76da-a800-7084-a9cf-11282fec0c88";
+    for arguments in
+        [&["get", "nobody"][..], &["undo", run], &["gc", "show", run], &["update", "nobody", "--pinned"]]
+    {
+        assert_eq!(sandbox.run(arguments).code, 1, "{arguments:?}");
+    }
+    let line = sandbox.run_with(&["import", "-"], b"{\"text\":\"x\",\"importance\":2}\n");
+    assert_eq!(line.code, 1, "a line is data: {line:?}");
+}

@@ -253,7 +253,7 @@ fn a_word_of_others_leads_to_what_does_it_here() {
 fn only_a_refused_write_says_that_no_memory_was_written() {
     let sandbox = Sandbox::new();
     let told = "no memory was written";
-    let (_, why) = read(&sandbox, 1, &["add", ""]);
+    let (_, why) = read(&sandbox, 2, &["add", ""]);
     assert!(why.contains(told) && !why.contains("nothing was written"), "{why}");
     for command in
         [&["search", "tea", "-k", "0"][..], &["list", "--limit", "0"], &["list", "--as-of", "yesterday"]]

@@ -121,3 +121,67 @@ fn a_merge_that_was_taken_back_is_told_of_the_memory_that_stays() {
     let ids = feed["changes"].as_array().unwrap().iter().map(|change| change["id"].as_str().unwrap());
     assert!(ids.clone().any(|id| id == stays) && ids.count() == 2, "{feed}");
 }
+
+/// What a write says of the time of its memory is what becomes of it: an end that was announced is told by what takes the place, and
+/// an end that was not taken is told.
+#[test]
+fn a_write_tells_the_end_that_its_memory_has() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann lives in Ghent", "--key", "home"]);
+    let plan = ["supersede", "home", "--with-text", "Ann lives in Bruges", "--at", "2026-06-01"];
+    at(&sandbox, EARLY, &plan);
+    for arguments in [
+        &["add", "Ann lives in Ghent, by the river", "--key", "home"][..],
+        &["update", "home", "--clear", "valid_to"],
+        &["update", "home", "--valid-to", "2027-01-01"],
+        &["add", "Ann lives in Ghent, on the Lys", "--key", "home", "--valid-to", "2027-01-01"],
+    ] {
+        let told = at(&sandbox, LATER, arguments);
+        let until = "it is true until 2026-06-01 00:00Z (in 3 months), when “Ann lives in Bruges” (";
+        assert!(told.contains(until) && told.contains("(`restore home` takes that back)"), "{told}");
+        assert!(!told.contains("--clear"), "{told}");
+    }
+    at(&sandbox, LATER, &["restore", "home"]);
+    let told = at(&sandbox, LATER, &["get", "home"]);
+    assert!(told.contains("on the Lys") && told.contains("True until 2027-01-01"), "{told}");
+    at(&sandbox, EARLY, &["add", "the door code is 1234"]);
+    for (end, more) in [
+        (["--ttl", "1h"], "; it never ends, as before"),
+        (["--expires-at", "2020-01-01"], "; it never ends, as before"),
+        (["--expires-at", "never"], ""),
+    ] {
+        let told = at(&sandbox, LATER, &[&["add", "the door code is 1234"], &end[..]].concat());
+        assert!(told.starts_with("Reinforced ") && told.trim_end().ends_with(more), "{told}");
+        assert_eq!(told.contains("it never ends"), !more.is_empty(), "{told}");
+    }
+    at(&sandbox, EARLY, &["add", "the alarm code is 99", "--ttl", "30d"]);
+    let told = at(&sandbox, LATER, &["add", "the alarm code is 99", "--ttl", "1h"]);
+    assert!(
+        told.contains(
+            "; it ends 2026-04-02 10:00Z (in 1 month): of several ends of a text the latest counts"
+        ),
+        "{told}"
+    );
+    let told = at(&sandbox, LATER, &["add", "the alarm code is 99", "--ttl", "60d"]);
+    assert!(told.starts_with("Reinforced ") && !told.contains("it ends"), "{told}");
+}
+
+/// A text that was announced and then overtaken was never true, and the name in brackets is one that means the memory by now.
+#[test]
+fn what_is_announced_is_named_by_what_means_it() {
+    let sandbox = Sandbox::new();
+    at(&sandbox, EARLY, &["add", "Ann rents a flat", "--key", "flat"]);
+    let house =
+        ["supersede", "flat", "--with-text", "Ann owns a house", "--key", "house", "--at", "2026-06-01"];
+    at(&sandbox, EARLY, &house);
+    let told = at(&sandbox, LATER, &["get", "flat"]);
+    assert!(told.contains("“Ann owns a house” (house) takes its place"), "{told}");
+    at(&sandbox, EARLY, &["add", "Ann lives in Ghent", "--key", "home"]);
+    for (text, day) in [("Ann lives in Bruges", "2026-06-01"), ("Ann lives in Antwerp", "2026-06-01")] {
+        at(&sandbox, LATER, &["supersede", "home", "--with-text", text, "--at", day]);
+    }
+    let told = at(&sandbox, LATER, &["history", "home"]);
+    let line = |text: &str| told.lines().find(|line| line.contains(text)).unwrap_or(&told);
+    assert!(line("Bruges").contains("never true") && !line("Bruges").contains(" live "), "{told}");
+    assert!(line("Ghent").contains(" live ") && line("Antwerp").contains("not true yet"), "{told}");
+}

@@ -22,7 +22,7 @@ pub(crate) enum GoalCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct GoalSetOptions {
-    /// What the agent is after
+    /// What the agent is after; - for standard input
     pub(crate) text: String,
     /// The agent, as memories name it in agent_id [default: all agents of the namespace]
     #[arg(long)]
