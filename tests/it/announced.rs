@@ -131,6 +131,25 @@ struct Undone {
     between: Act,
 }
 
+impl Undone {
+    /// What is true day after day, with the import undone or without the import, and what the undo has told.
+    fn told(&self, imports: bool) -> (Vec<BTreeMap<String, Vec<String>>>, Vec<String>) {
+        let world = World::new();
+        (self.before)(&world);
+        world.advance("1h");
+        let run = imports.then(|| world.start_import());
+        if let Some(run) = run {
+            world.import(run, vec![(self.line)(&world)]);
+        }
+        world.advance("1h");
+        (self.between)(&world);
+        world.advance("1h");
+        let lost = run.map(|run| world.ns.undo(run).unwrap().lost);
+        world.check();
+        (days(&world), lost.unwrap_or_default())
+    }
+}
+
 /// MODEL-33: what was announced for a memory takes its place again, and only its place, whatever an import had put there.
 #[test]
 fn model_33_an_undone_import_leaves_what_is_announced_as_it_is_without_the_import() {
@@ -189,24 +208,9 @@ fn model_33_an_undone_import_leaves_what_is_announced_as_it_is_without_the_impor
             between: |world| drop(world.ns.update("a", Patch::new().text("a corrected")).unwrap()),
         },
     ];
-    for (at, Undone { before, line, between }) in stories.iter().enumerate() {
-        let told = [false, true].map(|imports| {
-            let world = World::new();
-            before(&world);
-            world.advance("1h");
-            let run = imports.then(|| {
-                let run = world.start_import();
-                world.import(run, vec![line(&world)]);
-                run
-            });
-            world.advance("1h");
-            between(&world);
-            world.advance("1h");
-            let lost = run.map(|run| world.ns.undo(run).unwrap().lost);
-            world.check();
-            (days(&world), lost)
-        });
-        let [(without, _), (undone, lost)] = told;
+    for (at, story) in stories.iter().enumerate() {
+        let (without, _) = story.told(false);
+        let (undone, lost) = story.told(true);
         assert_eq!(undone, without, "{at}: {lost:?}");
     }
 }
