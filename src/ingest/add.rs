@@ -631,9 +631,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
         // What has taken the place may be replaced itself later on. Then the keys go there as well.
-        let keys = |holder: &Holder| holder.key.is_some();
+        let has_key = &mut |holder: &Holder| holder.key.is_some();
         let goes_on = mode != SupersedeMode::Aggregate
-            && sound(self.ledger.any_holder(self.ns(), old, &mut { keys }))? == Some(true);
+            && sound(self.ledger.any_holder(self.ns(), old, has_key))? == Some(true);
         let beyond = if goes_on { self.ahead_of(new)? } else { None };
         if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
             self.bring_back(&beyond)?;

@@ -111,12 +111,8 @@ impl NamespaceWriter<'_, '_, '_> {
         back: &BTreeSet<MemoryId>,
     ) -> Result<()> {
         for id in called_off {
-            let keys: Vec<_> = self
-                .ledger
-                .readable_holders(self.ns(), *id)?
-                .into_iter()
-                .filter_map(|holder| holder.key)
-                .collect();
+            let holders = self.ledger.readable_holders(self.ns(), *id)?.into_iter();
+            let keys: Vec<_> = holders.filter_map(|holder| holder.key).collect();
             let mut new = None;
             for row in back {
                 for key in &keys {

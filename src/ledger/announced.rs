@@ -147,9 +147,9 @@ impl Ledger<'_, '_> {
 
     /// A row, and the rows that have corrected or merged it, one after the other, up to a certain one.
     fn stands_for(&self, ns: NsId, id: MemoryId, to: Option<MemoryId>) -> Result<Vec<MemoryId>> {
-        let (mut way, mut next) = (Vec::new(), Some(id));
+        let (mut way, mut next, mut seen) = (Vec::new(), Some(id), BTreeSet::new());
         // Damaged rows could lead in a circle, so no row is visited twice.
-        while let Some(at) = next.filter(|at| !way.contains(at)) {
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
             way.push(at);
             let superseded = sound(self.tx.vitals(ns, at))?.flatten().and_then(|row| row.times.superseded);
             let corrects = superseded.filter(|by| by.mode != SupersedeMode::Replaced);
