@@ -16,8 +16,8 @@ impl Model {
         let rows = self.rows.iter().filter(|(_, row)| row.current(now) || !row.over(now));
         let found = rows.filter_map(|(id, row)| {
             let at = row.holders.iter().position(|hold| hold.key.as_deref() == Some(key))?;
-            let is_ahead = !row.visible(now) || self.leads_ahead(*id, at, now);
-            Some(((is_ahead, row.valid_from, *id), at))
+            let leads = self.leads_ahead(*id, at, now);
+            Some(((!row.visible(now) || leads, leads, row.valid_from, *id), at))
         });
         found.min().map(|((.., id), at)| (id, at)).or(current)
     }
