@@ -23,14 +23,16 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for the first of them that its
-    /// own key has announced, or which it was to go to before.
+    /// own key has announced, or which it was to go to before. A caller who let the erased row take its place meant what follows, too.
     pub(super) fn back_to_plan(
         &self,
         id: MemoryId,
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Change>> {
+        let last = self.last_step(id)?;
+        let is_said = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
         for (next, at) in plan {
-            if self.was_to_go(id, *next)? {
+            if is_said || self.was_to_go(id, *next)? {
                 let onward = Box::new(onward.replaced_later(*next, *at));
                 return Ok(Some(Change::LeadOn { id, onward }));
             }
@@ -97,9 +99,14 @@ impl NamespaceWriter<'_, '_, '_> {
         if times.from() <= self.now() {
             return Ok(false);
         }
-        let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        let last = told.iter().rfind(|step| step.op == Op::Supersede);
+        let last = self.last_step(id)?;
         Ok(last.is_some_and(|step| step.rule == RuleId::RESTORE && step.run.is_none()))
+    }
+
+    /// The last step of the journal by which another row took the place of this one.
+    fn last_step(&self, id: MemoryId) -> Result<Option<JournalRow>> {
+        let told = self.ledger.tx.journal_of(self.ns(), id)?;
+        Ok(told.into_iter().rfind(|step| step.op == Op::Supersede))
     }
 
     /// What a caller's restoration had called off for erased rows is replaced by the rows with the same key that are back in

@@ -146,6 +146,10 @@ impl Model {
         mode: SupersedeMode,
         [now, at]: [Time; 2],
     ) -> Told {
+        // By then another memory may have taken the place of the one that is named.
+        let steps = if old == new { None } else { self.ahead(new, now) };
+        let passed = steps.iter().flatten().take_while(|(.., begins)| *begins <= at).last();
+        let new = passed.map_or(new, |(_, next, _)| *next);
         let has_keys = self.rows[&old].holders.iter().any(|hold| hold.key.is_some());
         let told = self.supersede(old, new, mode, [now, at]);
         let goes_on = told != Told::Conflict && has_keys && mode != SupersedeMode::Aggregate;
