@@ -70,9 +70,7 @@ fn life_6_two_plans_of_one_memory_come_one_after_the_other() {
     for first in ["a", "b"] {
         let world = World::new();
         for key in ["a", "b"] {
-            world.add(text(&format!("{key} now")).key(key));
-            let at = world.ahead(if key == first { "10d" } else { "20d" });
-            world.ns.replace([key], text(&format!("{key} later")), REPLACED, Some(at)).unwrap();
+            announce(&world, key, if key == first { "10d" } else { "20d" });
             world.advance("1h");
         }
         world.ns.supersede_all(["a"], "b", REPLACED, None).unwrap();
@@ -121,6 +119,13 @@ fn answering(world: &World, row: &Memory) -> Vec<String> {
     row.keys.iter().filter(|key| world.row(key).id == row.id).cloned().collect()
 }
 
+/// What a key says, and what it is to say from a day on.
+fn announce(world: &World, key: &str, days: &str) {
+    world.add(text(&format!("{key} now")).key(key));
+    let later = text(&format!("{key} later"));
+    world.ns.replace([key], later, REPLACED, Some(world.ahead(days))).unwrap();
+}
+
 /// What a caller does before an import or after it.
 type Act = fn(&World);
 
@@ -155,16 +160,12 @@ impl Undone {
 fn model_33_an_undone_import_leaves_what_is_announced_as_it_is_without_the_import() {
     let nothing: Act = |_| {};
     let two: Act = |world| {
-        for (key, days) in [("a", "29d"), ("c", "9d")] {
-            world.add(text(&format!("{key} now")).key(key));
-            let later = text(&format!("{key} later"));
-            world.ns.replace([key], later, REPLACED, Some(world.ahead(days))).unwrap();
-        }
+        announce(world, "a", "29d");
+        announce(world, "c", "9d");
     };
     let one: Act = |world| {
         world.add(text("c now").key("c"));
-        world.add(text("a now").key("a"));
-        world.ns.replace(["a"], text("a later"), REPLACED, Some(world.ahead("29d"))).unwrap();
+        announce(world, "a", "29d");
     };
     let led: Act = |world| {
         world.add(text("a now").key("a"));

@@ -202,13 +202,10 @@ impl Machine {
             Op::Pin(at, pinned) => {
                 let Some(id) = self.row(ns, at) else { return };
                 let outcome = self.world.db.namespace(ns).unwrap().pin(id.to_string(), *pinned);
-                let row = self.model(ns).rows.get_mut(&id).unwrap();
-                assert_eq!(outcome.is_ok(), row.superseded.is_none(), "{outcome:?}");
+                let is_superseded = self.model(ns).rows[&id].superseded.is_some();
+                assert_eq!(outcome.is_ok(), !is_superseded, "{outcome:?}");
                 if outcome.is_ok() {
-                    for hold in &mut row.holders {
-                        hold.tags.remove("pinned");
-                        hold.tags.extend(pinned.then(|| "pinned".to_owned()));
-                    }
+                    self.model(ns).pin(id, *pinned);
                 }
             }
             Op::Reinforce(at, by) => {

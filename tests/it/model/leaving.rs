@@ -31,6 +31,28 @@ impl Model {
 
     /// What a writer says last is said in the rows as well in which the writer was before these were merged.
     pub(super) fn patch_former(&mut self, writer: &Hold, edit: &Edit) {
+        self.change_former(writer, &|row, at| {
+            if row.holders[at].from.is_none() {
+                row.give(edit);
+            }
+            row.holders[at].patch(edit);
+        });
+    }
+
+    /// Pins or unpins a row, with all its holders and the rows that were merged into it.
+    pub(crate) fn pin(&mut self, id: MemoryId, pinned: bool) {
+        let pin = |row: &mut Row, at: usize| {
+            let tags = &mut row.holders[at].tags;
+            tags.remove("pinned");
+            tags.extend(pinned.then(|| "pinned".to_owned()));
+        };
+        let row = self.rows.get_mut(&id).unwrap();
+        let writers = row.holders.clone();
+        (0..writers.len()).for_each(|at| pin(row, at));
+        writers.iter().for_each(|writer| self.change_former(writer, &pin));
+    }
+
+    fn change_former(&mut self, writer: &Hold, change: &dyn Fn(&mut Row, usize)) {
         let Some(row) = writer.from.and_then(|from| self.rows.get_mut(&from)) else { return };
         let merged = row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Duplicate);
         let former = row.holders.iter().position(|hold| match &writer.key {
@@ -43,12 +65,9 @@ impl Model {
         let Some(at) = former.filter(|_| merged || !writer.follows) else { return };
         let former = row.holders[at].clone();
         if merged {
-            if former.from.is_none() {
-                row.give(edit);
-            }
-            row.holders[at].patch(edit);
+            change(row, at);
         }
-        self.patch_former(&former, edit);
+        self.change_former(&former, change);
     }
 
     /// Rows that went.
