@@ -122,12 +122,17 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The same beside a memory that is about to take a place, and has none yet.
     pub(super) fn ahead_beside(&mut self, old: MemoryId, new: Option<MemoryId>) -> Result<Option<Ahead>> {
+        let times = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten().map(|vitals| vitals.times);
+        let is_true =
+            times.is_some_and(|times| times.superseded.is_some() && times.is_or_will_be_true(self.now()));
+        if is_true { self.ahead_on(old, new) } else { Ok(None) }
+    }
+
+    /// The same of a memory that may be overtaken at its own instant, so that it is never true.
+    pub(super) fn ahead_on(&mut self, old: MemoryId, new: Option<MemoryId>) -> Result<Option<Ahead>> {
         let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
             return Ok(None);
         };
-        if vitals.times.superseded.is_none() || !vitals.times.is_or_will_be_true(self.now()) {
-            return Ok(None);
-        }
         let mut ahead = Ahead { old, steps: Vec::new(), announced: Vec::new() };
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Result, sound};
+use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::ahead::Step;
 use crate::ledger::{Change, Onward, RestoreTo, inverse};
 use crate::model::{Holder, JournalRow, MemoryId, Op, RuleId, SupersedeMode, Time, Times};
 use crate::store::{Rows, Traces};
@@ -18,26 +19,62 @@ impl NamespaceWriter<'_, '_, '_> {
         let now = self.now();
         let Some(first) = onward.and_then(|onward| onward.replaced_ahead(now)) else { return Ok(Vec::new()) };
         let mut plan = vec![first];
-        plan.extend(self.ahead_of(first.0)?.map(|ahead| ahead.to_come()).unwrap_or_default());
+        plan.extend(self.ahead_on(first.0, None)?.map(|ahead| ahead.to_come()).unwrap_or_default());
         Ok(plan)
     }
 
     /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for the first of them that its
     /// own key has announced, or which it was to go to before. A caller who let the erased row take its place meant what follows, too.
     pub(super) fn back_to_plan(
-        &self,
+        &mut self,
         id: MemoryId,
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Change>> {
-        let last = self.last_step(id)?;
+        let last = self.last_supersession(id)?;
         let is_said = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
         for (next, at) in plan {
+            if self.ledger.leads_to(self.ns(), *next, id)? {
+                continue;
+            }
             if is_said || self.was_to_go(id, *next)? {
                 let onward = Box::new(onward.replaced_later(*next, *at));
                 return Ok(Some(Change::LeadOn { id, onward }));
             }
         }
         Ok(inverse(Op::Supersede, id))
+    }
+
+    /// What was announced to take the place of a row, which an erased row has overtaken.
+    pub(super) fn overtaken_by(&self, gone: MemoryId, id: MemoryId, times: &Times) -> Result<Option<Step>> {
+        let Some(announced) = times.announced.filter(|announced| announced.end > self.now()) else {
+            return Ok(None);
+        };
+        for step in self.ledger.tx.journal_of(self.ns(), id)?.into_iter().rev() {
+            let is_said = step.op == Op::Supersede && step.subject == Some(id) && step.led_on().is_none();
+            let to = step.evidence.members.first().filter(|to| is_said && **to != gone);
+            let there = to.map(|to| sound(self.ledger.tx.vitals(self.ns(), *to))).transpose()?;
+            if let Some((to, row)) = to.zip(there.flatten().flatten()) {
+                if self.is_called_off(*to, &row.times)? {
+                    return Ok(None);
+                }
+                return Ok(Some(Step { old: id, new: *to, at: announced.end, since: Some(announced.at) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets what was overtaken take the place again of a row that is back, unless that has ended by then or is to come before it.
+    pub(super) fn announce_again(&mut self, step: Step) -> Result<()> {
+        let row = sound(self.ledger.tx.vitals(self.ns(), step.old))?.flatten().map(|row| row.times);
+        if row.is_none_or(|times| !times.is_or_will_be_true(self.now()) || times.superseded.is_some()) {
+            return Ok(());
+        }
+        // Every change takes a number of the journal. What is refused half-way is taken back with all else.
+        let untouched = self.ledger.clock.next_seq;
+        match self.replace_at(step) {
+            Err(Error::Conflict { .. }) if self.ledger.clock.next_seq == untouched => Ok(()),
+            done => done,
+        }
     }
 
     /// Lets go of steps of a plan that only an erased row had joined: the key that has announced the later text leads to the earlier
@@ -57,30 +94,53 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Whether a row was to be superseded by another one, before or after others: a key of the row has announced that, or a caller
     /// has named it. A copy knows no step, and an announced row has the key of what it was to replace.
-    pub(super) fn was_to_go(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
+    pub(super) fn was_to_go(&mut self, id: MemoryId, by: MemoryId) -> Result<bool> {
         if self.is_announced_for(by, &self.ledger.readable_holders(self.ns(), id)?)? {
             return Ok(true);
         }
-        let is_by = |step: &JournalRow| {
-            let is_said = step.op == Op::Supersede && step.rule != RuleId::ANNOUNCED;
-            is_said && step.evidence.members.first() == Some(&by)
-        };
-        // What has corrected a row goes where the row was to go.
+        // What its own key said in the place of a row goes where the row was to go, and so does what has corrected it.
         let (mut versions, mut seen) = (vec![id], BTreeSet::new());
         while let Some(at) = versions.pop() {
             if !seen.insert(at) {
                 continue;
             }
-            if self.ledger.tx.journal_of(self.ns(), at)?.iter().any(is_by) {
-                return Ok(true);
+            for step in self.ledger.tx.journal_of(self.ns(), at)? {
+                let is_said = step.op == Op::Supersede && step.rule != RuleId::ANNOUNCED;
+                let to = step.evidence.members.first().filter(|_| is_said && step.subject == Some(at));
+                if let Some(to) = to
+                    && self.has_become(*to, by)?
+                {
+                    return Ok(true);
+                }
             }
             for before in self.ledger.tx.superseded_by(self.ns(), at)? {
                 let vitals = sound(self.ledger.tx.vitals(self.ns(), before))?.flatten();
-                let by = vitals.and_then(|row| row.times.superseded);
-                versions.extend(by.filter(|by| by.mode == SupersedeMode::Correction).map(|_| before));
+                let Some(times) = vitals.map(|row| row.times) else { continue };
+                let is_corrected = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Correction);
+                if is_corrected || self.says_on(before, at)? {
+                    versions.push(before);
+                }
             }
         }
         Ok(false)
+    }
+
+    /// Whether a key of the first row has written the second.
+    fn says_on(&self, before: MemoryId, at: MemoryId) -> Result<bool> {
+        let holders = self.ledger.readable_holders(self.ns(), before)?.into_iter();
+        let keys: BTreeSet<String> =
+            holders.filter(Holder::has_text).filter_map(|holder| holder.key).collect();
+        let says = &mut |holder: &Holder| {
+            holder.has_text() && holder.key.as_ref().is_some_and(|key| keys.contains(key))
+        };
+        Ok(sound(self.ledger.any_holder(self.ns(), at, says))? == Some(true))
+    }
+
+    /// Whether two rows are one, or what has corrected them or taken them in is one.
+    fn has_become(&mut self, id: MemoryId, by: MemoryId) -> Result<bool> {
+        let (ns, now) = (self.ns(), self.now());
+        let end = self.ledger.successor(ns, id, now)?.map(|(end, _)| end);
+        Ok(by == id || (end.is_some() && end == self.ledger.successor(ns, by, now)?.map(|(end, _)| end)))
     }
 
     /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.
@@ -99,12 +159,18 @@ impl NamespaceWriter<'_, '_, '_> {
         if times.from() <= self.now() {
             return Ok(false);
         }
-        let last = self.last_step(id)?;
-        Ok(last.is_some_and(|step| step.rule == RuleId::RESTORE && step.run.is_none()))
+        let step = self.superseding_step(id)?;
+        Ok(step.is_some_and(|step| step.rule == RuleId::RESTORE && step.run.is_none()))
+    }
+
+    /// The step of the journal by which a row was superseded, before it was led on from rows that have gone.
+    pub(super) fn superseding_step(&self, id: MemoryId) -> Result<Option<JournalRow>> {
+        let told = self.ledger.tx.journal_of(self.ns(), id)?.into_iter();
+        Ok(told.rev().find(|step| step.op == Op::Supersede && step.led_on().is_none()))
     }
 
     /// The last step of the journal by which another row took the place of this one.
-    fn last_step(&self, id: MemoryId) -> Result<Option<JournalRow>> {
+    pub(super) fn last_supersession(&self, id: MemoryId) -> Result<Option<JournalRow>> {
         let told = self.ledger.tx.journal_of(self.ns(), id)?;
         Ok(told.into_iter().rfind(|step| step.op == Op::Supersede))
     }

@@ -10,8 +10,8 @@ use crate::ingest::fields::{not_taken, note_replacement};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
-    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Op, Outcome,
-    Parts, Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
+    Access, Decision, Draft, EXPIRY_CODE, Evidence, ExpiresBy, Field, Holder, Life, MemoryId, Outcome, Parts,
+    Patch, RuleId, RunSort, SupersedeMode, Time, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
@@ -432,9 +432,7 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(false);
         }
         // Somebody else may have led it here in the instant in which the run began.
-        let told = self.ledger.tx.journal_of(self.ns(), from)?;
-        let last = told.iter().rfind(|step| step.op == Op::Supersede);
-        Ok(last.is_some_and(|step| step.run == Some(run)))
+        Ok(self.last_supersession(from)?.is_some_and(|step| step.run == Some(run)))
     }
 
     /// Whether the new tags of one of several holders fit the row beside those of the others.

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::edit::Edit;
-use crate::ingest::predecessors::Written;
+use crate::ingest::predecessors::{Written, by_row};
 use crate::ingest::versions::Versions;
 use crate::ledger::{Applied, Change, Left};
-use crate::model::{Forgotten, Holder, Kind, MemoryId, Patch, RuleId, SupersedeMode, Times, TombstoneReason};
+use crate::model::{
+    Forgotten, Holder, Kind, MemoryId, Patch, RuleId, RunId, SupersedeMode, Times, TombstoneReason,
+};
 use crate::policy::OnSourceForget;
 use crate::store::{PartId, Rows, Traces};
 
@@ -359,20 +361,27 @@ impl NamespaceWriter<'_, '_, '_> {
                 None => doomed.push((id, number)),
             }
         }
-        let mut kept = BTreeSet::new();
+        let mut kept = BTreeMap::<_, (BTreeSet<RunId>, BTreeSet<u32>)>::new();
         for (id, number) in stay {
             // A change of what the key says takes the tag off the memories that were united with it as well.
             let holder = sound(self.ledger.tx.holder(ns, id, number))?.flatten().filter(has_tag);
+            let (runs, numbers) = kept.entry(id).or_default();
+            numbers.insert(number);
             if let Some(holder) = holder {
+                runs.extend(self.run_of_tag(id, &holder, tag)?);
                 self.take_tag(id, holder, tag)?;
             }
-            kept.insert(id);
         }
         let mut answer =
             self.take_holders(&doomed, &has_tag, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)?;
         let gone =
             BTreeSet::from_iter(doomed.iter().map(|(id, _)| *id).chain(answer.tombstones.iter().copied()));
-        answer.detached += kept.difference(&gone).count() as u64;
+        let mut restored = BTreeSet::new();
+        for (id, (runs, numbers)) in kept.into_iter().filter(|(id, _)| !gone.contains(id)) {
+            answer.detached += 1;
+            restored.append(&mut self.restore_named_by(id, &runs, &numbers)?);
+        }
+        answer.restored += restored.len() as u64;
         Ok(answer)
     }
 
@@ -402,15 +411,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut answer = Forgotten::default();
         let (mut kept, mut restored, mut keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let (mut left, mut parted) = (Vec::new(), BTreeMap::<_, Vec<Holder>>::new());
-        let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
-        for (id, number) in doomed {
-            rows.entry(*id).or_default().push(*number);
-        }
+        let rows = by_row(doomed.to_vec());
         let written = if brings_back { self.written_by(&rows)? } else { Written::default() };
-        // The row from which a key was led goes before those to which it leads.
-        let (led, own): (Vec<_>, Vec<_>) =
-            rows.iter().partition(|(id, numbers)| written.only_led(**id, numbers));
-        for (id, numbers) in own.into_iter().chain(led) {
+        // A key leaves the row from which it was led before those to which it leads.
+        let (led, own) = written.led_last(&rows);
+        for (id, numbers) in own.iter().chain(&led) {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
                 // A holder that a supersession had moved has gone back, or went with its row.
@@ -481,7 +486,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut restored = BTreeSet::new();
         for (id, leavers) in left {
             if reason == TombstoneReason::ForgetByTag {
-                restored.append(&mut self.restore_named_by(id, &leavers)?);
+                restored.append(&mut self.restore_named_by(
+                    id,
+                    &self.runs_of(id, &leavers)?,
+                    &BTreeSet::new(),
+                )?);
             }
             if reason == TombstoneReason::Forget {
                 self.settle_of_leavers(id, &leavers, rule)?;

@@ -3,11 +3,13 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Onward, inverse};
 use crate::model::{
-    Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason,
+    Delta, Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason,
 };
 use crate::store::{Rows, Walk, keys};
 
@@ -66,6 +68,17 @@ impl Looked {
     }
 }
 
+/// Numbers of holders, by their rows.
+pub(super) type ByRow = BTreeMap<MemoryId, Vec<u32>>;
+
+pub(super) fn by_row(holders: Vec<(MemoryId, u32)>) -> ByRow {
+    let mut rows = ByRow::new();
+    for (id, number) in holders {
+        rows.entry(id).or_default().push(number);
+    }
+    rows
+}
+
 /// Where writers that leave rows had written, and what had taken the place of the rows of their keys.
 #[derive(Default)]
 pub(super) struct Written {
@@ -87,9 +100,12 @@ impl Written {
         self.rows.get(&at).is_some_and(|rows| !wrote(rows))
     }
 
-    /// Whether these holders came from a row that goes first, or their keys only lead to the row.
-    pub(super) fn only_led(&self, id: MemoryId, numbers: &[u32]) -> bool {
-        numbers.iter().all(|number| self.led.contains(&(id, *number)))
+    /// Parts the holders that leave rows: those that came from a row that goes first, or whose keys only lead to their row, and all
+    /// others.
+    pub(super) fn led_last(&self, leaving: &ByRow) -> (ByRow, ByRow) {
+        let all = leaving.iter().flat_map(|(id, numbers)| numbers.iter().map(|number| (*id, *number)));
+        let (led, own): (Vec<_>, Vec<_>) = all.partition(|holder| self.led.contains(holder));
+        (by_row(led), by_row(own))
     }
 }
 
@@ -116,6 +132,7 @@ impl NamespaceWriter<'_, '_, '_> {
             };
             let plan = self.plan_after(onward)?;
             let (mut led, mut back, mut called_off) = (Vec::new(), Vec::new(), Vec::new());
+            let mut overtaken = Vec::new();
             for id in self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
@@ -131,6 +148,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     called_off.push(id);
                     continue;
                 }
+                overtaken.extend(self.overtaken_by(erased.id, id, &row.times)?);
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
                 let goes_on = match announced {
                     Some(by) => row.times.announced.is_some() || self.was_to_go(id, by)?,
@@ -146,16 +164,23 @@ impl NamespaceWriter<'_, '_, '_> {
                     _ => back.push((id, change)),
                 }
             }
+            let mut goes_on: Vec<MemoryId> = led.iter().map(|(id, _)| *id).collect();
             let mut live = self.all_back(led)?;
             // The keys that say something else again lead there no more.
             if !plan.is_empty() {
                 self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
                 self.part_plan(&plan)?;
+                for id in goes_on.drain(..) {
+                    self.lead_on_again(id)?;
+                }
             } else if let Some(by) = announced {
                 // Where that row was merged, the keys have gone on with it.
                 self.take_keys_of_gone(erased.id, &self.ledger.merged_on(self.ns(), by)?)?;
             }
             live.append(&mut self.all_back(back)?);
+            for step in overtaken {
+                self.announce_again(step)?;
+            }
             self.keep_called_off(erased.id, &called_off, &live)?;
             restored.append(&mut live);
         }
@@ -183,8 +208,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if self.is_announced_for(by, &led)? && !self.is_announced_for(by, &wrote)? {
             return Ok(true);
         }
-        let told = self.ledger.tx.journal_of(self.ns(), onward.gone())?;
-        let last = told.iter().rfind(|step| step.op == Op::Supersede);
+        let last = self.last_supersession(onward.gone())?;
         Ok(last
             .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
     }
@@ -203,10 +227,14 @@ impl NamespaceWriter<'_, '_, '_> {
         if stays.is_none_or(|times| times.superseded.is_some() || times.removed_at.is_some()) {
             return Ok(restored);
         }
+        let runs: BTreeSet<RunId> = leavers.iter().filter_map(|leaver| leaver.run).collect();
         for (id, by) in self.replaced_by_leavers(at, leavers)? {
             let holders = self.ledger.readable_holders(ns, id)?.into_iter();
             let of_row: Vec<String> = holders.filter_map(|holder| holder.key).collect();
-            if !written.is_by_caller(at, (id, &of_row), by)
+            let step = self.last_supersession(id)?.filter(JournalRow::is_named_supersession);
+            let is_by_others = step.is_some_and(|step| step.run.is_none_or(|run| !runs.contains(&run)));
+            if !is_by_others
+                && !written.is_by_caller(at, (id, &of_row), by)
                 && let Some(change) = inverse(Op::Supersede, id)
                 && self.is_back(change)?
             {
@@ -291,35 +319,87 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(all)
     }
 
-    /// The same of the rows that leavers had named in their runs, where they leave a row and nobody else of these runs is on it.
+    /// The same of the rows that lines of some runs had named, where these runs wrote or changed no writer of the row `at` but those
+    /// with the numbers `taken`.
     pub(super) fn restore_named_by(
         &mut self,
         at: MemoryId,
-        leavers: &[Holder],
+        all: &BTreeSet<RunId>,
+        taken: &BTreeSet<u32>,
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, mut restored) = (self.ns(), BTreeSet::new());
-        let all: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
-        let mut runs = all.clone();
+        if all.is_empty() {
+            return Ok(restored);
+        }
+        let mut others = self.ledger.readable_holders(ns, at)?;
+        others.retain(|holder| !taken.contains(&holder.number));
+        let stay = self.runs_of(at, &others)?;
+        let runs: BTreeSet<RunId> = all.difference(&stay).copied().collect();
         if runs.is_empty() {
             return Ok(restored);
         }
-        for holder in self.ledger.readable_holders(ns, at)? {
-            if let Some(run) = holder.run {
-                runs.remove(&run);
-            }
-        }
         for old in self.ledger.tx.superseded_by(ns, at)? {
-            for seq in self.ledger.tx.journal_numbers(&Walk::prefix(&keys::journal_holder(ns, old, None)))? {
-                let step = sound(self.ledger.tx.journal_row(ns, seq))?.flatten();
-                let Some(step) = step.filter(|step| step.run.is_some_and(|run| runs.contains(&run))) else {
-                    continue;
-                };
-                if let Some(NamedLeft::Superseded { id, by }) = self.left_of(&step)? {
-                    restored.append(&mut self.take_back_named(id, by, &all)?.live);
-                }
+            if self.is_named_in(&runs, old, at)? {
+                restored.append(&mut self.take_back_named(old, at, all)?.live);
             }
         }
         Ok(restored)
+    }
+
+    /// Whether lines of these runs had named a row, to be superseded by another one as it is; or one that has gone since, and from
+    /// which the row was led on.
+    fn is_named_in(&self, runs: &BTreeSet<RunId>, id: MemoryId, by: MemoryId) -> Result<bool> {
+        let (mut next, mut seen) = (Some(id), BTreeSet::new());
+        while let Some(id) = next.filter(|id| seen.insert(*id)) {
+            let told = self.ledger.tx.journal_of(self.ns(), id)?;
+            for step in told.iter().filter(|step| step.run.is_some_and(|run| runs.contains(&run))) {
+                let is_its = match self.left_of(step)? {
+                    Some(NamedLeft::Superseded { by: its, .. } | NamedLeft::Gone { by: its, .. }) => {
+                        its == by
+                    }
+                    Some(NamedLeft::Damaged(_)) | None => false,
+                };
+                if is_its {
+                    return Ok(true);
+                }
+            }
+            let last = told.iter().rfind(|step| step.op == Op::Supersede);
+            next = last.and_then(JournalRow::led_on).filter(|(to, _)| *to == by).map(|(_, gone)| gone);
+        }
+        Ok(false)
+    }
+
+    /// The runs that wrote holders of a row, or changed them.
+    pub(super) fn runs_of(&self, at: MemoryId, holders: &[Holder]) -> Result<BTreeSet<RunId>> {
+        let mut runs: BTreeSet<RunId> = holders.iter().filter_map(|holder| holder.run).collect();
+        for holder in holders {
+            runs.extend(self.changes_of_holder(at, holder.number)?.iter().filter_map(|step| step.run));
+        }
+        Ok(runs)
+    }
+
+    /// The run that put a tag on a holder which was there before, if no later one has said the same and put a tag that names it.
+    pub(super) fn run_of_tag(&self, at: MemoryId, holder: &Holder, tag: &str) -> Result<Option<RunId>> {
+        let adds = |delta: &Delta, tag: &str| {
+            let has = |tags: &Value| tags.as_array().is_some_and(|tags| tags.iter().any(|its| its == tag));
+            delta.field == "tags" && has(&delta.after) && !has(&delta.before)
+        };
+        let names = |step: &&JournalRow| {
+            let mut tags = holder.import_tags();
+            tags.any(|tag| step.deltas.iter().any(|delta| adds(delta, tag)))
+        };
+        let told = self.changes_of_holder(at, holder.number)?;
+        let last = told.iter().rfind(names);
+        let its = last.filter(|step| step.deltas.iter().any(|delta| adds(delta, tag)));
+        Ok(its.and_then(|step| step.run))
+    }
+
+    /// What the journal tells of the changes of a holder.
+    fn changes_of_holder(&self, at: MemoryId, number: u32) -> Result<Vec<JournalRow>> {
+        let walk = Walk::prefix(&keys::journal_holder(self.ns(), at, Some(number)));
+        let mut told = self.ledger.tx.journal_rows(self.ns(), self.ledger.tx.journal_numbers(&walk)?)?;
+        told.retain(|step| step.op == Op::Update);
+        Ok(told)
     }
 
     /// The row of others that a key had left for this row, in an import of the leavers that had written there before. Nobody of that
@@ -371,15 +451,21 @@ impl NamespaceWriter<'_, '_, '_> {
     /// row says.
     pub(super) fn lead_again(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
         let ns = self.ns();
-        for leaver in leavers.iter().filter(|leaver| leaver.has_text()) {
-            let Some((from, key)) = leaver.from.zip(leaver.key.as_deref()) else { continue };
-            let row = sound(self.ledger.load_there(ns, from))?.flatten();
-            let by = row.as_ref().and_then(|(row, _)| row.times.superseded);
-            let is_led = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
-            let of_key = if is_led { self.ledger.tx.holders_of_key(ns, key)? } else { Vec::new() };
-            let Some((_, number)) = of_key.into_iter().find(|(id, _)| *id == from) else { continue };
+        let wrote = leavers.iter().filter(|leaver| leaver.has_text());
+        for key in wrote.filter_map(|leaver| leaver.key.as_deref()) {
+            let mut numbers = BTreeMap::new();
+            for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
+                let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
+                let is_led = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
+                numbers.extend(is_led.then_some((id, number)));
+            }
+            let Some(from) = self.latest_first(numbers.keys().copied().collect())?.into_iter().next() else {
+                continue;
+            };
+            let Some(number) = numbers.remove(&from) else { continue };
             let before = sound(self.ledger.tx.holder(ns, from, number))?.flatten();
-            let said = row.zip(sound(self.ledger.load_there(ns, at))?.flatten());
+            let (old, new) = (self.ledger.load_there(ns, from), self.ledger.load_there(ns, at));
+            let said = sound(old)?.flatten().zip(sound(new)?.flatten());
             let was_led = before
                 .zip(said)
                 .is_some_and(|(before, ((_, old), (_, new)))| before.led_on(&old.text, &new.text).follows);
@@ -450,20 +536,25 @@ impl NamespaceWriter<'_, '_, '_> {
         for erased in &applied.erased {
             for (old, _) in erased.predecessors.iter().filter(|(_, mode)| *mode != SupersedeMode::Duplicate) {
                 let times = sound(self.ledger.tx.vitals(ns, *old))?.flatten().map(|row| row.times);
-                let told = self.ledger.tx.journal_of(ns, *old)?;
-                let step = told.iter().rfind(|step| step.op == Op::Supersede);
-                let is_of_run = |step: &JournalRow| step.run.is_some_and(|run| runs.contains(&run));
+                let step = self.superseding_step(*old)?;
+                let is_of_run = |step: JournalRow| step.run.is_some_and(|run| runs.contains(&run));
                 let is_there = times.is_some_and(|times| times.superseded_by() == Some(erased.id));
                 if *old == id || !is_there || step.is_none_or(is_of_run) || !self.ledger.is_whole(ns, *old)? {
                     continue;
                 }
                 let onward = Box::new(Onward::apart(erased.id, id, self.now()));
                 self.apply(RuleId::RESTORE, Change::LeadOn { id: *old, onward })?;
-                let writers = self.ledger.readable_holders(ns, *old)?;
-                for writer in writers.iter().filter(|writer| writer.key.is_some()) {
-                    self.apply(RuleId::RESTORE, Change::LeadAgain { id: *old, number: writer.number })?;
-                }
+                self.lead_on_again(*old)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Lets the keys of a superseded row lead on to what has taken its place, or is to take it, where they do not.
+    fn lead_on_again(&mut self, id: MemoryId) -> Result<()> {
+        let writers = self.ledger.readable_holders(self.ns(), id)?;
+        for writer in writers.iter().filter(|writer| writer.key.is_some()) {
+            self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;
         }
         Ok(())
     }
@@ -562,7 +653,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Where writers that are about to leave rows have written. It is asked before the first of them leaves: of a writer whose own
     /// row is gone nothing tells where it wrote.
-    pub(super) fn written_by(&self, leaving: &BTreeMap<MemoryId, Vec<u32>>) -> Result<Written> {
+    pub(super) fn written_by(&self, leaving: &ByRow) -> Result<Written> {
         let (ns, tx, mut written) = (self.ns(), &*self.ledger.tx, Written::default());
         // The holders of a key, by their rows. Many rows may be left by writers of one key.
         let mut of_keys: BTreeMap<String, BTreeMap<MemoryId, u32>> = BTreeMap::new();
@@ -571,7 +662,7 @@ impl NamespaceWriter<'_, '_, '_> {
             for number in numbers {
                 let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
                 if let Some(leaver) = &leaver
-                    && (leaver.follows || self.came_from_leaving(leaver, leaving)?)
+                    && self.came_from_leaving(leaver, leaving)?.unwrap_or(leaver.follows)
                 {
                     written.led.insert((*at, *number));
                 }
@@ -600,12 +691,13 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(written)
     }
 
-    /// Whether a writer came to its row because that has taken the place of a row which is left as well.
-    fn came_from_leaving(&self, leaver: &Holder, leaving: &BTreeMap<MemoryId, Vec<u32>>) -> Result<bool> {
-        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(false) };
+    /// Whether a writer came to its row because that has taken the place of a row which is left as well, and not because the two were
+    /// united; none where the writer came from no such row.
+    fn came_from_leaving(&self, leaver: &Holder, leaving: &ByRow) -> Result<Option<bool>> {
+        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(None) };
         let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
         let by = times.and_then(|times| times.superseded);
-        Ok(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate))
+        Ok(Some(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate)))
     }
 
     /// The row in which a writer of the row `at` has written what it says there, among the rows of its key: the first on its way. A key
@@ -635,7 +727,8 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether a writer of a row is among those of the last row of a way, by its key, or because the writer went this way.
     fn is_still_at(&mut self, way: &[MemoryId], id: MemoryId) -> Result<bool> {
         let ns = self.ns();
-        let writers = self.ledger.readable_holders(ns, id)?;
+        let mut writers = self.ledger.readable_holders(ns, id)?;
+        writers.retain(Holder::has_text);
         let keys: Vec<String> = writers.iter().filter_map(|holder| holder.key.clone()).collect();
         if !self.copies_at_end(id, Some(writers), way)?.is_empty() {
             return Ok(true);

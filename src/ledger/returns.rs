@@ -8,7 +8,9 @@ use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times, Vitals};
+use crate::model::{
+    Holder, JournalRow, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times, Vitals,
+};
 use crate::store::{NsId, Rows, Traces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -95,7 +97,8 @@ impl Ledger<'_, '_> {
         self.adopt_copies(ns, by, id, &onward)?;
         self.adopt_keys(context, id, &onward)?;
         let mut why = why;
-        why.evidence.members.extend([by, onward.gone]);
+        // `JournalRow::led_on` reads them.
+        why.evidence.members = vec![by, onward.gone];
         self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
         Ok(Applied::default())
     }
@@ -112,10 +115,10 @@ impl Ledger<'_, '_> {
         for id in &superseded {
             let told = self.tx.journal_of(ns, *id)?;
             let last = told.iter().rfind(|row| row.op == Op::Supersede);
-            if let Some([to, gone]) = last.map(|row| &row.evidence.members[..])
-                && *to == by
+            if let Some((to, gone)) = last.and_then(JournalRow::led_on)
+                && to == by
             {
-                led.entry(*gone).or_default().push(*id);
+                led.entry(gone).or_default().push(*id);
             }
         }
         Ok((led, superseded.len()))
@@ -428,11 +431,14 @@ impl Ledger<'_, '_> {
             ended = ended.max(Some(since));
         }
         let Some((_, later)) = latest else { return Ok(None) };
+        // What is not true yet leaves the text until then.
+        let begins = self.tx.vitals(context.ns, later)?.and_then(|row| row.times.valid_from);
+        let begins = begins.filter(|from| *from > context.now && times.from() < *from);
         let rewritten = Superseding {
             old: id,
             new: later,
-            mode: SupersedeMode::Correction,
-            at: context.now,
+            mode: if begins.is_some() { SupersedeMode::Replaced } else { SupersedeMode::Correction },
+            at: begins.unwrap_or(context.now),
             // The row is back already, and tags are no reason to refuse that.
             moves: Moves::Fitting,
             // The text was told until the last of its writers said something else, and not until it came back.

@@ -148,6 +148,14 @@ impl JournalRow {
     pub(crate) fn is_named_supersession(&self) -> bool {
         self.op == Op::Supersede && self.rule == RuleId::SUPERSEDE
     }
+
+    /// Where the memory was led on from one that has gone: what it was led to, and what has gone.
+    pub(crate) fn led_on(&self) -> Option<(MemoryId, MemoryId)> {
+        match self.evidence.members[..] {
+            [to, gone] if self.op == Op::Supersede => Some((to, gone)),
+            _ => None,
+        }
+    }
 }
 
 /// The highest count of changes that a line may name. As many changes again still have room.

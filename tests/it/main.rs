@@ -84,6 +84,7 @@ mod openers;
 mod orphans;
 mod past;
 mod payload;
+mod plans_undone;
 mod promises;
 mod prune;
 mod quality;

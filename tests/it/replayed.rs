@@ -139,8 +139,7 @@ impl Story {
 
     /// Whether somebody who sees the store can tell what a word would have done without an import before it. Nobody can tell it of
     ///
-    /// - what a key says again: it is of whoever said it first (a tag tells that another import has said it
-    ///   as well, but not what the words have replaced by its name),
+    /// - what a key says again: it is of whoever said it first (a tag tells that another import has said it as well),
     /// - what a key says that has replaced another memory by its name, for an import: what was replaced goes on with the later word,
     /// - a key that an import takes away from where it was led: it does not go back there, which the undo reports,
     /// - one of several writers that leaves a memory to which keys lead, or is named there: the keys stay with the others,
@@ -155,16 +154,16 @@ impl Story {
         let by = say.key.and_then(|key| self.told_by.get(&key).copied());
         let is_repeat = matches!(outcome.decision, Decision::Unchanged | Decision::Updated)
             && by.is_some_and(|by| by != import)
-            && !(self.by_tag && import.is_some() && say.names.is_none());
+            && !(self.by_tag && import.is_some());
         let goes_on = by.is_some_and(|by| by.is_some() && by != import)
             && say.key.is_some_and(|key| self.named.contains(&key));
         let key = say.key.map(|key| KEYS[key]);
-        let led = |one: &Holder| one.follows && one.key.as_deref() == key;
+        let is_its = |one: &Holder| one.key.as_deref() == key;
         let was_led = outcome.decision == Decision::Stored
             && import.is_some()
-            && held.is_some_and(|row| row.holders.iter().any(led));
-        let parts = outcome.decision == Decision::Stored
-            && held.is_some_and(|row| row.holders.iter().any(|one| one.follows));
+            && held.is_some_and(|row| row.holders.iter().any(|one| one.follows && is_its(one)));
+        let stays = |one: &Holder| one.follows || (one.from.is_some() && !is_its(one));
+        let parts = held.is_some_and(|row| row.id != outcome.id && row.holders.iter().any(stays));
         let is_shared = named.is_some_and(|row| row.holders.len() > 1 || row.id == outcome.id);
         !(is_repeat || goes_on || was_led || parts || is_shared)
     }

@@ -8,6 +8,7 @@ use oubliette::{Decision, Draft, MemoryId, Patch};
 
 const FIRST: &str = "import:notes:2026-01-01";
 const SECOND: &str = "import:notes:2026-01-02";
+const THIRD: &str = "import:notes:2026-01-03";
 const GHENT: &str = "Ann lives in Ghent";
 const BRUGES: &str = "Ann lives in Bruges";
 
@@ -134,6 +135,50 @@ fn life_26_what_a_key_of_the_import_has_left_again_comes_back() {
         assert_eq!(world.live(), own.into_iter().chain([other]).collect::<Vec<_>>(), "{has_own}");
         world.check();
     }
+}
+
+/// A line that says again what its key says may name another memory: that comes back with the tag of the line, whoever else is on the
+/// memory that had taken its place; but not where a later import has said the same, which may have named it as well.
+#[test]
+fn life_26_what_a_line_that_said_again_has_replaced_comes_back() {
+    for is_shared in [false, true] {
+        for later in [false, true] {
+            let world = World::new();
+            import(&world, text(GHENT).key("b").tag(FIRST));
+            if is_shared {
+                world.add(text(GHENT).key("d"));
+            }
+            let other = world.add(text(BRUGES).key("a")).id;
+            let line = text(GHENT).key("b").tag(SECOND).supersedes("a");
+            assert_eq!(import(&world, line).1, Decision::Updated);
+            assert_eq!(world.row("a").text, GHENT);
+            if later {
+                import(&world, text(GHENT).key("b").tag(THIRD));
+            }
+            let answer = world.forget_tag(SECOND);
+            assert_eq!((answer.forgotten, answer.detached), (0, 1));
+            assert_eq!(answer.restored, u64::from(!later));
+            assert_eq!(world.row("a").id == other, !later, "{is_shared}");
+            assert_eq!(world.row("b").text, GHENT);
+            world.check();
+        }
+    }
+}
+
+/// The same of a line whose key goes with the tag, while somebody else says what it said.
+#[test]
+fn life_26_what_a_key_that_goes_has_named_in_a_later_import_comes_back() {
+    let world = World::new();
+    import(&world, text(GHENT).key("b").tag(FIRST));
+    world.add(text(GHENT).key("d"));
+    let other = world.add(text(BRUGES).key("a")).id;
+    import(&world, text(GHENT).key("b").tag(SECOND).supersedes("a"));
+    for tag in [FIRST, SECOND] {
+        world.forget_tag(tag);
+        world.check();
+    }
+    assert_eq!(world.row("a").id, other);
+    assert_eq!(world.row("d").text, GHENT);
 }
 
 /// What is announced for a key is another text: it gets no tag of an import that says again what is true until then.

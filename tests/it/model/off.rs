@@ -124,7 +124,7 @@ impl Model {
         let is_own = |row: &MemoryId| spoken.get(row) == Some(&true);
         let own: Vec<MemoryId> = spoken.keys().filter(|row| is_own(row)).copied().collect();
         let step = |row: &MemoryId| {
-            let (next, end) = self.rows[row].replaced_ahead(now)?;
+            let (next, end) = self.rows.get(row)?.replaced_ahead(now)?;
             Some(ToEnd { row: *row, next, end, onward: None })
         };
         let steps: BTreeMap<MemoryId, ToEnd> = own
