@@ -1,5 +1,6 @@
 //! The write ladder: what is decided about a draft. Step 6 is in [`near`](super::near).
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -155,7 +156,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let held = self.held_in(key, part)?;
         let held = held.ok_or_else(|| Error::NotFound { what: "memory", name: key.to_owned() })?;
         let outcome = self.take_place(prepared, held, Replaces::At(at))?;
-        self.supersede_in_run(old, outcome.id, (SupersedeMode::Replaced, Some(at)))?;
+        self.supersede_in_run(vec![old], outcome.id, (SupersedeMode::Replaced, Some(at)))?;
         Ok(outcome)
     }
 
@@ -562,7 +563,7 @@ impl NamespaceWriter<'_, '_, '_> {
         named: &[Option<Named>],
         new: MemoryId,
     ) -> Result<()> {
-        let mode = draft.supersede_mode.unwrap_or_default();
+        let mut old = Vec::new();
         for (name, named) in draft.supersedes.iter().zip(named) {
             let found = match named {
                 // A key that has left its memory with the write means what was written.
@@ -571,40 +572,53 @@ impl NamespaceWriter<'_, '_, '_> {
             };
             let found = found.map_or_else(|| self.find(name), Ok)?;
             let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
-            if found.0 == new || vitals.times.superseded_by() == Some(new) {
-                continue;
+            if found.0 != new && vitals.times.superseded_by() != Some(new) {
+                old.push(found);
             }
-            self.supersede_in_run(found, new, (mode, draft.fields.valid_from.value().copied()))?;
         }
-        Ok(())
+        let mode = draft.supersede_mode.unwrap_or_default();
+        self.supersede_in_run(old, new, (mode, draft.fields.valid_from.value().copied()))
     }
 
-    /// [`Self::supersede`], which the run counts that writes.
+    /// [`Self::supersede_each`], which the run counts that writes.
     fn supersede_in_run(
         &mut self,
-        old: Named,
+        old: Vec<Named>,
         new: MemoryId,
         (mode, at): (SupersedeMode, Option<Time>),
     ) -> Result<()> {
-        if self.supersede(old, new, mode, at)?
-            && let Some(run) = self.context.run
-        {
-            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
-        }
-        Ok(())
+        let changed = self.supersede_each(old, new, mode, at)?;
+        let run = self.context.run.filter(|_| changed > 0);
+        run.map_or(Ok(()), |run| {
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, changed)])
+        })
     }
 
-    /// Lets one memory take the place of another. Without an instant, the world changed now. A key, of which the number of
-    /// the holder is given, stands for its own write alone: other writers of the same text keep it. Returns whether anything
-    /// changed: another name of the old memory may have asked for the same.
-    pub(crate) fn supersede(
+    /// Lets one memory take the place of those that some names mean. Without an instant, the world changed now. A key, of which the
+    /// number of the holder is given, stands for its own write alone: other writers of the same text keep it. Of several names of one
+    /// memory, the first does it for all. Returns how many memories were superseded.
+    pub(crate) fn supersede_each(
+        &mut self,
+        old: impl IntoIterator<Item = Named>,
+        new: MemoryId,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<u64> {
+        let (at, mut done) = (at.unwrap_or(self.now()), BTreeSet::new());
+        for named in old {
+            self.supersede(named, new, (mode, at), &mut done)?;
+        }
+        Ok(done.len() as u64)
+    }
+
+    /// One of them. `done` are the memories that are superseded already, because other names have meant them.
+    fn supersede(
         &mut self,
         (mut old, number): Named,
         mut new: MemoryId,
-        mode: SupersedeMode,
-        at: Option<Time>,
-    ) -> Result<bool> {
-        let at = at.unwrap_or(self.now());
+        (mode, at): (SupersedeMode, Time),
+        done: &mut BTreeSet<MemoryId>,
+    ) -> Result<()> {
         // By then another memory may have taken the place of the one that is named.
         if let Some(ahead) = self.ahead_of(new)?.filter(|_| old != new) {
             new = ahead.by(at).0;
@@ -615,7 +629,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if number.is_some() {
             if let Some(later) = self.ahead_beside(old, Some(new))? {
                 if let Some(since) = later.begins(new).filter(|since| *since <= at) {
-                    return if since == at { Ok(false) } else { Err(taken_already(old, new, "an earlier")) };
+                    return if since == at { Ok(()) } else { Err(taken_already(old, new, "an earlier")) };
                 }
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
@@ -624,10 +638,14 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Err(taken_already(old, new, "a later"));
             }
         }
+        if done.contains(&old) {
+            return Ok(());
+        }
         ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
         if let Some(number) = number.filter(|_| old == through) {
             old = self.set_apart(old, number)?;
         }
+        done.insert(old);
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
         // What has taken the place may be replaced itself later on. Then the keys go there as well.
@@ -642,8 +660,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 None => beyond,
             });
         }
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))?;
-        Ok(true)
+        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
     }
 }
 
