@@ -85,7 +85,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
-        self.supersede_named(prepared.checked.draft(), &named, outcome.id)?;
+        self.supersede_named(prepared.checked.draft(), &named, &outcome)?;
         Ok(outcome)
     }
 
@@ -556,13 +556,14 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Supersedes the memories that the draft names, with what they meant before its write. What this row already stands for, by an
-    /// earlier run of the same import, is done.
+    /// earlier run of the same import, is done. A write that is the same again replaces nothing of what a key has said since.
     pub(super) fn supersede_named(
         &mut self,
         draft: &Draft,
         named: &[Option<Named>],
-        new: MemoryId,
+        wrote: &Outcome,
     ) -> Result<()> {
+        let (new, is_again) = (wrote.id, *wrote.decision.settled() == Decision::Unchanged);
         let mut old = Vec::new();
         for (name, named) in draft.supersedes.iter().zip(named) {
             let found = match named {
@@ -572,12 +573,41 @@ impl NamespaceWriter<'_, '_, '_> {
             };
             let found = found.map_or_else(|| self.find(name), Ok)?;
             let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
-            if found.0 != new && vitals.times.superseded_by() != Some(new) {
+            let is_done = found.0 == new || vitals.times.superseded_by() == Some(new);
+            if !(is_done || is_again && self.has_gone_on(name, found, new)?) {
                 old.push(found);
             }
         }
         let mode = draft.supersede_mode.unwrap_or_default();
         self.supersede_in_run(old, new, (mode, draft.fields.valid_from.value().copied()))
+    }
+
+    /// Whether a key says another text by now than the one whose place a memory has taken, and not by the import that writes now.
+    fn has_gone_on(&self, key: &str, (id, number): Named, by: MemoryId) -> Result<bool> {
+        let Some(number) = number else { return Ok(false) };
+        let (ns, run) = (self.ns(), self.context.run);
+        let text_of = |id, number| -> Result<(Holder, String)> {
+            let (holder, (_, content)) = (self.holder(id, number)?, self.ledger.load(ns, id)?);
+            let text = holder.text.clone().unwrap_or(content.text);
+            Ok((holder, text))
+        };
+        let Some((holder, says)) = sound(text_of(id, number))? else { return Ok(false) };
+        if run.is_some() && holder.run == run {
+            return Ok(false);
+        }
+        let mut has_gone_on = false;
+        self.ledger.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            // What can't be read tells nothing.
+            let Some((holder, said)) = sound(text_of(other, number))?.filter(|_| other != id) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            if !holder.has_text() || !self.ledger.leads_to(ns, other, by)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+            has_gone_on = said != says;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(has_gone_on)
     }
 
     /// [`Self::supersede_each`], which the run counts that writes.

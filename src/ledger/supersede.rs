@@ -163,7 +163,7 @@ impl Ledger<'_, '_> {
 
     /// Whether the chain of superseders that begins at `from` reaches `to`. The chain is walked only if it can: mostly
     /// `from` has no superseder, so the chain ends there, or `to` has superseded no row, so nothing leads to it.
-    pub(super) fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
+    pub(crate) fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
         let next = self.tx.vitals(ns, from)?.and_then(|vitals| vitals.times.superseded_by());
         if from != to && (next.is_none() || self.tx.superseded_by(ns, to)?.is_empty()) {
             return Ok(false);
