@@ -678,19 +678,14 @@ impl NamespaceWriter<'_, '_, '_> {
         done.insert(old);
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
-        // What has taken the place may be replaced itself later on. Then the keys go there as well.
-        let has_key = &mut |holder: &Holder| holder.key.is_some();
-        let goes_on = mode != SupersedeMode::Aggregate
-            && sound(self.ledger.any_holder(self.ns(), old, has_key))? == Some(true);
-        let beyond = if goes_on { self.ahead_of(new)? } else { None };
+        let Some(mut ahead) = ahead else { return Ok(()) };
+        // What has taken the place may be replaced itself later on. Then one comes after the other.
+        let beyond = if mode == SupersedeMode::Aggregate { None } else { self.ahead_of(new)? };
         if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
-            self.bring_back(&beyond)?;
-            ahead = Some(match ahead {
-                Some(ahead) => ahead.and_then(beyond),
-                None => beyond,
-            });
+            ahead = ahead.and_then(beyond);
+            self.bring_back(&ahead)?;
         }
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))
+        self.replace_ahead(&ahead, new)
     }
 }
 

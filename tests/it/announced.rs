@@ -157,6 +157,33 @@ fn life_6_two_plans_of_one_memory_come_one_after_the_other() {
     }
 }
 
+/// A text for two keys comes before what one of them has announced: the other key goes on there as well, whatever is written meanwhile.
+#[test]
+fn life_6_both_keys_of_a_text_go_on_to_what_one_of_them_has_announced() {
+    for writes in [None, Some("a"), Some("c")] {
+        let world = World::new();
+        for key in ["a", "c"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        world.ns.replace(["a"], text("a later"), REPLACED, Some(world.ahead("20d"))).unwrap();
+        world.advance("1h");
+        world.ns.replace(["a"], text("of both").key("c"), REPLACED, Some(world.ahead("10d"))).unwrap();
+        world.check();
+        if let Some(key) = writes {
+            world.ns.update(key, Patch::new().importance(0.7)).unwrap();
+            world.check();
+        }
+        for says in [["a now", "c now"], ["of both"; 2], ["a later"; 2]] {
+            assert_eq!(
+                (texts(&world), ["a", "c"].map(|key| world.row(key).text)),
+                (said(says), says.map(str::to_owned))
+            );
+            world.advance("10d");
+        }
+        world.check();
+    }
+}
+
 /// A memory takes the place of another one and is itself to be replaced: the key goes along.
 #[test]
 fn life_6_a_key_goes_on_to_what_replaces_the_memory_to_which_it_leads() {
