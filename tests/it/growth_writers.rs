@@ -204,13 +204,17 @@ fn a_memory_that_is_replaced_by_all_its_names() {
         fill(&world, 0, n, |at| text("one text for all").key(name(at)));
         assert_eq!(world.live().len(), 1);
         let names: Vec<String> = (0..n).map(name).collect();
+        let id = world.live()[0];
+        let means = cost(|| assert!(names.iter().all(|name| world.ns.id_of(name).unwrap() == Some(id))));
         let mode = SupersedeMode::Replaced;
         let cost = cost(|| drop(world.ns.replace(&names, text("another text"), mode, None).unwrap()));
         assert_eq!(world.live().len(), 1);
         world.check();
-        cost
+        (means, cost)
     };
-    linear(of(50), of(200), 4);
+    let (small, large) = (of(50), of(200));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
 }
 
 /// A key has many texts announced. A write through the key reads each of them, and changes only what is true.
