@@ -443,8 +443,7 @@ impl Batch<'_, '_, '_, '_> {
         mode: SupersedeMode,
         at: Option<Time>,
     ) -> Result<()> {
-        let mut writer = self.session.known_writer(namespace)?;
-        old.into_iter().try_for_each(|found| writer.supersede(found, new, mode, at).map(drop))
+        self.session.known_writer(namespace)?.supersede_each(old, new, mode, at).map(drop)
     }
 
     /// As [`Namespace::restore`](crate::Namespace::restore).

@@ -137,13 +137,33 @@ impl Namespace {
         })
     }
 
+    /// The id of the memory that a name means, of which nothing else is read: several names may mean one. None where only a
+    /// tombstone is left.
+    ///
+    /// ```
+    /// # use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?.id;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:city"))?;
+    /// assert_eq!([team.id_of("ann:home")?, team.id_of("ann:city")?], [Some(ghent); 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`, `Closed`.
+    pub fn id_of(&self, name: impl Into<Name>) -> Result<Option<MemoryId>> {
+        let name = name.into();
+        self.ask(|reader| reader.id_of(name.as_str()))
+    }
+
     /// The memory that a name means, read once for all its names; none where only a tombstone is left.
     fn named_once<'m>(
         &self,
         name: &Name,
         read: &'m mut HashMap<MemoryId, Memory>,
     ) -> Result<Option<&'m Memory>> {
-        let Some(id) = self.ask(|reader| reader.id_of(name.as_str()))? else { return Ok(None) };
+        let Some(id) = self.id_of(name.clone())? else { return Ok(None) };
         if let Entry::Vacant(place) = read.entry(id) {
             // What has gone since the name was looked up is a tombstone by now.
             let Got::Memory(memory) = self.look_up(id, false)? else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! The write ladder: what is decided about a draft. Step 6 is in [`near`](super::near).
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -84,7 +85,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
-        self.supersede_named(prepared.checked.draft(), &named, outcome.id)?;
+        self.supersede_named(prepared.checked.draft(), &named, &outcome)?;
         Ok(outcome)
     }
 
@@ -155,7 +156,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let held = self.held_in(key, part)?;
         let held = held.ok_or_else(|| Error::NotFound { what: "memory", name: key.to_owned() })?;
         let outcome = self.take_place(prepared, held, Replaces::At(at))?;
-        self.supersede_in_run(old, outcome.id, (SupersedeMode::Replaced, Some(at)))?;
+        self.supersede_in_run(vec![old], outcome.id, (SupersedeMode::Replaced, Some(at)))?;
         Ok(outcome)
     }
 
@@ -555,14 +556,15 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Supersedes the memories that the draft names, with what they meant before its write. What this row already stands for, by an
-    /// earlier run of the same import, is done.
+    /// earlier run of the same import, is done. A write that is the same again replaces nothing of what a key has said since.
     pub(super) fn supersede_named(
         &mut self,
         draft: &Draft,
         named: &[Option<Named>],
-        new: MemoryId,
+        wrote: &Outcome,
     ) -> Result<()> {
-        let mode = draft.supersede_mode.unwrap_or_default();
+        let (new, is_again) = (wrote.id, *wrote.decision.settled() == Decision::Unchanged);
+        let mut old = Vec::new();
         for (name, named) in draft.supersedes.iter().zip(named) {
             let found = match named {
                 // A key that has left its memory with the write means what was written.
@@ -571,40 +573,82 @@ impl NamespaceWriter<'_, '_, '_> {
             };
             let found = found.map_or_else(|| self.find(name), Ok)?;
             let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
-            if found.0 == new || vitals.times.superseded_by() == Some(new) {
-                continue;
+            let is_done = found.0 == new || vitals.times.superseded_by() == Some(new);
+            if !(is_done || is_again && self.has_gone_on(name, found, new)?) {
+                old.push(found);
             }
-            self.supersede_in_run(found, new, (mode, draft.fields.valid_from.value().copied()))?;
         }
-        Ok(())
+        let mode = draft.supersede_mode.unwrap_or_default();
+        self.supersede_in_run(old, new, (mode, draft.fields.valid_from.value().copied()))
     }
 
-    /// [`Self::supersede`], which the run counts that writes.
+    /// Whether a key says another text by now than the one whose place a memory has taken, and not by the import that writes now.
+    fn has_gone_on(&self, key: &str, (id, number): Named, by: MemoryId) -> Result<bool> {
+        let Some(number) = number else { return Ok(false) };
+        let (ns, run) = (self.ns(), self.context.run);
+        let text_of = |id, number| -> Result<(Holder, String)> {
+            let (holder, (_, content)) = (self.holder(id, number)?, self.ledger.load(ns, id)?);
+            let text = holder.text.clone().unwrap_or(content.text);
+            Ok((holder, text))
+        };
+        let Some((holder, says)) = sound(text_of(id, number))? else { return Ok(false) };
+        if run.is_some() && holder.run == run {
+            return Ok(false);
+        }
+        let mut has_gone_on = false;
+        self.ledger.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            // What can't be read tells nothing.
+            let Some((holder, said)) = sound(text_of(other, number))?.filter(|_| other != id) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            if !holder.has_text() || !self.ledger.leads_to(ns, other, by)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+            has_gone_on = said != says;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(has_gone_on)
+    }
+
+    /// [`Self::supersede_each`], which the run counts that writes.
     fn supersede_in_run(
         &mut self,
-        old: Named,
+        old: Vec<Named>,
         new: MemoryId,
         (mode, at): (SupersedeMode, Option<Time>),
     ) -> Result<()> {
-        if self.supersede(old, new, mode, at)?
-            && let Some(run) = self.context.run
-        {
-            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, 1)])?;
-        }
-        Ok(())
+        let changed = self.supersede_each(old, new, mode, at)?;
+        let run = self.context.run.filter(|_| changed > 0);
+        run.map_or(Ok(()), |run| {
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::SUPERSEDED, changed)])
+        })
     }
 
-    /// Lets one memory take the place of another. Without an instant, the world changed now. A key, of which the number of
-    /// the holder is given, stands for its own write alone: other writers of the same text keep it. Returns whether anything
-    /// changed: another name of the old memory may have asked for the same.
-    pub(crate) fn supersede(
+    /// Lets one memory take the place of those that some names mean. Without an instant, the world changed now. A key, of which the
+    /// number of the holder is given, stands for its own write alone: other writers of the same text keep it. Of several names of one
+    /// memory, the first does it for all. Returns how many memories were superseded.
+    pub(crate) fn supersede_each(
+        &mut self,
+        old: impl IntoIterator<Item = Named>,
+        new: MemoryId,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<u64> {
+        let (at, mut done) = (at.unwrap_or(self.now()), BTreeSet::new());
+        for named in old {
+            self.supersede(named, new, (mode, at), &mut done)?;
+        }
+        Ok(done.len() as u64)
+    }
+
+    /// One of them. `done` are the memories that are superseded already, because other names have meant them.
+    fn supersede(
         &mut self,
         (mut old, number): Named,
         mut new: MemoryId,
-        mode: SupersedeMode,
-        at: Option<Time>,
-    ) -> Result<bool> {
-        let at = at.unwrap_or(self.now());
+        (mode, at): (SupersedeMode, Time),
+        done: &mut BTreeSet<MemoryId>,
+    ) -> Result<()> {
         // By then another memory may have taken the place of the one that is named.
         if let Some(ahead) = self.ahead_of(new)?.filter(|_| old != new) {
             new = ahead.by(at).0;
@@ -615,7 +659,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if number.is_some() {
             if let Some(later) = self.ahead_beside(old, Some(new))? {
                 if let Some(since) = later.begins(new).filter(|since| *since <= at) {
-                    return if since == at { Ok(false) } else { Err(taken_already(old, new, "an earlier")) };
+                    return if since == at { Ok(()) } else { Err(taken_already(old, new, "an earlier")) };
                 }
                 // What is true by then can be another memory, to which the key leads.
                 (old, ahead) = later.by(at);
@@ -624,26 +668,24 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Err(taken_already(old, new, "a later"));
             }
         }
+        if done.contains(&old) {
+            return Ok(());
+        }
         ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
         if let Some(number) = number.filter(|_| old == through) {
             old = self.set_apart(old, number)?;
         }
+        done.insert(old);
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
         self.apply(RuleId::SUPERSEDE, change)?;
-        // What has taken the place may be replaced itself later on. Then the keys go there as well.
-        let has_key = &mut |holder: &Holder| holder.key.is_some();
-        let goes_on = mode != SupersedeMode::Aggregate
-            && sound(self.ledger.any_holder(self.ns(), old, has_key))? == Some(true);
-        let beyond = if goes_on { self.ahead_of(new)? } else { None };
+        let Some(mut ahead) = ahead else { return Ok(()) };
+        // What has taken the place may be replaced itself later on. Then one comes after the other.
+        let beyond = if mode == SupersedeMode::Aggregate { None } else { self.ahead_of(new)? };
         if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
-            self.bring_back(&beyond)?;
-            ahead = Some(match ahead {
-                Some(ahead) => ahead.and_then(beyond),
-                None => beyond,
-            });
+            ahead = ahead.and_then(beyond);
+            self.bring_back(&ahead)?;
         }
-        ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, new))?;
-        Ok(true)
+        self.replace_ahead(&ahead, new)
     }
 }
 

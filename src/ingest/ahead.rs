@@ -8,7 +8,7 @@ use crate::error::{Result, sound};
 use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
-use crate::model::{Announced, MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::model::{Announced, Holder, MemoryId, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +32,15 @@ pub(super) struct Step {
     pub(super) at: Time,
     /// Since when it has been known that the place of this row is taken.
     pub(super) since: Option<Time>,
+    /// Whether the rows say so, and need no change as long as neither of them changes.
+    pub(super) stands: bool,
+}
+
+impl Step {
+    /// A step that no row says yet.
+    pub(super) fn new(old: MemoryId, new: MemoryId, at: Time) -> Self {
+        Step { old, new, at, since: None, stands: false }
+    }
 }
 
 impl Ahead {
@@ -47,8 +56,8 @@ impl Ahead {
     /// What takes the place of a memory and of another one that is to stand for both: one after the other, each at its own
     /// instant. At equal instants, what takes the place of the other one alone comes last, and so is true from then on.
     pub(super) fn and_then(self, other: Ahead) -> Ahead {
-        let since = |step: &Step| ((step.old, step.new), step.since);
-        let known: BTreeMap<_, _> = self.steps.iter().chain(&other.steps).map(since).collect();
+        let pair = |step: &Step| ((step.old, step.new), *step);
+        let known: BTreeMap<_, _> = self.steps.iter().chain(&other.steps).map(pair).collect();
         let (old, mut seen) = (other.old, BTreeSet::from([other.old]));
         let mut comes: Vec<_> = self.steps.into_iter().chain(other.steps).collect();
         comes.sort_by_key(|step| step.at);
@@ -57,7 +66,9 @@ impl Ahead {
         let mut last = old;
         for step in &mut comes {
             step.old = std::mem::replace(&mut last, step.new);
-            step.since = known.get(&(step.old, step.new)).copied().flatten();
+            let before = known.get(&(step.old, step.new));
+            step.since = before.and_then(|before| before.since);
+            step.stands = before.is_some_and(|before| before.stands && before.at == step.at);
         }
         let announced = self.announced.into_iter().chain(other.announced).collect();
         Ahead { old, steps: comes, announced }
@@ -82,6 +93,14 @@ impl Ahead {
             if step.old == old {
                 (step.old, step.since) = (new, None);
             }
+        }
+    }
+
+    /// A memory that is to come may change: what comes after it takes its place anew. Where another row may say then what it said,
+    /// that row takes its place anew as well.
+    pub(super) fn may_change(&mut self, id: MemoryId, may_move: bool) {
+        for step in &mut self.steps {
+            step.stands &= step.old != id && !(may_move && step.new == id);
         }
     }
 
@@ -137,11 +156,14 @@ impl NamespaceWriter<'_, '_, '_> {
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         let mut at = old;
-        while seen.insert(at)
-            && let Some((step, next)) = self.step_from(at, &vitals, new)?
-        {
-            let announced = vitals.times.superseded.zip(vitals.times.valid_to);
-            ahead.announced.extend(announced.map(|(by, end)| (at, Announced { end, at: by.at })));
+        while seen.insert(at) {
+            // What was to take the place can have ended, or go itself where this is to go.
+            let announced = vitals.times.replaced_ahead(self.now());
+            ahead.announced.extend(announced.map(|(_, announced)| (at, announced)));
+            let Some((mut step, next)) = self.step_from(at, &vitals, new)? else { break };
+            // What has ended before it comes takes a place only as long as nothing has taken its own.
+            let ended = |last: &Step| vitals.times.valid_from.is_none() && vitals.times.until() <= last.at;
+            step.stands &= !ahead.steps.last().is_some_and(ended);
             ahead.steps.push(step);
             (at, vitals) = (step.new, next);
         }
@@ -176,7 +198,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let ends_itself = is_gone || times.valid_to_before.is_some_and(|own| own <= end);
         let begins = next.times.valid_from.filter(|_| ends_itself);
         let at = begins.map_or(end, |from| from.max(end));
-        Ok(Some((Step { old, new, at, since: Some(superseded.at) }, next)))
+        let step =
+            Step { since: Some(superseded.at), stands: superseded.by == new, ..Step::new(old, new, at) };
+        Ok(Some((step, next)))
     }
 
     /// The memory that one of the keys of a row says at an instant ahead.
@@ -197,10 +221,27 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(None)
     }
 
-    /// Makes the memory that is true now one that can be changed: its keys come back to it.
+    /// Finds which of the texts that the key of a holder announces leave their places before the holder changes: those that others have
+    /// written as well, and those from which the key is led on.
+    pub(super) fn open_ahead(&self, ahead: &mut Ahead, had: &Holder) -> Result<()> {
+        let own = ahead.to_come().into_iter().map(|(id, _)| Ok((id, self.own_ahead(id, had)?)));
+        let own = own.collect::<Result<Vec<_>>>()?;
+        let next = own.iter().skip(1).map(|(_, next)| next.is_none()).chain([false]);
+        for ((id, holder), leads_on) in own.iter().zip(next) {
+            let Some(holder) = holder else { continue };
+            let is_shared = self.has_others(*id, holder.number)?;
+            if is_shared || leads_on {
+                ahead.may_change(*id, is_shared);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the memory that is true now one that can be changed: its keys come back to it. Of what is to come after that, only what
+    /// is to change leaves its place.
     pub(super) fn bring_back(&mut self, ahead: &Ahead) -> Result<()> {
         // From the last on, so that a key goes back the way that it went.
-        let later = ahead.steps.iter().skip(1).rev().map(|step| step.old);
+        let later = ahead.steps.iter().skip(1).rev().filter(|step| !step.stands).map(|step| step.old);
         for id in later.chain([ahead.old]) {
             // Two memories may be followed by the same one.
             let vitals = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
@@ -217,8 +258,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let made = Some(made).filter(|made| *made != ahead.old);
         let first = ahead.steps.first().into_iter();
         let first = first
-            .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step { old, since: None, ..*step })));
-        for step in first.chain(ahead.steps.iter().skip(1).copied()) {
+            .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step::new(old, step.new, step.at))));
+        let later = ahead.steps.iter().skip(1).filter(|step| !step.stands).copied();
+        for step in first.chain(later) {
             let Step { old, new, .. } = step;
             // What was to come went where it had nothing but the keys that are back now.
             if !self.ledger.tx.has_row(self.ns(), old)? || !self.ledger.tx.has_row(self.ns(), new)? {
@@ -235,7 +277,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Lets what was announced before take the place of a row. That is no act of the run that writes now, and no undo of the run
     /// takes it away.
-    pub(super) fn replace_at(&mut self, Step { old, new, at, since }: Step) -> Result<()> {
+    pub(super) fn replace_at(&mut self, Step { old, new, at, since, .. }: Step) -> Result<()> {
         let run = self.context.run.take();
         let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
         let done = self.apply(RuleId::ANNOUNCED, Change::Supersede { old, new, mode, at, moves, since });

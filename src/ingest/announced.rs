@@ -57,7 +57,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 if self.is_called_off(*to, &row.times)? {
                     return Ok(None);
                 }
-                return Ok(Some(Step { old: id, new: *to, at: announced.end, since: Some(announced.at) }));
+                let since = Some(announced.at);
+                return Ok(Some(Step { since, ..Step::new(id, *to, announced.end) }));
             }
         }
         Ok(None)

@@ -284,9 +284,12 @@ impl NamespaceWriter<'_, '_, '_> {
                     self.copy(id, parts, holder, edit)?
                 }
             };
-            self.replace_at(Step { old: changed.0, new: id, at, since: None })?;
+            self.replace_at(Step::new(changed.0, id, at))?;
             return Ok(changed);
         };
+        if let Through::Holder(number) = through {
+            self.open_ahead(&mut ahead, &self.holder(id, number)?)?;
+        }
         self.bring_back(&ahead)?;
         if let Through::Holder(number) = through {
             let had = self.holder(id, number)?;
@@ -392,7 +395,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether a row has a text from holders other than this one. Holders that only follow go with the text.
-    fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
+    pub(super) fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
         self.ledger.any_holder(self.ns(), id, has_text)
     }

@@ -23,13 +23,11 @@ impl NamespaceWriter<'_, '_, '_> {
             return Err(Error::invalid("old", "must name at least one memory", "none"));
         }
         let (new, _) = self.find(new)?;
-        // A key that is given twice leads to the new memory by then.
         let mut seen = HashSet::new();
-        for name in old.iter().filter(|name| seen.insert(name.as_str())) {
-            let found = self.find(name.as_str())?;
-            self.supersede(found, new, mode, at)?;
-        }
-        Ok(())
+        let names = old.iter().filter(|name| seen.insert(name.as_str()));
+        // Found before any key has moved to the new memory.
+        let found = names.map(|name| self.find(name.as_str())).collect::<Result<Vec<_>>>()?;
+        self.supersede_each(found, new, mode, at).map(drop)
     }
 
     /// Brings a memory back that was superseded or removed.

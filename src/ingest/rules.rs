@@ -306,13 +306,14 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
                 (self.write_through_key(&keyed, id, number, on_key)?.id, "other words")
             }
         };
-        if signature != "fewer words" {
-            self.supersede_named(draft, &named, now)?;
-        }
         let evidence =
             Evidence { signature: Some(signature.to_owned()), members: vec![id], ..Evidence::default() };
         let (decision, rule) = (Decision::Consolidated, RuleId::CONSOLIDATE);
-        Ok(self.outcome(&keyed, now, decision, rule, evidence, Vec::new()))
+        let outcome = self.outcome(&keyed, now, decision, rule, evidence, Vec::new());
+        if signature != "fewer words" {
+            self.supersede_named(draft, &named, &outcome)?;
+        }
+        Ok(outcome)
     }
 
     /// A rule says that a draft is not to be stored. Only a journal row under a new id and a count are written.

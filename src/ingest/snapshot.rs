@@ -51,7 +51,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (_, older) in others {
             self.replace_snapshot(older, outcome.id)?;
         }
-        self.supersede_named(draft, &named, outcome.id)?;
+        self.supersede_named(draft, &named, &outcome)?;
         Ok(outcome)
     }
 

@@ -6,7 +6,7 @@ use crate::error::{Result, sound};
 use crate::ledger::given::note_vector;
 use crate::ledger::writer::{Copies, Ledger};
 use crate::model::{Content, Holder, MemoryId, Vitals};
-use crate::store::{NsId, Rows, Traces};
+use crate::store::{NsId, Rows, Table, Traces, keys};
 use crate::vector::UnitVector;
 
 impl Ledger<'_, '_> {
@@ -85,6 +85,29 @@ impl Ledger<'_, '_> {
             all.extend(there.map(|(_, number)| number));
         }
         Ok(all)
+    }
+
+    /// Those of them that can be copies of certain holders of the row `from`.
+    pub(super) fn copies_of(
+        &mut self,
+        ns: NsId,
+        at: MemoryId,
+        from: MemoryId,
+        holders: &[Holder],
+    ) -> Result<Vec<Holder>> {
+        let mut copies = Vec::new();
+        for holder in holders {
+            // Only a key is found without a look at all holders.
+            let Some(key) = &holder.key else { return self.copies_from(ns, at, from) };
+            let row = keys::holder_key_row(ns, key, at);
+            for (_, number) in self.tx.id_and_number(Table::HolderKey, &row, usize::MAX)? {
+                let Some(copy) = sound(self.tx.holder(ns, at, number))? else {
+                    return self.copies_from(ns, at, from);
+                };
+                copies.extend(copy.filter(|copy| copy.from == Some(from)));
+            }
+        }
+        Ok(copies)
     }
 
     /// A copy has come to the row `at`.

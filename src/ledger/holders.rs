@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
-use crate::ledger::writer::{Brought, Ledger, truth};
+use crate::ledger::writer::{Brought, Context, Ledger, truth};
 use crate::model::{Content, Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows, Table, keys};
 
@@ -246,5 +246,40 @@ impl Ledger<'_, '_> {
             truth(self.tx).delete_junction(ns, id, &row)?;
         }
         Ok(())
+    }
+
+    /// The holder of a row that has a key. One that can't be read is left out.
+    pub(super) fn holder_of_key(&self, ns: NsId, id: MemoryId, key: Option<&str>) -> Result<Option<Holder>> {
+        let Some(key) = key else { return Ok(None) };
+        let row = keys::holder_key_row(ns, key, id);
+        for (_, number) in self.tx.id_and_number(Table::HolderKey, &row, usize::MAX)? {
+            if let Some(holder) = sound(self.tx.holder(ns, id, number))?.flatten() {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a key is to say the text of a row, or leads there from another row of which it is to say the text before.
+    pub(super) fn says_ahead(&self, context: &Context, id: MemoryId, key: &str) -> Result<bool> {
+        let (ns, mut next, mut seen) = (context.ns, Some(id), BTreeSet::new());
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(at) = next.take().filter(|at| seen.insert(*at)) {
+            let times = sound(self.tx.vitals(ns, at))?.flatten().map(|vitals| vitals.times);
+            if times.is_none_or(|times| times.from() <= context.now) {
+                return Ok(false);
+            }
+            let holder = self.holder_of_key(ns, at, Some(key))?;
+            if holder.as_ref().is_some_and(Holder::has_text) {
+                return Ok(true);
+            }
+            next = holder.and_then(|holder| holder.from);
+        }
+        Ok(false)
+    }
+
+    /// Whether a holder says the text of its row, or one of its own, and does not only lead there.
+    pub(super) fn says(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
+        Ok(sound(self.tx.holder(ns, id, number))?.flatten().is_some_and(|holder| holder.has_text()))
     }
 }

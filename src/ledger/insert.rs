@@ -349,6 +349,12 @@ pub(crate) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
     }
 }
 
+/// The error of a memory that has no room for the tags of another one whose place it takes.
+pub(super) fn too_many_tags(old: MemoryId, new: MemoryId) -> Error {
+    let why = format!("with the tags of {old}, {new} would have more than {TAGS_MAX} tags");
+    Error::Conflict { what: format!("supersede {old}"), why }
+}
+
 /// Whether a row with these tags can take a write with those. A row has no more tags than one draft may have, so that
 /// the cost of a write does not grow with the writes before it. Tags that the row already has need no room, however
 /// many they are.

@@ -5,11 +5,12 @@ use crate::error::{Error, Result, sound};
 use crate::index::{holder_among, holder_of_key};
 use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
-use crate::ledger::insert::{tags_fit, unite};
+use crate::ledger::insert::{tags_fit, too_many_tags, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Holder, JournalRow, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times, Vitals,
+    Actor, Content, Holder, JournalRow, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
+    Vitals,
 };
 use crate::store::{NsId, Rows, Traces};
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,41 +201,71 @@ impl Ledger<'_, '_> {
         number: u32,
         why: &Why,
     ) -> Result<Applied> {
-        let ns = context.ns;
-        let (mut row, content) = self.load(ns, id)?;
         let gone = || Error::NotFound { what: "holder", name: format!("{number} of {id}") };
-        let mut led = self.tx.holder(ns, id, number)?.ok_or_else(gone)?;
-        let (mut from, mut text) = (id, content.text);
+        let holder = self.tx.holder(context.ns, id, number)?.ok_or_else(gone)?;
+        let led = Some(holder).filter(|holder| holder.key.is_some()).into_iter().collect();
+        for (at, number) in self.lead_from(context, id, led, Moves::Fitting)? {
+            let mut why = why.clone();
+            why.evidence.members.push(id);
+            self.journal(context, Op::Adjust, Some((at, Some(number))), Vec::new(), why)?;
+        }
+        Ok(Applied::default())
+    }
+
+    /// Lets holders of a superseded row lead to what has taken the row's place, and on from there. A key that is there already goes
+    /// on from there, but for what only fits in. Returns the rows to which they have come, with their numbers there.
+    pub(super) fn lead_from(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        mut led: Vec<Holder>,
+        moves: Moves,
+    ) -> Result<Vec<(MemoryId, u32)>> {
+        let (ns, mut came) = (context.ns, Vec::new());
+        let (mut from, (mut row, Content { mut text, .. })) = (id, self.load(ns, id)?);
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::from([id]);
-        while let Some(at) = row.times.superseded_by().filter(|at| seen.insert(*at)) {
+        while !led.is_empty()
+            && let Some(at) = row.times.superseded_by().filter(|at| seen.insert(*at))
+        {
             let there = sound(self.load_there(ns, at))?.flatten();
             // A memory in limbo answers to no key, and in another partition the key could no longer be written.
             let answers = |there: &Vitals| {
                 there.times.removed_at.is_none() && there.place.partition == row.place.partition
             };
             let Some((before, old)) = there.filter(|(there, _)| answers(there)) else { break };
-            led = led.led_on(&text, &old.text);
-            let is_there = led.key.as_ref().map(|key| self.tx.holds_key(ns, key, at)).transpose()?;
-            if is_there != Some(false) || !tags_fit(&old.tags, &led.tags) {
-                break;
-            }
             let (mut vitals, mut content) = (before.clone(), old.clone());
-            (led.number, led.share, led.from, led.since) =
-                (vitals.place.give_number()?, 0, Some(from), context.now);
-            led.links.retain(|link| link.to != at);
-            self.put_holder(ns, at, &led)?;
-            unite(&mut content.tags, &led.tags);
-            vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
-            vitals.place.holders += 1;
-            vitals.version += 1;
-            self.place_row(context, at, &before, &old, vitals, &content)?;
-            let mut why = why.clone();
-            why.evidence.members.push(id);
-            self.journal(context, Op::Adjust, Some((at, Some(led.number))), Vec::new(), why)?;
+            for holder in std::mem::take(&mut led) {
+                let is_there = holder.key.as_ref().map(|key| self.tx.holds_key(ns, key, at)).transpose()?;
+                let has_room = tags_fit(&content.tags, &holder.tags);
+                if moves != Moves::Fitting && is_there == Some(true) {
+                    led.extend(self.holder_of_key(ns, at, holder.key.as_deref())?);
+                }
+                if is_there == Some(true) || (moves == Moves::Fitting && !has_room) {
+                    continue;
+                }
+                if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
+                    return Err(too_many_tags(from, at));
+                }
+                let mut holder = holder.led_on(&text, &old.text);
+                (holder.number, holder.share, holder.from, holder.since) =
+                    (vitals.place.give_number()?, 0, Some(from), context.now);
+                holder.links.retain(|link| link.to != at);
+                self.put_holder(ns, at, &holder)?;
+                self.note_copy(ns, at, &holder);
+                unite(&mut content.tags, &holder.tags);
+                vitals.place.holders += 1;
+                came.push((at, holder.number));
+                led.push(holder);
+            }
+            if vitals != before {
+                vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
+                vitals.version += 1;
+                self.place_row(context, at, &before, &old, vitals, &content)?;
+            }
             (from, row, text) = (at, before, old.text);
         }
-        Ok(Applied::default())
+        Ok(came)
     }
 
     /// The writers of a returning row that have said something else since. For each of them another row has the key, after

@@ -5,13 +5,12 @@ use serde_json::json;
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
-use crate::ledger::insert::{tags_fit, unite};
+use crate::ledger::insert::{tags_fit, too_many_tags, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::lifetime::renew;
 use crate::ledger::raised::{OF_THE_OTHER, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
-use crate::limits::TAGS_MAX;
 use crate::model::{
     Actor, Content, Delta, Evidence, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode, Supersession,
     Time, Times, TombstoneReason, Vitals,
@@ -196,29 +195,15 @@ impl Ledger<'_, '_> {
         // A key belongs to the partition that wrote it. In another partition its agent could no longer write
         // it (MODEL-8).
         let apart = vitals.place.partition != replaced.0.place.partition;
+        // What is to be replaced itself later on leads to what comes then.
+        let (leads_on, mut came) = (before.times.replaced_ahead(context.now).is_some(), Vec::new());
         if moves != Moves::None && mode != SupersedeMode::Aggregate && !apart {
             for holder in self.tx.holders(ns, old)? {
-                // The key under which the new row was written is there already.
-                let is_there = holder.key.as_ref().map(|key| self.tx.holds_key(ns, key, new)).transpose()?;
-                if is_there == Some(true) {
+                if !self.comes_along(context, &superseding, &holder, (stood, &content.tags))? {
+                    if leads_on && !self.is_taken(context, &holder, (old, stood), new, moves)? {
+                        came.extend(self.holder_of_key(ns, new, holder.key.as_deref())?);
+                    }
                     continue;
-                }
-                if moves == Moves::AllBut(holder.number)
-                    || self.is_taken(context, &holder, (old, stood), new, moves)?
-                {
-                    continue;
-                }
-                let has_room = tags_fit(&content.tags, &holder.tags);
-                if moves == Moves::Fitting
-                    && (!has_room || self.says_elsewhere(context, &holder, (old, new))?)
-                {
-                    continue;
-                }
-                // Passes look for room before they plan, and an update gives the tags anew.
-                if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
-                    let what = format!("supersede {old}");
-                    let why = format!("with the tags of {old}, {new} would have more than {TAGS_MAX} tags");
-                    return Err(Error::Conflict { what, why });
                 }
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.give_number()?;
@@ -237,6 +222,7 @@ impl Ledger<'_, '_> {
                 self.put_holder(ns, new, &moved)?;
                 self.note_copy(ns, new, &moved);
                 vitals.place.holders += 1;
+                came.push(moved);
             }
         }
         let mut deltas = Vec::new();
@@ -254,7 +240,35 @@ impl Ledger<'_, '_> {
             vitals.version += 1;
             self.place_row(context, new, &before, &old_content, vitals, &content)?;
         }
+        if leads_on {
+            self.lead_from(context, new, came, moves)?;
+        }
         Ok(deltas)
+    }
+
+    /// Whether a holder of `old` comes along to `new`, which has these tags. `stood` are the times of `old` before.
+    fn comes_along(
+        &self,
+        context: &Context,
+        superseding: &Superseding,
+        holder: &Holder,
+        (stood, tags): (&Times, &[String]),
+    ) -> Result<bool> {
+        let Superseding { old, new, moves, .. } = *superseding;
+        // The key under which the new row was written is there already.
+        let is_there = holder.key.as_ref().map(|key| self.tx.holds_key(context.ns, key, new)).transpose()?;
+        if is_there == Some(true)
+            || moves == Moves::AllBut(holder.number)
+            || self.is_taken(context, holder, (old, stood), new, moves)?
+        {
+            return Ok(false);
+        }
+        let has_room = tags_fit(tags, &holder.tags);
+        // Passes look for room before they plan, and an update gives the tags anew.
+        if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
+            return Err(too_many_tags(old, new));
+        }
+        Ok(moves != Moves::Fitting || (has_room && !self.says_elsewhere(context, holder, (old, new))?))
     }
 
     /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`. A row past its world
@@ -557,7 +571,10 @@ impl Ledger<'_, '_> {
             if vitals == Some(None) {
                 break;
             }
-            let mut copies = self.copies_from(ns, at, from)?;
+            let mut copies = match &left {
+                Some(left) => self.copies_of(ns, at, from, left)?,
+                None => self.copies_from(ns, at, from)?,
+            };
             copies.retain(|copy| left.as_mut().is_none_or(|left| took(left, copy)));
             if from == old {
                 // A key that has left the row since, and that another one has, stays where it leads.
@@ -665,8 +682,8 @@ impl Ledger<'_, '_> {
 
     /// Gives a restored row its keys again, except for keys that a current row other than `superseders` holds. The
     /// restored row gives these up and names them. A row that all its writers have left keeps them, as a superseded
-    /// row does. If the row is to be changed by a write before what comes at an instant ahead, that keeps its own key: the
-    /// same transaction lets it take the place of what the write leaves.
+    /// row does. If the row is to be changed by a write before what comes at an instant ahead, that keeps its own key, and so does what
+    /// follows that: the same transaction lets it take the place of what the write leaves.
     pub(super) fn reclaim_keys(
         &mut self,
         context: &Context,
@@ -710,8 +727,7 @@ impl Ledger<'_, '_> {
                 if other == id || !has_key {
                     continue;
                 }
-                let is_ahead = times.is_some_and(|times| times.from() > context.now);
-                if to == RestoreTo::Write && is_ahead && self.says(ns, other, number)? {
+                if to == RestoreTo::Write && self.says_ahead(context, other, &key)? {
                     continue;
                 }
                 if is_superseder {
@@ -731,11 +747,6 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(reclaimed)
-    }
-
-    /// Whether a holder says the text of its row, or one of its own, and does not only lead there.
-    pub(super) fn says(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
-        Ok(sound(self.tx.holder(ns, id, number))?.flatten().is_some_and(|holder| holder.has_text()))
     }
 
     fn is_current(&self, ns: NsId, id: MemoryId, now: Time) -> Result<bool> {

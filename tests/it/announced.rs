@@ -1,4 +1,5 @@
-//! What is announced again, announced for two keys that meet, and announced where an import is undone (LIFE-6, DEDUP-56, MODEL-33).
+//! What is told or announced again, announced for two keys that meet, and announced where an import is undone (LIFE-6, DEDUP-56,
+//! MODEL-33).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,6 +64,75 @@ fn life_6_a_plan_is_told_again_where_its_text_is_true_already() {
     }
 }
 
+/// A line that is told again hides nothing that a key which it had replaced has said since, now or from its instant on.
+#[test]
+fn dedup_56_a_line_told_again_leaves_what_a_key_says_since() {
+    for ahead in [None, Some("30d")] {
+        let world = World::new();
+        world.add(text("a old").key("a"));
+        let line = || text("b text").key("b").supersedes("a");
+        let at = ahead.map(|ahead| world.ahead(ahead));
+        let line = || at.map_or(line(), |at| line().valid_from(at));
+        let import = |draft: Draft| {
+            world.advance("1h");
+            let told = world.import(world.start_import(), vec![draft]);
+            world.check();
+            told[0].decision.clone()
+        };
+        import(line());
+        world.advance("31d");
+        world.add(text("a new").key("a"));
+        for _ in 0..2 {
+            assert_eq!(import(line()), Decision::Unchanged);
+            assert_eq!(texts(&world), said(["a new", "b text"]), "{ahead:?}");
+        }
+        world.add(line());
+        assert_eq!((texts(&world), world.row("a").text), (said(["a new", "b text"]), "a new".to_owned()));
+        // A line that says more than before is another write.
+        assert_eq!(import(line().tag("x")), Decision::Updated);
+        assert_eq!(
+            (texts(&world), world.row("a").text),
+            (said(["b text"]), "b text".to_owned()),
+            "{ahead:?}"
+        );
+        world.check();
+    }
+}
+
+/// What the line had replaced may be said again, by a retry or by an edited file: then it is replaced again.
+#[test]
+fn dedup_56_a_line_told_again_replaces_what_its_file_says_before_it() {
+    let world = World::new();
+    let lines = |a: &str, b: &str| [text(a).key("a"), text(b).key("b").supersedes("a")];
+    let import = |a: &str, b: &str, way: usize| {
+        world.advance("1h");
+        match way {
+            0 => drop(world.import(world.start_import(), lines(a, b).to_vec())),
+            1 => {
+                let run = world.start_import();
+                lines(a, b).into_iter().for_each(|line| drop(world.import(run, vec![line])));
+            }
+            _ => lines(a, b).into_iter().for_each(|line| drop(world.add(line))),
+        }
+        world.check();
+        texts(&world)
+    };
+    for way in 0..3 {
+        for a in ["a old", "a old"] {
+            assert_eq!(import(a, "b text", way), said(["b text"]), "{way}");
+        }
+    }
+    for way in 0..2 {
+        assert_eq!(import(&format!("a edited {way}"), "b text", way), said(["b text"]), "{way}");
+    }
+    // A line that has gone on itself is told again, and leaves what the key says since.
+    import("a old", "b more", 0);
+    world.add(text("a new").key("a"));
+    world.advance("1h");
+    let told = world.add(text("b more").key("b").supersedes("a"));
+    assert_eq!((told.decision, texts(&world)), (Decision::Unchanged, said(["a new", "b more"])));
+}
+
 /// Two keys have announced a text each, and one of them is led to the other: what both have announced comes, each at its instant, for the
 /// memory of both, whatever is written meanwhile (MODEL-8).
 #[test]
@@ -81,6 +151,33 @@ fn life_6_two_plans_of_one_memory_come_one_after_the_other() {
         for says in ["b now".to_owned(), format!("{first} later"), format!("{second} later")] {
             assert_eq!(texts(&world), BTreeSet::from([says]));
             assert_eq!(world.row("a").id, world.row("b").id);
+            world.advance("10d");
+        }
+        world.check();
+    }
+}
+
+/// A text for two keys comes before what one of them has announced: the other key goes on there as well, whatever is written meanwhile.
+#[test]
+fn life_6_both_keys_of_a_text_go_on_to_what_one_of_them_has_announced() {
+    for writes in [None, Some("a"), Some("c")] {
+        let world = World::new();
+        for key in ["a", "c"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        world.ns.replace(["a"], text("a later"), REPLACED, Some(world.ahead("20d"))).unwrap();
+        world.advance("1h");
+        world.ns.replace(["a"], text("of both").key("c"), REPLACED, Some(world.ahead("10d"))).unwrap();
+        world.check();
+        if let Some(key) = writes {
+            world.ns.update(key, Patch::new().importance(0.7)).unwrap();
+            world.check();
+        }
+        for says in [["a now", "c now"], ["of both"; 2], ["a later"; 2]] {
+            assert_eq!(
+                (texts(&world), ["a", "c"].map(|key| world.row(key).text)),
+                (said(says), says.map(str::to_owned))
+            );
             world.advance("10d");
         }
         world.check();

@@ -3,9 +3,10 @@
 use crate::growth::{constant, cost, fill, linear, world};
 use crate::world::{World, span, text};
 use oubliette::embed::HashEmbedder;
+use oubliette::faults::Tally;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{Expiry, SupersedeMode};
-use oubliette::{Decision, Draft, Forget, Kind, Time, WriteOptions};
+use oubliette::{Decision, Draft, Forget, Kind, Patch, Span, Time, WriteOptions};
 
 /// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
 #[test]
@@ -203,11 +204,61 @@ fn a_memory_that_is_replaced_by_all_its_names() {
         fill(&world, 0, n, |at| text("one text for all").key(name(at)));
         assert_eq!(world.live().len(), 1);
         let names: Vec<String> = (0..n).map(name).collect();
+        let id = world.live()[0];
+        let means = cost(|| assert!(names.iter().all(|name| world.ns.id_of(name).unwrap() == Some(id))));
         let mode = SupersedeMode::Replaced;
         let cost = cost(|| drop(world.ns.replace(&names, text("another text"), mode, None).unwrap()));
         assert_eq!(world.live().len(), 1);
         world.check();
+        (means, cost)
+    };
+    let (small, large) = (of(50), of(200));
+    linear(small.0, large.0, 4);
+    linear(small.1, large.1, 4);
+}
+
+/// A key has many texts announced. A write through the key reads each of them, and changes only what is true.
+#[test]
+fn a_write_through_a_key_that_has_many_texts_announced() {
+    let of = |n: usize, spread: i64, write: fn(&World)| {
+        let world = world();
+        world.add(text("zero").key("a").tag("first"));
+        for at in 0..n {
+            let begins = world.ahead("30d").plus(Span::from_millis(at as i64 * spread));
+            world.add(text(&format!("plan number {at}")).key("a").supersedes("a").valid_from(begins));
+        }
+        let cost = cost(|| write(&world));
+        world.check();
         cost
     };
-    linear(of(50), of(200), 4);
+    let says: fn(&World) = |world| drop(world.add(text("fresh words").key("a")));
+    let tags: fn(&World) = |world| drop(world.ns.update("a", Patch::new().tags(["x"])).unwrap());
+    for spread in [0, 1000] {
+        let (small, large) = (of(20, spread, says), of(80, spread, says));
+        linear(small, large, 4);
+        assert!(large.written <= small.written + 8, "{small:?}, then {large:?}");
+        linear(of(20, spread, tags), of(80, spread, tags), 4);
+    }
+}
+
+/// Each of many keys has announced a text in the place of what the key before it says. A write through the first key is led on to each
+/// of them, and reads the keys of each once: those of all keys before it.
+#[test]
+fn a_write_through_the_first_of_many_keys_that_follow_one_another() {
+    let of = |n: usize| {
+        let world = world();
+        world.add(text("zero").key("k0"));
+        let begins = |at: usize| world.ahead("30d").plus(Span::from_millis(at as i64 * 1000));
+        for at in 1..n {
+            let draft = text(&format!("plan number {at}")).key(format!("k{at}"));
+            world.add(draft.supersedes(format!("k{}", at - 1)).valid_from(begins(at)));
+        }
+        let cost = cost(|| drop(world.add(text("fresh words").key("k0"))));
+        world.check();
+        world.advance("31d");
+        assert_eq!(world.row("k0").text, format!("plan number {}", n - 1));
+        cost
+    };
+    let (small, large) = (of(20), of(80));
+    linear(Tally { read: 4 * small.read, ..small }, large, 4);
 }

@@ -623,6 +623,55 @@ fn life_6_two_keys_of_a_memory_that_is_to_be_replaced_are_replaced_together() {
     }
 }
 
+/// LIFE-6: so are keys that lead to one memory, by whatever call, now or ahead.
+#[test]
+fn life_6_two_keys_that_lead_to_one_memory_are_replaced_together() {
+    type Call = fn(&World, [&str; 2], Option<Time>);
+    let calls: [Call; 4] = [
+        |world, old, at| drop(world.ns.replace(old, text("all"), SupersedeMode::Replaced, at).unwrap()),
+        |world, old, at| {
+            world.ns.replace(old, text("all").key("q"), SupersedeMode::Replaced, at).unwrap();
+        },
+        |world, old, at| {
+            let all = world.add(text("all").key("q")).id;
+            world.ns.supersede_all(old, all.to_string(), SupersedeMode::Replaced, at).unwrap();
+        },
+        |world, old, at| {
+            let draft = text("all").key("q").supersedes(old[0]).supersedes(old[1]);
+            world.add(at.map_or(draft.clone(), |at| draft.valid_from(at)));
+        },
+    ];
+    for (way, call) in calls.into_iter().enumerate() {
+        for (names, ahead) in [["a", "b"], ["b", "a"], ["a", "c"], ["c", "b"], ["a", "id"], ["id", "a"]]
+            .into_iter()
+            .flat_map(|names| [(names, None), (names, Some("10d"))])
+        {
+            let world = World::new();
+            world.add(text("of a").key("a"));
+            world.add(text("of b").key("b"));
+            let side = world.add(text("side").key("c").supersedes("a").supersedes("b")).id.to_string();
+            world.advance("1h");
+            call(
+                &world,
+                names.map(|name| if name == "id" { &side } else { name }),
+                ahead.map(|ahead| world.ahead(ahead)),
+            );
+            world.check();
+            if ahead.is_some() {
+                assert_eq!(["a", "b", "c"].map(|key| world.row(key).text), ["side"; 3], "{way} {names:?}");
+                world.advance("11d");
+            }
+            assert_eq!(
+                ["a", "b", "c"].map(|key| world.row(key).text),
+                ["all"; 3],
+                "{way} {names:?} {ahead:?}"
+            );
+            assert_eq!(world.live().len(), 1, "{way} {names:?} {ahead:?}");
+            world.check();
+        }
+    }
+}
+
 /// MODEL-33: what the first of several keys has done for all is one supersession of an import.
 #[test]
 fn model_33_an_import_that_names_two_keys_of_one_memory_is_taken_back_whole() {

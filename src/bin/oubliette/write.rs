@@ -573,7 +573,10 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         options.with_text.as_deref().map(|typed| typed::text(NEWER, typed, output.caller)).transpose()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let before = options.old.iter().filter_map(|old| memory_of(&team, old)).map(|memory| (memory.id, memory));
+    // A memory of many names is read once. What can't be read is told by the call itself.
+    let ids = options.old.iter().filter_map(|old| team.id_of(old.as_str()).ok().flatten());
+    let ids: BTreeSet<MemoryId> = ids.collect();
+    let before = ids.into_iter().filter_map(|id| Some((id, memory_of(&team, &id.to_string())?)));
     let before: BTreeMap<MemoryId, Memory> = before.collect();
     // What the key of the new text says ends with the others.
     let own = options.key.as_deref().and_then(|key| memory_of(&team, key));

@@ -138,7 +138,7 @@ impl Model {
         Told::Stored
     }
 
-    /// A memory takes the place of another, and so does what is to replace it later on, for the keys that go there.
+    /// A memory takes the place of another, and so does what is to replace it later on.
     pub(crate) fn supersede_beyond(
         &mut self,
         old: MemoryId,
@@ -150,9 +150,8 @@ impl Model {
         let steps = if old == new { None } else { self.ahead(new, now) };
         let passed = steps.iter().flatten().take_while(|(.., begins)| *begins <= at).last();
         let new = passed.map_or(new, |(_, next, _)| *next);
-        let has_keys = self.rows[&old].holders.iter().any(|hold| hold.key.is_some());
         let told = self.supersede(old, new, mode, [now, at]);
-        let goes_on = told != Told::Conflict && has_keys && mode != SupersedeMode::Aggregate;
+        let goes_on = told != Told::Conflict && mode != SupersedeMode::Aggregate;
         let steps = if goes_on { self.ahead(new, now) } else { None };
         if let Some(steps) = steps.filter(|steps| steps.iter().all(|(.., begins)| *begins >= at)) {
             self.bring_back(new, &steps, now);
