@@ -473,7 +473,7 @@ impl Error {
                  backup there, or import an export into a new file"
             }
             ErrorKind::Corrupted => {
-                "run `check`; `reindex` heals indexes, `compact` also tables in which a damaged key is out of order, and `backup` \
+                "run `check`; `reindex` heals indexes, `compact` also damaged pages and keys that are out of order, and `backup` \
                  writes a whole file of all that can be read"
             }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",

@@ -1,6 +1,7 @@
 //! The walk behind `check`: every row of every table is decoded and accounted for, and nothing is changed.
 //!
-//! Each row is compared with its counterparts by look-ups, in both directions, so a walk needs no second copy of a
+//! Each row is looked up by its own key: a walk passes from page to page without the keys of inner pages, by which a look-up
+//! finds its way. The row is then compared with its counterparts by look-ups, in both directions, so a walk needs no second copy of a
 //! table. What is kept in memory meanwhile: names of namespaces, partitions, spaces and declared indexes; one entry for each counter;
 //! for each index the numbers of its free and dead slots and a byte for each node of its graph; the ids of the superseded rows of one namespace.
 //!
@@ -58,8 +59,11 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     // Counters come last: what they must say is counted meanwhile.
     let counted = Table::ALL.iter().filter(|table| **table != Table::Counter);
     for table in counted.chain([&Table::Counter]) {
+        // One finding tells that look-ups fail in a table.
+        let mut is_sound = true;
         let walked = snapshot.walk(*table, &Walk::all(), &mut |key, value| {
             check.bytes += (key.len() + value.len()) as u64;
+            is_sound = is_sound && check.comes_to(*table, key, value)?;
             check.row(*table, key, value)?;
             Ok(ControlFlow::Continue(()))
         });

@@ -560,12 +560,10 @@ pub(crate) trait Rows: Read {
 
     /// Whether a row of a partition and tier has a fingerprint.
     fn has_fingerprint(&self, ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16]) -> Result<bool> {
-        let mut any = false;
-        self.by_fingerprint(ns, part, tier, fingerprint, &[], &mut |_| {
-            any = true;
-            Ok(ControlFlow::Break(()))
-        })?;
-        Ok(any)
+        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, fingerprint, &[]));
+        // A damaged page can lead the walk to a row that lies elsewhere.
+        let first = self.each_key(Table::ByFingerprint, &walk, 1, |key| Ok(walk.has(key)))?;
+        Ok(first == [true])
     }
 
     /// The rows of a partition and tier with a fingerprint and a likeness that begins with some bytes, until `visit` breaks off.

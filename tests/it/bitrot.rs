@@ -129,15 +129,19 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
     }
 }
 
-#[test]
-fn damage_is_an_error_and_never_other_data() {
-    // What the store fences need not be printed hundreds of times.
+/// What the store fences need not be printed hundreds of times.
+fn quiet() {
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if panic.location().is_none_or(|place| !place.file().contains("redb")) {
             loud(panic);
         }
     }));
+}
+
+#[test]
+fn damage_is_an_error_and_never_other_data() {
+    quiet();
     let (image, truth) = written();
     let file = image.names[Path::new(FILE)];
     let len = image.files[file].len();
@@ -300,6 +304,83 @@ fn a_damaged_list_of_tables_is_an_error() {
             work(copy, &truth, &format!("a bit of byte {at}"));
         }
     }
+}
+
+/// Where a page of the key-value store is an inner one, the number of its keys: behind checksums and children stands where each
+/// key ends.
+fn separators(page: &[u8]) -> Option<usize> {
+    let keys = u16::from_le_bytes([page[2], page[3]]) as usize;
+    let ends = page.get(8 + 24 * (keys + 1)..8 + 24 * (keys + 1) + 4 * keys).filter(|_| keys > 0)?;
+    let ends: Vec<usize> =
+        ends.chunks(4).map(|end| u32::from_le_bytes(end.try_into().unwrap()) as usize).collect();
+    let begins = 8 + 24 * (keys + 1) + 4 * keys;
+    let fits = ends[0] > begins && ends.is_sorted() && ends.iter().all(|end| *end <= page.len());
+    (page[0] == 2 && fits).then_some(keys)
+}
+
+/// What fails of all that look-ups and writes answer.
+fn fails_of(db: &Database, truth: &Truth) -> Vec<String> {
+    let ns = db.namespace("default").unwrap();
+    let all = PageRequest { limit: 10_000, ..PageRequest::default() };
+    let mut steps = vec![
+        ("list", ns.list(&all).map(drop)),
+        ("words", ns.search(Query::text("something").k(5)).map(drop)),
+        ("vector", ns.search(Query::vector(vector(11)).k(5)).map(drop)),
+        ("add", ns.add(Draft::new("new").key("k275").vector(vector(900))).map(drop)),
+        ("forget", ns.forget(oubliette::Forget::names(["k391"])).map(drop)),
+    ];
+    steps.extend((1..ROWS).step_by(10).map(|at| ("by key", ns.look_up(format!("k{at}"), false).map(drop))));
+    steps.extend(truth.keys().step_by(7).map(|id| ("by id", ns.look_up(id.to_string(), true).map(drop))));
+    steps.into_iter().filter_map(|(step, done)| done.err().map(|why| format!("{step}: {why}"))).collect()
+}
+
+/// A walk goes from page to page without a look at the keys of the inner pages; look-ups compare with these keys. What look-ups
+/// fail at, `check` finds, and a copy heals the file without a loss.
+#[test]
+fn a_check_finds_what_only_look_ups_meet_in_an_inner_page() {
+    const PAGE: usize = 4_096;
+    quiet();
+    let (image, truth) = written();
+    let file = image.names[Path::new(FILE)];
+    let pages = image.files[file].chunks(PAGE).enumerate().skip(1);
+    let inner: Vec<(usize, usize)> =
+        pages.filter_map(|(at, page)| Some((at * PAGE, separators(page)?))).collect();
+    let (mut met, mut tried) = (0, 0);
+    for (page, keys) in inner {
+        let ends = page + 8 + 24 * (keys + 1);
+        let places = [ends + 1, ends + 4 * (keys / 2) + 1, ends + 4 * keys + 4, ends + 4 * keys + 21];
+        for at in places.into_iter().filter(|at| *at < page + PAGE) {
+            let mut copy = image.clone();
+            copy.files[file][at] ^= 0x20;
+            let what = format!("bit 5 of byte {at}, of the page at {page} with {keys} keys");
+            let Ok(db) = open(copy.clone()) else { continue };
+            tried += 1;
+            let report = db.check(&CheckOptions::default()).unwrap();
+            assert!(
+                report.ok || report.findings.iter().any(|finding| finding.code == "corrupted"),
+                "{what}: only what is not so is told: {:?}",
+                report.findings
+            );
+            // What could not be asked is no finding.
+            let false_ones = report.findings.iter().filter(|finding| finding.code == "tombstone_row");
+            assert_eq!(false_ones.count(), 0, "{what}: {:?}", report.findings);
+            let fails = fails_of(&db, &truth);
+            assert!(fails.is_empty() || !report.ok, "{what}: the check finds nothing, but {fails:?}");
+            met += usize::from(!fails.is_empty());
+            drop(db);
+            let Ok(db) = open(copy) else { continue };
+            if !report.ok {
+                db.compact().unwrap();
+                assert!(
+                    db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok,
+                    "{what}"
+                );
+                assert_eq!(fails_of(&db, &truth), Vec::<String>::new(), "{what}: after compact");
+            }
+        }
+    }
+    eprintln!("{tried} damaged copies, {met} of them with failing look-ups");
+    assert!(met > 8, "the damage reaches no look-up: {met} of {tried}");
 }
 
 /// A partition with a graph in a file of its own.

@@ -124,7 +124,7 @@ fn tell_check(report: &CheckReport, erased: bool, output: Output<'_>) -> Done {
         return Ok(());
     }
     output.remark(
-        "`reindex` makes again what follows from other rows, or `compact` where a damaged key is out of order, and `reembed` \
+        "`reindex` makes again what follows from other rows, or `compact` where look-ups fail or a damaged key is out of order, and `reembed` \
          the vectors that are lost; a new `backup` is a whole file of all that can be read",
     );
     Ok(())

@@ -11,7 +11,7 @@ impl Check<'_> {
         let row: ContextRow = meta_of(Table::Context, key, value)?;
         let keys::Context { ns, context } = keys::Context::read(Table::Context, key)?;
         for (table, place) in row.keys(ns, context.0) {
-            if !self.has(table, &place)? {
+            if self.lacks(table, &place)? {
                 let what = format!("context {} is not found here", context.0);
                 self.find(Code::IndexMissing, table, &place, what);
             }

@@ -20,7 +20,7 @@ impl Check<'_> {
             self.find(Code::ValueShape, Table::Event, key, format!("author kind {}", row.author));
         }
         for (table, place) in row.keys(ns, id.as_bytes()) {
-            if !self.has(table, &place)? {
+            if self.lacks(table, &place)? {
                 self.find(Code::IndexMissing, table, &place, format!("event {id} is not found here"));
             }
         }
@@ -66,7 +66,7 @@ impl Check<'_> {
             self.find(Code::PartitionUnknown, Table::Family, key, format!("no partition {}", row.part));
         }
         for (table, place) in row.keys(ns, id.as_bytes()) {
-            if !self.has(table, &place)? {
+            if self.lacks(table, &place)? {
                 self.find(Code::IndexMissing, table, &place, format!("family {id} is not found here"));
             }
         }
@@ -116,7 +116,7 @@ impl Check<'_> {
     /// A link to a memory leads to a row or to a tombstone.
     fn memory_linked(&mut self, ns: NsId, memory: Option<Id>, table: Table, key: &[u8]) -> Result<()> {
         let Some(memory) = memory.map(MemoryId::from_bytes) else { return Ok(()) };
-        if !self.has_row(ns, memory)? && !self.has_tombstone(ns, memory)? {
+        if self.lacks_row(ns, memory)? && self.lacks_tombstone(ns, memory)? {
             self.find(Code::EventLink, table, key, format!("no memory {memory}, and no tombstone"));
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Check<'_> {
 
     fn linked(&mut self, ns: NsId, to: Table, id: Id, table: Table, key: &[u8]) -> Result<()> {
         let id = MemoryId::from_bytes(id);
-        if !self.has(to, &keys::memory(ns, id))? {
+        if self.lacks(to, &keys::memory(ns, id))? {
             self.find(Code::EventLink, table, key, format!("no {} {id}", to.name()));
         }
         Ok(())

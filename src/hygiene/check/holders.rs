@@ -125,7 +125,7 @@ impl Check<'_> {
             );
         }
         for (table, row) in holder_keys(ns, id, &holder) {
-            if !self.has(table, &row)? {
+            if self.lacks(table, &row)? {
                 let what = format!("holder {} of {id} is not found here", holder.number);
                 self.find(Code::HolderIndexMissing, table, &row, what);
             }
@@ -194,7 +194,7 @@ impl Check<'_> {
     pub(super) fn junction(&mut self, key: &[u8]) -> Result<()> {
         self.belongs(Table::Junction, key)?;
         let keys::Junction { ns, id, end, role } = keys::Junction::read(Table::Junction, key)?;
-        if !self.has(Table::JunctionBack, &keys::junction_back(ns, end, id, role.0))? {
+        if self.lacks(Table::JunctionBack, &keys::junction_back(ns, end, id, role.0))? {
             self.find(Code::JunctionOneWay, Table::Junction, key, "the way back is missing");
         }
         self.target_of(key, ns, end)
@@ -203,14 +203,14 @@ impl Check<'_> {
     /// The other end of a junction must be there; a source may be a tombstone.
     fn target_of(&mut self, key: &[u8], ns: NsId, End(sort, target): End<'_>) -> Result<()> {
         if let Ok(term) = target.try_into().map(u32::from_be_bytes) {
-            if !self.has(Table::TermName, &keys::term_name(ns, sort, term))? {
+            if self.lacks(Table::TermName, &keys::term_name(ns, sort, term))? {
                 self.find(Code::Term, Table::Junction, key, format!("number {term} has no name"));
             }
         } else if let Ok(id) = target.try_into().map(MemoryId::from_bytes) {
-            let there = self.has_row(ns, id)?;
-            if sort == Junction::Link && !there {
+            let gone = self.lacks_row(ns, id)?;
+            if sort == Junction::Link && gone {
                 self.find(Code::LinkTarget, Table::Junction, key, format!("a link to {id}, which is gone"));
-            } else if !there && !self.has_tombstone(ns, id)? {
+            } else if gone && self.lacks_tombstone(ns, id)? {
                 self.find(
                     Code::SourceTarget,
                     Table::Junction,
@@ -224,7 +224,7 @@ impl Check<'_> {
 
     pub(super) fn junction_back(&mut self, key: &[u8]) -> Result<()> {
         let keys::JunctionBack { ns, end, id, role } = keys::JunctionBack::read(Table::JunctionBack, key)?;
-        if !self.has(Table::Junction, &keys::junction(ns, id, end, role.0))? {
+        if self.lacks(Table::Junction, &keys::junction(ns, id, end, role.0))? {
             self.find(Code::JunctionOneWay, Table::JunctionBack, key, "the way there is missing");
         }
         Ok(())

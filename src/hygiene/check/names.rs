@@ -59,16 +59,16 @@ impl Check<'_> {
     /// What must be there once, and what the clock names.
     pub(super) fn finish_meta(&mut self) -> Result<()> {
         for key in [IDENTITY, CLOCK] {
-            if !self.has(Table::Meta, key)? {
+            if self.lacks(Table::Meta, key)? {
                 self.find(Code::Meta, Table::Meta, key, "the row is missing");
             }
         }
         self.finish_size()?;
         let (policy, space) = (self.clock.policy, SpaceId(self.clock.space));
-        if policy != 0 && !self.has(Table::Policy, &keys::policy(policy))? {
+        if policy != 0 && self.lacks(Table::Policy, &keys::policy(policy))? {
             self.find(Code::Meta, Table::Meta, CLOCK, format!("policy {policy} is in force and not there"));
         }
-        if space != SpaceId::NONE && !self.has(Table::Space, &keys::space(space))? {
+        if space != SpaceId::NONE && self.lacks(Table::Space, &keys::space(space))? {
             self.find(Code::Meta, Table::Meta, CLOCK, format!("space {} is in use and not there", space.0));
         }
         Ok(())
@@ -161,8 +161,8 @@ impl Check<'_> {
         if term >= self.clock.next_term {
             self.find(Code::Term, Table::Term, key, format!("number {term} was not given out"));
         }
-        if !self
-            .has_any(Table::JunctionBack, &keys::junction_back_prefix(ns, End(sort, &term.to_be_bytes())))?
+        if self
+            .lacks_any(Table::JunctionBack, &keys::junction_back_prefix(ns, End(sort, &term.to_be_bytes())))?
         {
             self.find(Code::TermUnused, Table::Term, key, format!("nothing names {:?}", name.0));
         }

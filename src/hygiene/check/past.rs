@@ -27,7 +27,7 @@ impl Check<'_> {
             self.find(Code::JournalSeq, Table::Journal, key, what);
         }
         for (id, holder) in row.found_by() {
-            if !self.has(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, seq))? {
+            if self.lacks(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, seq))? {
                 let what = format!("row {seq} is not found by memory {id}");
                 self.find(Code::JournalSubject, Table::Journal, key, what);
             }
@@ -36,7 +36,7 @@ impl Check<'_> {
         let plain = row.deltas.iter().find(|delta| is_plain(&delta.before) || is_plain(&delta.after));
         if let Some(delta) = plain
             && self.has_tombstone(ns, id)?
-            && !self.has(Table::Limbo, &keys::memory(ns, id))?
+            && self.lacks(Table::Limbo, &keys::memory(ns, id))?
         {
             let what = format!("{} of {id}, which was erased", delta.field);
             self.find(Code::JournalPlain, Table::Journal, key, what);
@@ -87,13 +87,13 @@ impl Check<'_> {
         if !row.vector.is_empty() && UnitVector::from_stored(row.vector).is_none() {
             self.find(Code::Limbo, Table::Limbo, key, "the vector is not of unit length");
         }
-        if !self.has_tombstone(ns, id)? {
+        if self.lacks_tombstone(ns, id)? {
             self.find(Code::Limbo, Table::Limbo, key, format!("{id} waits here without a tombstone"));
         }
         if let Some(vitals) = self.vitals_of(ns, id)? {
             let since = vitals.and_then(|vitals| vitals.times.removed_at);
             let place = since.map(|since| keys::by_instant(ns, since, id));
-            if place.is_none_or(|place| !self.has(Table::LimboTime, &place).unwrap_or(true)) {
+            if place.is_none_or(|place| self.lacks(Table::LimboTime, &place).unwrap_or(false)) {
                 self.find(Code::Limbo, Table::Limbo, key, format!("{id} is not found by its removal"));
             }
         }
@@ -119,7 +119,7 @@ impl Check<'_> {
             self.find(Code::ValueShape, Table::Tombstone, key, what);
         }
         // What waits in limbo has its tombstone already, and no junctions.
-        let waits = self.has(Table::Limbo, key)?;
+        let waits = !self.lacks(Table::Limbo, key)?;
         let rows = [Table::Vitals, Table::Memory, Table::Access, Table::Holder, Table::Payload];
         for table in [Table::Junction].into_iter().chain(rows) {
             if waits && table != Table::Junction {
@@ -132,13 +132,13 @@ impl Check<'_> {
         }
         for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
             let row = keys::tombstone_hash(ns, hash, id);
-            if !self.has(Table::TombstoneHash, &row)? {
+            if self.lacks(Table::TombstoneHash, &row)? {
                 let what = format!("the tombstone of {id} is not found here");
                 self.find(Code::TombstoneHash, Table::TombstoneHash, &row, what);
             }
         }
         let row = keys::by_instant(ns, tombstone.deleted_at, id);
-        if !self.has(Table::TombstoneTime, &row)? {
+        if self.lacks(Table::TombstoneTime, &row)? {
             let what = format!("the tombstone of {id} is not found here");
             self.find(Code::IndexMissing, Table::TombstoneTime, &row, what);
         }

@@ -19,7 +19,7 @@ impl Check<'_> {
         let row: QueryRow = meta_of(Table::Query, key, value)?;
         row.check(key)?;
         for place in row.keys(ns, (part, number)) {
-            if !self.has(Table::QueryOf, &place)? {
+            if self.lacks(Table::QueryOf, &place)? {
                 let what = format!("query {number} of partition {} is not found here", part.0);
                 self.find(Code::IndexMissing, Table::QueryOf, &place, what);
             }

@@ -28,14 +28,19 @@ impl Check<'_> {
         let content = seen(self.snapshot.content(ns, id))?;
         for row in index_rows(&vitals, content.iter().flatten().next(), self.declared_in(ns)) {
             let (table, row) = row.place(ns, id);
-            if !self.has(table, &row)? {
+            if self.lacks(table, &row)? {
                 self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
             }
         }
-        if vitals.times.removed_at.is_some() != self.has(Table::Limbo, &keys::memory(ns, id))? {
+        let limbo = keys::memory(ns, id);
+        let misfits = match vitals.times.removed_at {
+            Some(_) => self.lacks(Table::Limbo, &limbo)?,
+            None => self.has(Table::Limbo, &limbo)?,
+        };
+        if misfits {
             self.find(Code::Limbo, Table::Vitals, key, format!("removed at {:?}", vitals.times.removed_at));
         }
-        if vitals.place.payload && !self.has(Table::Payload, key)? {
+        if vitals.place.payload && self.lacks(Table::Payload, key)? {
             self.find(Code::RowMissing, Table::Vitals, key, "a payload that is not there");
         }
         self.superseder_of(ns, id, key, &vitals)?;
@@ -82,7 +87,7 @@ impl Check<'_> {
         }
         if let (Some(from), Some(to)) = (times.valid_from, times.own_end())
             && from >= to
-            && !self.has_any(Table::Superseded, &keys::memory(ns, id))?
+            && self.lacks_any(Table::Superseded, &keys::memory(ns, id))?
         {
             self.find(Code::Times, Table::Vitals, key, format!("valid from {from} to {to}"));
         }
@@ -110,7 +115,7 @@ impl Check<'_> {
 
     fn superseder_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
         let Some(by) = vitals.times.superseded_by() else { return Ok(()) };
-        if !self.has_row(ns, by)? && !self.has_tombstone(ns, by)? {
+        if self.lacks_row(ns, by)? && self.lacks_tombstone(ns, by)? {
             self.find(
                 Code::SupersederMissing,
                 Table::Vitals,
@@ -139,7 +144,7 @@ impl Check<'_> {
     /// A row of a memory must have one.
     pub(super) fn belongs(&mut self, table: Table, key: &[u8]) -> Result<()> {
         if let Some((ns, id)) = memory_of(table, key)
-            && !self.has_row(ns, id)?
+            && self.lacks_row(ns, id)?
         {
             self.find(Code::RowMissing, table, key, format!("no memory {id}"));
         }
@@ -170,7 +175,7 @@ impl Check<'_> {
             IndexRow::Series(..) | IndexRow::Meta(..) => match seen(self.snapshot.content(ns, id))?.flatten()
             {
                 // Damage, or vitals without content: said where the memory is walked.
-                None if self.has_row(ns, id)? => return Ok(()),
+                None if !self.lacks_row(ns, id)? => return Ok(()),
                 content => content,
             },
             _ => None,

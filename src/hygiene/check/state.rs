@@ -12,6 +12,9 @@ use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, GraphHead, SlotHead};
 use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk, keys};
 
+/// What is said of a row that a walk meets and a look-up does not.
+const OUT_OF_REACH: &str = "no look-up comes to this row, and others of its table may be missed as well: `compact` writes the table anew";
+
 /// A namespace as the keys name it.
 pub(super) struct Tenant {
     pub(super) next_part: u32,
@@ -132,18 +135,55 @@ impl<'s> Check<'s> {
         part == PartId(0) || self.parts.contains(&(ns, part))
     }
 
-    pub(super) fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
-        Ok(seen(self.snapshot.look(table, key, &mut |_| Ok(())))?.unwrap_or(true))
+    /// Whether a row is there; none where a damaged page keeps that from being known.
+    fn is_there(&self, table: Table, key: &[u8]) -> Result<Option<bool>> {
+        seen(self.snapshot.look(table, key, &mut |_| Ok(())))
     }
 
-    /// Whether any key of a table begins with `prefix`.
-    pub(super) fn has_any(&self, table: Table, prefix: &[u8]) -> Result<bool> {
-        let mut any = false;
-        let walked = self.snapshot.walk(table, &Walk::prefix(prefix), &mut |_, _| {
-            any = true;
+    /// Whether any key of a table begins with `prefix`; none where a damaged page keeps that from being known, or leads the
+    /// walk to other keys.
+    fn is_any_there(&self, table: Table, prefix: &[u8]) -> Result<Option<bool>> {
+        let mut any = Some(false);
+        let walked = self.snapshot.walk(table, &Walk::prefix(prefix), &mut |key, _| {
+            any = key.starts_with(prefix).then_some(true);
             Ok(ControlFlow::Break(()))
         });
-        Ok(seen(walked)?.is_none() || any)
+        Ok(seen(walked)?.and(any))
+    }
+
+    /// Whether a row is certainly there.
+    pub(super) fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(self.is_there(table, key)? == Some(true))
+    }
+
+    /// Whether a row is certainly not there.
+    pub(super) fn lacks(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(self.is_there(table, key)? == Some(false))
+    }
+
+    /// Whether some key of a table certainly begins with `prefix`.
+    pub(super) fn has_any(&self, table: Table, prefix: &[u8]) -> Result<bool> {
+        Ok(self.is_any_there(table, prefix)? == Some(true))
+    }
+
+    /// Whether certainly no key of a table begins with `prefix`.
+    pub(super) fn lacks_any(&self, table: Table, prefix: &[u8]) -> Result<bool> {
+        Ok(self.is_any_there(table, prefix)? == Some(false))
+    }
+
+    /// Whether a look-up by its key comes to a row that a walk has met. If not, that is a finding. The look-up reads what
+    /// the walk has passed by: the keys of inner pages.
+    pub(super) fn comes_to(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<bool> {
+        let mut same = false;
+        let looked = self.snapshot.look(table, key, &mut |found| {
+            same = found == value;
+            Ok(())
+        });
+        seen(looked)?;
+        if !same {
+            self.find(Code::Corrupted, table, key, OUT_OF_REACH);
+        }
+        Ok(same)
     }
 
     /// Vitals of a memory: none when they are damaged, some(none) when there are none.
@@ -151,12 +191,16 @@ impl<'s> Check<'s> {
         seen(self.snapshot.vitals(ns, id))
     }
 
-    pub(super) fn has_row(&self, ns: NsId, id: MemoryId) -> Result<bool> {
-        self.has(Table::Vitals, &keys::memory(ns, id))
+    pub(super) fn lacks_row(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        self.lacks(Table::Vitals, &keys::memory(ns, id))
     }
 
     pub(super) fn has_tombstone(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         self.has(Table::Tombstone, &keys::memory(ns, id))
+    }
+
+    pub(super) fn lacks_tombstone(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        self.lacks(Table::Tombstone, &keys::memory(ns, id))
     }
 }
 

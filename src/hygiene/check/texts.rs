@@ -67,7 +67,7 @@ impl Check<'_> {
             None => self.find(Code::Thread, Table::Vitals, key, format!("document {doc} lies in a thread")),
             Some((thread, at)) => {
                 let row = keys::thread(ns, text.part, &thread, at, doc);
-                if !self.has(Table::Thread, &row)? {
+                if self.lacks(Table::Thread, &row)? {
                     self.find(Code::Thread, Table::Thread, &row, format!("memory {id} is not found here"));
                 } else if let Some(tally) = self.texts.get_mut(&text) {
                     tally.threads -= 1;
@@ -118,7 +118,7 @@ impl Check<'_> {
             self.find(Code::TextHead, Table::TextHead, key, format!("{head:?} contradicts itself"));
         }
         if let Some(term) = &head.merging
-            && !self.has_any(Table::TextPosting, &keys::posting_term(text.ns, text.part, term))?
+            && self.lacks_any(Table::TextPosting, &keys::posting_term(text.ns, text.part, term))?
         {
             self.find(Code::TextHead, Table::TextHead, key, "joining goes on at a term that no text has");
         }
