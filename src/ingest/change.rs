@@ -184,9 +184,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     pub(super) fn holder(&self, id: MemoryId, number: u32) -> Result<Holder> {
         let holder = self.ledger.tx.holder(self.ns(), id, number)?;
-        holder.ok_or_else(|| {
-            Error::corrupted("holder", id.as_bytes(), "a key names a holder that is not there")
-        })
+        holder.ok_or_else(|| no_holder(id))
     }
 
     /// Changes a memory by id or key. `embedded` is the vector of the new text, if an embedder made one.
@@ -762,6 +760,11 @@ impl NamespaceWriter<'_, '_, '_> {
             payload: edit.patch.payload.flatten(),
         })
     }
+}
+
+/// What is said of a key whose holder is gone: its row is damaged.
+pub(super) fn no_holder(id: MemoryId) -> Error {
+    Error::corrupted("holder", id.as_bytes(), "a key names a holder that is not there")
 }
 
 /// How a draft replaces what its key says: a new text corrects it, unless the draft replaces other memories as well.

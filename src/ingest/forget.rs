@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::change::no_holder;
 use crate::ingest::edit::Edit;
 use crate::ingest::predecessors::{Written, by_row};
 use crate::ingest::versions::Versions;
@@ -203,7 +204,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 vitals.map(|vitals| vitals.times).filter(|times| !times.is_or_will_be_true(self.now()));
             let mode = times.and_then(|times| times.superseded).map(|superseded| superseded.mode);
             let is_of_aggregate = how.also_merged && self.is_of_aggregate(id)?;
-            let leaver = sound(self.ledger.tx.holder(ns, id, number))?.flatten();
+            let leaver = match sound(self.ledger.tx.holder(ns, id, number))? {
+                Some(None) => return Err(no_holder(id)),
+                found => found.flatten(),
+            };
             let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
             answer.note(&applied);
             left.extend(leaver.filter(|_| applied.left.is_some()).map(|leaver| (id, leaver)));

@@ -578,7 +578,7 @@ pub struct SearchPlan {
     /// The number of rows on which the filter was tried, or in a search of the past whether they were visible then.
     pub tested: u64,
     /// The number of rows that were left out because their codes, vectors, words or what the filter needs can't be read. Of
-    /// one-bit codes only rows that were likely hits are counted. A word of the query whose list of rows is damaged counts as one.
+    /// one-bit codes only rows that were likely hits are counted. A hit whose key can't be read counts as well. A word of the query whose list of rows is damaged counts as one.
     pub damaged: u64,
     /// The number of rows in the scope without a vector, which no vector query can find.
     pub pending: u64,

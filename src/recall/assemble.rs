@@ -65,6 +65,19 @@ impl<S: Source> Reader<'_, S> {
         Ok(joined)
     }
 
+    /// The holders of a memory.
+    ///
+    /// # Errors
+    /// `Corrupted` where one is damaged, or where there are not as many as the memory counts: the key of one is damaged then.
+    pub(super) fn holders(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Vec<Holder>> {
+        let (holders, counted) = (self.rows().holders(ns, id)?, vitals.place.holders);
+        if usize::try_from(counted) == Ok(holders.len()) {
+            return Ok(holders);
+        }
+        let what = format!("{counted} holders counted, {} there", holders.len());
+        Err(Error::corrupted("holder", &keys::memory(ns, id), what))
+    }
+
     /// What a row is joined to, or was joined to before it came to limbo.
     pub(super) fn joined_of(
         &self,

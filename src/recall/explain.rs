@@ -161,8 +161,10 @@ impl Reader<'_> {
 
     /// Whether the text and the writers of a version can be read, where it has any.
     fn can_be_told(&self, ns: NsId, id: MemoryId) -> Result<bool> {
-        let rows = self.rows();
-        Ok(sound(rows.content(ns, id))?.is_some() && sound(rows.holders(ns, id))?.is_some())
+        let Some(vitals) = sound(self.rows().vitals(ns, id))? else { return Ok(false) };
+        let writers = |vitals| sound(self.holders(ns, id, vitals));
+        let has_writers = vitals.as_ref().map(writers).transpose()?.is_none_or(|holders| holders.is_some());
+        Ok(has_writers && sound(self.rows().content(ns, id))?.is_some())
     }
 
     /// The memories whose place one took. Where a version went into a memory that stands for many, such as a summary, the others
@@ -268,7 +270,7 @@ impl Reader<'_> {
                 _ => replaces.push(old),
             }
         }
-        let holders = noted(self.rows().holders(ns, id).map(Some), &mut damaged)?.unwrap_or_default();
+        let holders = noted(self.holders(ns, id, vitals).map(Some), &mut damaged)?.unwrap_or_default();
         let run = holders.iter().find(|holder| holder.from.is_none()).and_then(|holder| holder.run);
         let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
         // A row in limbo still exists, and its tombstone already says why it was removed.

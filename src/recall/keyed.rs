@@ -166,7 +166,7 @@ impl<S: Source> Reader<'_, S> {
         rows.sort_unstable_by_key(|(id, vitals, _)| (vitals.created_at, *id));
         for (id, vitals, mut keys) in rows {
             if all_keys {
-                match sound(self.rows().holders(ns, id))? {
+                match sound(self.holders(ns, id, &vitals))? {
                     Some(holders) => keys = keys_of(&holders),
                     // Nobody knows whether it has another key.
                     None if keys.is_empty() => {

@@ -153,7 +153,7 @@ impl<'r, S: Source> Matcher<'r, S> {
     /// As [`Matcher::matches`].
     pub(super) fn writers(&mut self, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<u32>>> {
         let Some(filter) = self.filter.filter(|_| vitals.place.holders > 1) else { return Ok(None) };
-        let holders = self.reader.rows().holders(self.ns, id)?;
+        let holders = self.reader.holders(self.ns, id, vitals)?;
         let (mut all, mut is_whole) = (Vec::new(), true);
         let mut lineage = Lineage::new(self.reader.rows(), self.ns);
         for holder in &holders {
@@ -198,7 +198,7 @@ impl<'r, S: Source> Matcher<'r, S> {
         let (reader, ns, needs) = (self.reader, self.ns, self.needs);
         let mut content = if needs.content { reader.content(ns, id)? } else { Content::default() };
         let access = if needs.access { reader.rows().access(ns, id)? } else { Access::default() };
-        let holders = if needs.keys || needs.links { reader.rows().holders(ns, id)? } else { Vec::new() };
+        let holders = if needs.keys || needs.links { reader.holders(ns, id, vitals)? } else { Vec::new() };
         let mut keys = keys_of(&holders);
         let Joined { mut categories, mut entities, sources, .. } =
             if needs.links { reader.joined_of(ns, id, vitals, &holders)? } else { Joined::default() };

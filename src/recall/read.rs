@@ -53,6 +53,8 @@ impl<S: Source> Reader<'_, S> {
             (Some(ns), Some(Named::Row(id, vitals, number))) => {
                 let spoken: Option<Holder> =
                     number.map(|number| self.rows().holder(ns, id, number)).transpose()?.flatten();
+                // A list keeps a memory that has lost a key, so that an export loses no text.
+                self.holders(ns, id, &vitals)?;
                 let memory = self.memory(ns, id, *vitals, spoken.as_ref(), with_vector)?;
                 Ok(Got::Memory(Box::new(memory)))
             }

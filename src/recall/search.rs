@@ -115,7 +115,8 @@ impl Reader<'_> {
         Ok(ranked)
     }
 
-    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.
+    /// The best memories with their keys and texts. One whose text is damaged is left out. One
+    /// whose writers are damaged has no key. Both are counted.
     fn answer(&self, ranking: Ranking) -> Result<SearchResult> {
         let Ranking { ns, hits: best, mode, mut plan } = ranking;
         plan.mode = mode.as_str();
@@ -127,16 +128,26 @@ impl Reader<'_> {
                 plan.damaged += 1;
                 continue;
             };
-            let mut key = None;
-            let seen = self.rows().any_holder(ns, id, &mut |holder| {
-                key.clone_from(&holder.key);
-                key.is_some()
-            });
-            sound(seen)?;
+            let key = sound(self.first_key(ns, id))?;
+            plan.damaged += u64::from(key.is_none());
+            let key = key.flatten();
             let stands_for = if summaries { sound(self.stands_for(ns, id))?.flatten() } else { None };
             hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals, stands_for });
         }
         Ok(SearchResult { hits, plan })
+    }
+
+    /// The first key of a memory.
+    ///
+    /// # Errors
+    /// `Corrupted` if no holder of it is there, or if one before the first with a key is damaged.
+    fn first_key(&self, ns: NsId, id: MemoryId) -> Result<Option<String>> {
+        let mut found = None;
+        self.rows().any_holder(ns, id, &mut |holder| {
+            found = Some(holder.key.clone());
+            holder.key.is_some()
+        })?;
+        found.ok_or_else(|| Error::corrupted("holder", &keys::memory(ns, id), "a memory without holders"))
     }
 
     /// What a summary stands for; none for other memories.

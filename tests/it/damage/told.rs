@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use oubliette::clock::ManualClock;
-use oubliette::{Database, Draft, MemoryId, Mode, PageRequest, Query, Scope, WriteOptions};
+use oubliette::report::CheckOptions;
+use oubliette::{
+    Database, Draft, ErrorKind, Forget, MemoryId, Mode, PageRequest, Query, Scope, WriteOptions,
+};
 
 use super::store::{overwrite, rot_key, tables, word};
 
@@ -136,6 +139,43 @@ fn a_listing_goes_past_a_key_that_is_out_of_order() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A memory whose holder stands under a damaged key answered without its key and without a word, and a forget by the key found
+/// nothing.
+#[test]
+fn a_memory_that_has_lost_a_holder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    let open = || Database::open(&path).unwrap();
+    let db = open();
+    let ns = db.namespace("default").unwrap();
+    let ids = ["a", "b", "c"].map(|key| ns.add(Draft::new(format!("harbour {key}")).key(key)).unwrap().id);
+    db.close().unwrap();
+    let rows = tables(&path).remove("holder").unwrap();
+    // The id stands behind the namespace; the last row keeps its place.
+    assert_eq!(&rows[2].0[4..20], ids[2].as_bytes());
+    rot_key(&path, "holder", &rows[2].0, 19, 0xff);
+    let db = open();
+    let ns = db.namespace("default").unwrap();
+    // An export is made of such a list, and loses no text.
+    assert_eq!(ns.list(&PageRequest::default()).unwrap().items.len(), 3);
+    for name in ["c".to_owned(), ids[2].to_string()] {
+        assert_eq!(ns.look_up(&name, false).unwrap_err().kind(), ErrorKind::Corrupted, "{name}");
+        assert_eq!(ns.history(&name).unwrap().damaged, [ids[2]], "{name}");
+        assert!(!ns.explain(&name).unwrap().damaged.is_empty(), "{name}");
+    }
+    assert_eq!(ns.forget(Forget::names(["c"])).unwrap_err().kind(), ErrorKind::Corrupted);
+    assert!(!db.check(&CheckOptions::default()).unwrap().ok);
+    db.close().unwrap();
+    assert_eq!(search(&path, "harbour"), (3, 1));
+    let db = open();
+    db.compact().unwrap();
+    assert!(db.check(&CheckOptions::default()).unwrap().ok);
+    assert_eq!(db.namespace("default").unwrap().keys_of(ids[2]).unwrap(), ["c"]);
+    // The memory itself can be forgotten in any case.
+    db.namespace("default").unwrap().forget(Forget::names(["c"])).unwrap();
+    db.close().unwrap();
 }
 
 fn id_of(key: &[u8]) -> MemoryId {
