@@ -78,16 +78,23 @@ impl NamespaceWriter<'_, '_, '_> {
         }
     }
 
-    /// Lets go of steps of a plan that only an erased row had joined: the key that has announced the later text leads to the earlier
-    /// one no more.
+    /// Parts what only an erased row had joined in a plan: each text goes on to the first later one to which it was to go without
+    /// that, if there is one.
     pub(super) fn part_plan(&mut self, plan: &Plan) -> Result<()> {
-        for pair in plan.windows(2).rev() {
-            let [(old, _), (new, _)] = pair else { continue };
+        for (place, (old, _)) in plan.iter().enumerate().rev() {
+            let Some((next, later)) = plan.get(place + 1).zip(plan.get(place + 1..)) else { continue };
             let superseded = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
             let superseded = superseded.and_then(|row| row.times.superseded);
-            let is_step = superseded.is_some_and(|by| by.by == *new && by.mode == SupersedeMode::Replaced);
-            if is_step && !self.was_to_go(*old, *new)? {
-                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
+            let is_step = superseded.is_some_and(|by| by.by == next.0 && by.mode == SupersedeMode::Replaced);
+            if !is_step || self.was_to_go(*old, next.0)? {
+                continue;
+            }
+            self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
+            for (new, at) in later.iter().skip(1) {
+                if self.was_to_go(*old, *new)? {
+                    self.announce_again(Step::new(*old, *new, *at))?;
+                    break;
+                }
             }
         }
         Ok(())
