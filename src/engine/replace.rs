@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use crate::engine::batch::Batch;
 use crate::engine::namespace::Namespace;
 use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
@@ -15,6 +16,15 @@ struct Change {
     mode: SupersedeMode,
     at: Option<Time>,
     now: Time,
+}
+
+/// A new text, with the names of the memories whose place it takes.
+struct Text {
+    draft: Draft,
+    left: Vec<String>,
+    /// Whether the text revises what its key says.
+    revises: bool,
+    change: Change,
 }
 
 impl Change {
@@ -56,7 +66,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, for an instant with
+    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Conflict` for a text that a rule ignores; `Invalid` for memories of two parts, for an instant with
     /// a mode other than `replaced`, and for one before a memory that is itself to take a place begins.
     pub fn replace(
         &self,
@@ -107,34 +117,54 @@ impl Namespace {
         if revises {
             change.give_to(&mut draft);
         }
+        let text = Text { draft, left, revises, change };
+        let mut outcome = self.db.batch(|batch| self.put_in_place(batch, &text))?;
+        self.tell_pending(std::slice::from_mut(&mut outcome));
+        Ok(outcome)
+    }
+
+    /// Writes a text, and lets it take the place of the others.
+    fn put_in_place(&self, batch: &mut Batch<'_, '_, '_, '_>, text: &Text) -> Result<Outcome> {
+        let Text { draft, left, revises, change } = text;
+        let (revises, change) = (*revises, *change);
         let ahead = change.at.filter(|_| revises && change.is_ahead());
-        self.db.batch(|batch| {
-            // Found before the new memory is there, which may have the same key.
-            let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
-            let mut found = found.collect::<Result<Vec<_>>>()?;
-            if let Some(key) = draft.key.as_deref().filter(|_| ahead.is_some()) {
-                let of_named: Vec<_> = found.iter().map(|(_, found)| *found).collect();
-                let own = batch.set_apart_beside(&self.name, key, &of_named)?;
-                found.extend(own.map(|own| (key, own)));
-            }
-            // An equal text that somebody else wrote is another memory, and must not get this one's validity.
-            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            let outcome = match revises {
-                true => batch.add_replacing(&self.name, draft.clone(), ahead, &apart)?,
-                false => batch.add_with(&self.name, draft.clone(), &apart)?,
-            };
-            let (revised, key) = match outcome.decision.settled() {
-                Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),
-                Decision::Stored => (None, outcome.key.as_deref()),
-                _ => (None, None),
-            };
-            // What the write has changed through its key is done.
-            let through_key = key.filter(|_| revises && ahead.is_none());
-            let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
-            let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
-            batch.supersede_found(&self.name, left.map(|(_, found)| found), outcome.id, mode, change.at)?;
-            Ok(outcome)
-        })
+        // Found before the new memory is there, which may have the same key.
+        let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
+        let mut found = found.collect::<Result<Vec<_>>>()?;
+        if let Some(key) = draft.key.as_deref().filter(|_| ahead.is_some()) {
+            let of_named: Vec<_> = found.iter().map(|(_, found)| *found).collect();
+            let own = batch.set_apart_beside(&self.name, key, &of_named)?;
+            found.extend(own.map(|own| (key, own)));
+        }
+        // An equal text that somebody else wrote is another memory, and must not get this one's validity.
+        // The new memory is of the part of the old ones.
+        let apart = WriteOptions { no_dedup: true, keep_part: true, ..WriteOptions::default() };
+        let outcome = match revises {
+            true => batch.add_replacing(&self.name, draft.clone(), ahead, &apart)?,
+            false => batch.add_with(&self.name, draft.clone(), &apart)?,
+        };
+        if *outcome.decision.settled() == Decision::Ignored {
+            let what = format!("the text in the place of {}", left.join(", "));
+            let rule = outcome.policy_rule.unwrap_or_default();
+            return Err(Error::Conflict { what, why: format!("rule {rule} of the policy ignores the text") });
+        }
+        let (revised, key) = match outcome.decision.settled() {
+            Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),
+            Decision::Stored => (None, outcome.key.as_deref()),
+            _ => (None, None),
+        };
+        // What the write has changed through its key is done.
+        let through_key = key.filter(|_| revises && ahead.is_none());
+        let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
+        let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
+        batch.supersede_found(
+            &self.name,
+            left.map(|(_, found)| found),
+            outcome.id,
+            change.mode,
+            change.at,
+        )?;
+        Ok(outcome)
     }
 
     /// The id of the memory that a name means, of which nothing else is read: several names may mean one. None where only a
