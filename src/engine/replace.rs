@@ -45,8 +45,9 @@ impl Change {
 
 impl Namespace {
     /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is
-    /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
-    /// and forget what is true now. Where the draft has a key, what this key says now is replaced with the others. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
+    /// written under the first key of the old names whose memory is true now, so that this key can revise and forget what is
+    /// true now. An id stands for the key of the first writer of its memory that has one; the keys of the others lead to the new
+    /// memory. Where the draft has a key, what this key says now is replaced with the others. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
     /// mode `replaced`; none stands for now, and for the beginning of a memory, named by its id, that is itself to take a place
     /// later. Until an instant ahead, the key means the old memory, and what it revises is replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
@@ -89,7 +90,11 @@ impl Namespace {
                 continue;
             };
             let is_key = has_key(memory, name.as_str());
-            left.push(if is_key { name.as_str().to_owned() } else { memory.id.to_string() });
+            let named = if is_key { Some(name.as_str()) } else { own_key(memory) };
+            left.push(match named {
+                Some(key) if is_key || self.is_all_of(key, memory)? => key.to_owned(),
+                _ => memory.id.to_string(),
+            });
             parts.push(memory.partition.agent_name().map(str::to_owned));
             if !is_key && let Some(begins) = self.is_to_begin(memory, change)? {
                 if let Some(at) = at {
@@ -98,8 +103,8 @@ impl Namespace {
                 }
                 change.at = Some(begins);
             }
-            let key = asked.as_deref().unwrap_or(name.as_str());
-            if !revises && says(memory, key) {
+            let key = asked.as_deref().or(named).filter(|key| !revises && says(memory, key));
+            if let Some(key) = key {
                 revises = true;
                 draft.key = Some(key.to_owned());
             }
@@ -202,6 +207,11 @@ impl Namespace {
         Ok(read.get(&id))
     }
 
+    /// Whether a memory is what a key says, and nobody else has written it: then its id and the key name the same.
+    fn is_all_of(&self, key: &str, memory: &Memory) -> Result<bool> {
+        Ok(memory.holders.len() == 1 && self.ask(|reader| reader.id_of(key))? == Some(memory.id))
+    }
+
     /// When a memory that is to take the place of another begins, if the change would end the memory before: until then the
     /// other is true, and a text in its place would be true beside it.
     fn is_to_begin(&self, memory: &Memory, change: Change) -> Result<Option<Time>> {
@@ -212,6 +222,11 @@ impl Namespace {
             _ => Ok(None),
         }
     }
+}
+
+/// The key of the first writer of a memory that has one: the key under which the text was said, and not one that only leads there.
+fn own_key(memory: &Memory) -> Option<&str> {
+    memory.holders.iter().filter(|holder| holder.has_text()).find_map(|holder| holder.key.as_deref())
 }
 
 /// Whether a key answers with a memory that is true now. One that is replaced at an instant ahead is true until then.
