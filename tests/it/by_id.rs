@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::world::{World, random, text};
 use oubliette::memory::{Got, SupersedeMode};
+use oubliette::tools::Toolbox;
 use oubliette::{Decision, ErrorKind, Forget, Outcome, Patch, Result, Span, State, Time};
 use proptest::prelude::*;
+use serde_json::json;
 
 const REPLACED: SupersedeMode = SupersedeMode::Replaced;
 const KEYS: [&str; 3] = ["a", "b", "c"];
@@ -110,6 +112,30 @@ fn model_59_a_key_that_leads_to_an_id_does_not_say_what_takes_its_place() {
     world.check();
 }
 
+/// A model that has only the id of a fact without a key forgets all that was known of it (MODEL-61).
+#[test]
+fn model_61_a_tool_forgets_an_id_with_its_versions() {
+    let world = World::new();
+    let mut id = world.add(text("Ann lives in Ghent")).id;
+    for say in ["Ann lives in Bruges", "Ann lives in Antwerp"] {
+        world.advance("1d");
+        id = world.ns.replace([id], text(say), REPLACED, None).unwrap().id;
+    }
+    let tools = Toolbox::new(world.ns.clone());
+    let call = |with_history: bool, dry_run: bool| {
+        let args = json!({ "id": id, "with_history": with_history, "dry_run": dry_run });
+        tools.call("forget_memory", args).unwrap()
+    };
+    assert_eq!(call(false, true)["versions_left"], 2);
+    for dry_run in [true, false] {
+        let answer = call(true, dry_run);
+        let told = (&answer["memories"], &answer["earlier_versions"], &answer["versions_left"]);
+        assert_eq!(told, (&json!(1), &json!(2), &json!(0)), "{answer}");
+    }
+    assert!(world.ns.look_up(id, false).unwrap().into_memory().is_none());
+    world.check();
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Add(usize),
@@ -130,8 +156,11 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What is true and what each key means, now and later on, by the texts.
-fn told(world: &World) -> Vec<(Vec<String>, BTreeMap<&'static str, (String, State)>)> {
+/// What is true and what each key means at one instant, by the texts.
+type Told = (Vec<String>, BTreeMap<&'static str, (String, State)>);
+
+/// What is told now and later on.
+fn told(world: &World) -> Vec<Told> {
     let now = world.now();
     let mut all = Vec::new();
     for hours in [0, 7, 14, 40] {

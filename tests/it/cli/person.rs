@@ -681,7 +681,7 @@ fn a_run_of_several_namespaces_is_told_as_a_whole() {
     let lines = ["u0", "u1"].map(|user| {
         json!({ "text": format!("fact of {user}"), "metadata": { "user_id": user } }).to_string()
     });
-    sandbox.write("lines.jsonl", &lines.join("\n"));
+    sandbox.write("lines.jsonl", lines.join("\n"));
     let run = sandbox.document(&["import", "lines.jsonl"])["run"].as_str().unwrap().to_owned();
     sandbox.document(&["namespace", "split", "default", "--by", "user_id"]);
     let told = read(&sandbox, &["runs", &run]);
