@@ -129,6 +129,7 @@ impl Batch<'_, '_, '_, '_> {
         self.rows += 1;
         let mut writer = self.session.writer(namespace, how.run, how.no_dedup)?;
         writer.skip_instructions = how.skip_instructions;
+        writer.keep_part = how.keep_part;
         let outcome = writer.add(prepared)?;
         writer.note_in_run(std::slice::from_ref(&outcome))?;
         Ok(outcome)

@@ -52,7 +52,8 @@ pub enum Forget {
 }
 
 impl Forget {
-    /// Memories by id or key, with all their versions.
+    /// Memories by key with all their versions, or by id. The earlier and the later versions of an id stay, unless
+    /// [`Forget::with_history`] takes them too.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};
@@ -73,6 +74,26 @@ impl Forget {
             also_merged: true,
             with_history: false,
         }
+    }
+
+    /// With an id, the earlier and the later versions and every other row that a key of it leads to go as well.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// let bruges = team.supersede(ghent, "Ann lives in Bruges")?.id;
+    /// team.forget(Forget::names([bruges]).with_history())?;
+    /// assert_eq!(team.text(ghent)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_history(mut self) -> Self {
+        if let Forget::Names { with_history, .. } = &mut self {
+            *with_history = true;
+        }
+        self
     }
 
     /// Every write that brought `tag`, in every partition. A repeated message that an aggregate counts brings no tag: the
@@ -168,7 +189,7 @@ pub struct Doomed {
 type Forgetting = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<Forgotten> + Send>;
 
 impl<T: Into<Name>> From<T> for Forget {
-    /// One memory by id or key, with all its versions.
+    /// One memory by key with all its versions, or by id.
     fn from(name: T) -> Self {
         Forget::names([name])
     }

@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use crate::engine::batch::Batch;
 use crate::engine::namespace::Namespace;
 use crate::engine::write::WriteOptions;
 use crate::error::{Error, Result};
@@ -15,6 +16,15 @@ struct Change {
     mode: SupersedeMode,
     at: Option<Time>,
     now: Time,
+}
+
+/// A new text, with the names of the memories whose place it takes.
+struct Text {
+    draft: Draft,
+    left: Vec<String>,
+    /// Whether the text revises what its key says.
+    revises: bool,
+    change: Change,
 }
 
 impl Change {
@@ -35,8 +45,9 @@ impl Change {
 
 impl Namespace {
     /// Writes a memory that takes the place of others, in their part of the namespace. Where the draft has no key, it is
-    /// written under the first of the old names that is the key of a memory that is true now, so that this key can revise
-    /// and forget what is true now. Where the draft has a key, what this key says now is replaced with the others. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
+    /// written under the first key of the old names whose memory is true now, so that this key can revise and forget what is
+    /// true now. An id stands for the key of the first writer of its memory that has one; the keys of the others lead to the new
+    /// memory. Where the draft has a key, what this key says now is replaced with the others. With [`Namespace::supersede`] such a key only leads to the new memory. A key stands for
     /// its own write: others that wrote the same text keep it. `at` is the instant at which the world changed, for the
     /// mode `replaced`; none stands for now, and for the beginning of a memory, named by its id, that is itself to take a place
     /// later. Until an instant ahead, the key means the old memory, and what it revises is replaced at the instant. Then it means the new one, as if the call had been made at that instant. Either way the new
@@ -56,7 +67,7 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Invalid` for memories of two parts, for an instant with
+    /// Those of [`Namespace::add`] and [`Namespace::supersede_all`]; `Conflict` for a text that a rule ignores; `Invalid` for memories of two parts, for an instant with
     /// a mode other than `replaced`, and for one before a memory that is itself to take a place begins.
     pub fn replace(
         &self,
@@ -79,7 +90,11 @@ impl Namespace {
                 continue;
             };
             let is_key = has_key(memory, name.as_str());
-            left.push(if is_key { name.as_str().to_owned() } else { memory.id.to_string() });
+            let named = if is_key { Some(name.as_str()) } else { own_key(memory) };
+            left.push(match named {
+                Some(key) if is_key || self.is_all_of(key, memory)? => key.to_owned(),
+                _ => memory.id.to_string(),
+            });
             parts.push(memory.partition.agent_name().map(str::to_owned));
             if !is_key && let Some(begins) = self.is_to_begin(memory, change)? {
                 if let Some(at) = at {
@@ -88,8 +103,8 @@ impl Namespace {
                 }
                 change.at = Some(begins);
             }
-            let key = asked.as_deref().unwrap_or(name.as_str());
-            if !revises && says(memory, key) {
+            let key = asked.as_deref().or(named).filter(|key| !revises && says(memory, key));
+            if let Some(key) = key {
                 revises = true;
                 draft.key = Some(key.to_owned());
             }
@@ -107,34 +122,54 @@ impl Namespace {
         if revises {
             change.give_to(&mut draft);
         }
+        let text = Text { draft, left, revises, change };
+        let mut outcome = self.db.batch(|batch| self.put_in_place(batch, &text))?;
+        self.tell_pending(std::slice::from_mut(&mut outcome));
+        Ok(outcome)
+    }
+
+    /// Writes a text, and lets it take the place of the others.
+    fn put_in_place(&self, batch: &mut Batch<'_, '_, '_, '_>, text: &Text) -> Result<Outcome> {
+        let Text { draft, left, revises, change } = text;
+        let (revises, change) = (*revises, *change);
         let ahead = change.at.filter(|_| revises && change.is_ahead());
-        self.db.batch(|batch| {
-            // Found before the new memory is there, which may have the same key.
-            let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
-            let mut found = found.collect::<Result<Vec<_>>>()?;
-            if let Some(key) = draft.key.as_deref().filter(|_| ahead.is_some()) {
-                let of_named: Vec<_> = found.iter().map(|(_, found)| *found).collect();
-                let own = batch.set_apart_beside(&self.name, key, &of_named)?;
-                found.extend(own.map(|own| (key, own)));
-            }
-            // An equal text that somebody else wrote is another memory, and must not get this one's validity.
-            let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            let outcome = match revises {
-                true => batch.add_replacing(&self.name, draft.clone(), ahead, &apart)?,
-                false => batch.add_with(&self.name, draft.clone(), &apart)?,
-            };
-            let (revised, key) = match outcome.decision.settled() {
-                Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),
-                Decision::Stored => (None, outcome.key.as_deref()),
-                _ => (None, None),
-            };
-            // What the write has changed through its key is done.
-            let through_key = key.filter(|_| revises && ahead.is_none());
-            let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
-            let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
-            batch.supersede_found(&self.name, left.map(|(_, found)| found), outcome.id, mode, change.at)?;
-            Ok(outcome)
-        })
+        // Found before the new memory is there, which may have the same key.
+        let found = left.iter().map(|name| Ok((name.as_str(), batch.set_apart(&self.name, name)?)));
+        let mut found = found.collect::<Result<Vec<_>>>()?;
+        if let Some(key) = draft.key.as_deref().filter(|_| ahead.is_some()) {
+            let of_named: Vec<_> = found.iter().map(|(_, found)| *found).collect();
+            let own = batch.set_apart_beside(&self.name, key, &of_named)?;
+            found.extend(own.map(|own| (key, own)));
+        }
+        // An equal text that somebody else wrote is another memory, and must not get this one's validity.
+        // The new memory is of the part of the old ones.
+        let apart = WriteOptions { no_dedup: true, keep_part: true, ..WriteOptions::default() };
+        let outcome = match revises {
+            true => batch.add_replacing(&self.name, draft.clone(), ahead, &apart)?,
+            false => batch.add_with(&self.name, draft.clone(), &apart)?,
+        };
+        if *outcome.decision.settled() == Decision::Ignored {
+            let what = format!("the text in the place of {}", left.join(", "));
+            let rule = outcome.policy_rule.unwrap_or_default();
+            return Err(Error::Conflict { what, why: format!("rule {rule} of the policy ignores the text") });
+        }
+        let (revised, key) = match outcome.decision.settled() {
+            Decision::Revised { old } => (Some(*old), outcome.key.as_deref()),
+            Decision::Stored => (None, outcome.key.as_deref()),
+            _ => (None, None),
+        };
+        // What the write has changed through its key is done.
+        let through_key = key.filter(|_| revises && ahead.is_none());
+        let is_done = |name: &str, id: MemoryId| revised == Some(id) || through_key == Some(name);
+        let left = found.into_iter().filter(|(name, (id, _))| !is_done(name, *id));
+        batch.supersede_found(
+            &self.name,
+            left.map(|(_, found)| found),
+            outcome.id,
+            change.mode,
+            change.at,
+        )?;
+        Ok(outcome)
     }
 
     /// The id of the memory that a name means, of which nothing else is read: several names may mean one. None where only a
@@ -172,6 +207,11 @@ impl Namespace {
         Ok(read.get(&id))
     }
 
+    /// Whether a memory is what a key says, and nobody else has written it: then its id and the key name the same.
+    fn is_all_of(&self, key: &str, memory: &Memory) -> Result<bool> {
+        Ok(memory.holders.len() == 1 && self.ask(|reader| reader.id_of(key))? == Some(memory.id))
+    }
+
     /// When a memory that is to take the place of another begins, if the change would end the memory before: until then the
     /// other is true, and a text in its place would be true beside it.
     fn is_to_begin(&self, memory: &Memory, change: Change) -> Result<Option<Time>> {
@@ -182,6 +222,11 @@ impl Namespace {
             _ => Ok(None),
         }
     }
+}
+
+/// The key of the first writer of a memory that has one: the key under which the text was said, and not one that only leads there.
+fn own_key(memory: &Memory) -> Option<&str> {
+    memory.holders.iter().filter(|holder| holder.has_text()).find_map(|holder| holder.key.as_deref())
 }
 
 /// Whether a key answers with a memory that is true now. One that is replaced at an instant ahead is true until then.

@@ -99,6 +99,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             embeds: self.embeds.clone(),
             no_dedup,
             skip_instructions: false,
+            keep_part: false,
             published: self.published,
             near: None,
             guards: OnceCell::new(),

@@ -22,6 +22,8 @@ pub struct WriteOptions {
     /// Store every draft as it is given, as a row of its own, whatever is near or equal: the same as
     /// [`Draft::verbatim`] for every draft that does not say otherwise. Keys still revise.
     pub verbatim: bool,
+    /// Keep the part that a draft names, also where that is the shared one: no rule sends the draft to the part of an agent.
+    pub keep_part: bool,
 }
 
 impl WriteOptions {
@@ -90,6 +92,7 @@ impl Namespace {
         let mut outcomes: Vec<Outcome> = self.db.submit_embedded(weight, works, move |session| {
             let mut writer = session.writer(&name, how.run, how.no_dedup)?;
             writer.skip_instructions = how.skip_instructions;
+            writer.keep_part = how.keep_part;
             writer.leave_out_strangers(&mut prepared)?;
             let mut near = writer.neighbours(&prepared, cores())?.into_iter();
             let mut rewrites = how.run.map_or_else(Rewrites::default, |_| Rewrites::of(&prepared));

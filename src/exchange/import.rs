@@ -636,6 +636,7 @@ impl Running<'_> {
             no_dedup: self.import.no_dedup,
             skip_instructions: self.import.skip_instructions,
             verbatim: self.import.verbatim,
+            keep_part: false,
         };
         let outcomes = self.database.namespace(&self.namespace)?.add_all(drafts, &how)?;
         Ok(outcomes.into_iter().map(Some).collect())

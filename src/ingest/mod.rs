@@ -231,6 +231,8 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     pub(crate) no_dedup: bool,
     /// Whether to leave out the rules that belong to the instructions.
     pub(crate) skip_instructions: bool,
+    /// Whether a rule leaves a draft in the shared part, as it leaves one in the part of an agent that the draft names.
+    pub(crate) keep_part: bool,
     /// The state that the transaction began with.
     pub(crate) published: &'d Published,
     /// The memories near to the present draft in that state, if they were searched ahead of time.

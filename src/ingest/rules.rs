@@ -143,14 +143,13 @@ impl Compiled {
             && self.regex.as_ref().is_none_or(|regex| regex.is_match(&draft.text))
     }
 
-    fn ruled(&self, prepared: &Prepared) -> Ruled<'_> {
+    /// What the rule does with a draft; `may_move` says whether it can go to another part.
+    fn ruled(&self, may_move: bool) -> Ruled<'_> {
         let to = self.target.as_ref();
         match (&self.action, to) {
             (Action::Ignore, _) => Ruled::Ignore(&self.id),
             // A partition that the caller named is kept (MODEL-6).
-            (Action::Route(_), Some(to)) if *prepared.checked.partition() == Partition::Shared => {
-                Ruled::Route(&self.id, to)
-            }
+            (Action::Route(_), Some(to)) if may_move => Ruled::Route(&self.id, to),
             (Action::Snapshot, Some(to)) => Ruled::Snapshot(&self.id, to),
             (Action::Consolidate(key), _) => Ruled::Consolidate(&self.id, key),
             _ => Ruled::Ladder,
@@ -220,10 +219,15 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
                 continue;
             }
             if rule.holds(prepared, &lower_case) && self.repeats(rule, prepared)? {
-                return Ok(rule.ruled(prepared));
+                return Ok(rule.ruled(self.may_move(prepared)));
             }
         }
         Ok(Ruled::Ladder)
+    }
+
+    /// Whether a rule can send a draft to another part: neither the draft nor its caller has named one.
+    fn may_move(&self, prepared: &Prepared) -> bool {
+        !self.keep_part && *prepared.checked.partition() == Partition::Shared
     }
 
     /// Whether the conditions on stored memories hold, in the partition to which the caller wrote.
@@ -254,7 +258,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
             Ruled::Ladder => return self.ladder(prepared),
             Ruled::Ignore(rule) => (rule, self.ignore(prepared, rule)?),
             Ruled::Route(rule, to) => (rule, routed(self.ladder(&prepared.moved(to))?)),
-            Ruled::Snapshot(rule, to) if *prepared.checked.partition() == Partition::Shared => {
+            Ruled::Snapshot(rule, to) if self.may_move(prepared) => {
                 (rule, routed(self.snapshot_step(&prepared.moved(to))?))
             }
             Ruled::Snapshot(rule, _) => (rule, self.snapshot_step(prepared)?),

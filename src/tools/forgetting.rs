@@ -23,13 +23,17 @@ arguments! {
     /// The arguments of `forget_memory`.
     ForgetArguments {
         id: String = name().required().about("The id of the memory, or its key.");
+        with_history: Option<bool> = Shape::Flag.or(false)
+            .about("With an id, whether its earlier and later versions go too; with a key they always go.");
         dry_run: Option<bool> = dry_run();
     }
 }
 
 /// `forget_memory`.
 pub(super) fn one(host: &Host, args: ForgetArguments, _: &dyn Caller) -> Result<Value> {
-    forget(host, Forget::names([args.id]), args.dry_run)
+    let what = Forget::names([args.id]);
+    let what = if args.with_history.unwrap_or_default() { what.with_history() } else { what };
+    forget(host, what, args.dry_run)
 }
 
 arguments! {
@@ -150,7 +154,7 @@ pub(super) fn answer() -> Shape {
             .named("kept_for_others"),
         at_least(0)
             .optional()
-            .about("Earlier and later versions that are still there: forget them too, by their ids or their key.")
+            .about("Earlier and later versions that are still there: with_history forgets them too, as their ids or their key do.")
             .named("versions_left"),
         all(told())
             .optional()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Namespace;
+use crate::engine::{Namespace, WriteOptions};
 use crate::error::{Error, Result, sound};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::{CONTENT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
@@ -92,7 +92,11 @@ pub(super) fn add(host: &Host, args: AddArguments, _: &dyn Caller) -> Result<Val
         ("metadata", json!(args.metadata)),
     ])?;
     let draft = Draft { expiry: end(args.ttl.as_deref())?, ..line.draft };
-    written(&host.namespace, &host.namespace.add(draft)?)
+    // A server has one part of the namespace: what a model writes must be found by its searches.
+    let how = WriteOptions { keep_part: true, ..WriteOptions::default() };
+    let outcomes = host.namespace.add_all(vec![draft], &how)?;
+    let outcome = outcomes.first().unwrap_or_else(|| unreachable!("each draft has an outcome"));
+    written(&host.namespace, outcome)
 }
 
 arguments! {
@@ -134,7 +138,7 @@ arguments! {
     SupersedeArguments {
         old_ids: Vec<String> = list(name(), 1, 50).required().about("Ids or keys of what is no longer true.");
         text: Option<String> = content().optional().about("What is true instead; it becomes a memory.");
-        key: Option<String> = name().optional().about("With text, the name of the new memory [default: the key among old_ids].");
+        key: Option<String> = name().optional().about("With text, the name of the new memory [default: the first key of what is no longer true].");
         new_id: Option<String> = name().optional().about("The memory that is true instead.");
         mode: Option<SupersedeMode> = Shape::Word(MODES.iter().map(|mode| mode.as_str()).collect())
             .or(SupersedeMode::default().as_str())
@@ -188,6 +192,7 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
     let mut answer = json!({ "id": outcome.id, "decision": decision.as_str() });
     if let Value::Object(members) = &mut answer {
         members.extend(outcome.key.clone().map(|key| ("key".to_owned(), json!(key))));
+        members.extend(outcome.policy_rule.clone().map(|rule| ("rule".to_owned(), json!(rule))));
         if let Decision::Revised { old } = decision {
             members.insert("old_id".to_owned(), json!(old));
         }
@@ -238,6 +243,7 @@ pub(super) fn written_answer() -> Shape {
         told().required().about("The memory that now says it.").named("id"),
         told().required().about("stored, unchanged, updated, reinforced, revised, aggregated, ignored, consolidated or superseded.").named("decision"),
         told().optional().named("key"),
+        told().optional().about("The rule of the policy that decided.").named("rule"),
         told().optional().named("old_id"),
         told()
             .optional()

@@ -18,6 +18,7 @@ mod backup;
 #[cfg(feature = "faults")]
 mod bitrot;
 mod bounds;
+mod by_id;
 mod bytes;
 mod cap;
 #[cfg(feature = "cli")]

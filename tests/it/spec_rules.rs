@@ -2,9 +2,10 @@
 //! DEDUP-59 to DEDUP-69, MODEL-2 to MODEL-6).
 
 use crate::world::{World, axis, text};
-use oubliette::memory::{Partition, Tier};
+use oubliette::memory::{Partition, SupersedeMode, Tier};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::report::RuleId;
+use oubliette::tools::Toolbox;
 use oubliette::{
     Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Query, Scope, Span, Time, WriteOptions,
 };
@@ -38,6 +39,44 @@ fn routed(outcome: &Outcome) -> (&Partition, &Decision) {
 
 fn rule(outcome: &Outcome) -> Option<&str> {
     outcome.policy_rule.as_deref()
+}
+
+/// DEDUP-62: what a model writes is found by its searches, whatever words it has for tags and kinds.
+#[test]
+fn dedup_62_no_rule_moves_what_a_tool_writes() {
+    let world = World::new();
+    let tools = Toolbox::new(world.ns.clone());
+    for (said, more) in [
+        ("Ann was born in May", json!({ "tags": ["profile-fact"] })),
+        ("How far is Ghent", json!({ "kind": "search_history" })),
+        ("Ann at a glance", json!({ "kind": "snapshot" })),
+    ] {
+        let mut args = more.clone();
+        args["text"] = json!(said);
+        let wrote = tools.call("add_memory", args).unwrap();
+        assert_eq!(wrote["decision"], "stored", "{wrote}");
+        let found = tools.call("search_memories", json!({ "query": said })).unwrap();
+        assert_eq!(found["hits"][0]["id"], wrote["id"], "{found}");
+        // The command line and the library follow the rules, and say so.
+        let draft = Draft::new(format!("{said}, they say"));
+        let draft = match more["kind"].as_str() {
+            Some(kind) => draft.kind(kind.parse().unwrap()),
+            None => draft.tag("profile-fact"),
+        };
+        assert!(matches!(world.add(draft).decision, Decision::Routed { .. }));
+    }
+    world.check();
+}
+
+/// A rule ignores a text that was to take the place of another. Nothing has changed, and the answer names the rule.
+#[test]
+fn a_text_in_the_place_of_another_that_a_rule_ignores_is_refused() {
+    let world = under("rules.strict = true");
+    world.add(text("plan c").key("k"));
+    let why = world.ns.replace(["k"], text("maybe plan d"), SupersedeMode::Replaced, None).unwrap_err();
+    assert!(why.kind() == ErrorKind::Conflict && why.to_string().contains("rule R5"), "{why}");
+    assert_eq!(world.row("k").text, "plan c");
+    world.check();
 }
 
 fn skipping() -> WriteOptions {

@@ -12,7 +12,7 @@ use oubliette::{Database, Decision, Draft, Kind, NamespaceName, Outcome, Patch, 
 use crate::world::{World, axis, text};
 
 const VERBATIM: WriteOptions =
-    WriteOptions { run: None, no_dedup: false, skip_instructions: false, verbatim: true };
+    WriteOptions { run: None, no_dedup: false, skip_instructions: false, verbatim: true, keep_part: false };
 
 impl World {
     fn keep(&self, draft: Draft) -> Outcome {

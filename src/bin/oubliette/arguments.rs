@@ -452,7 +452,7 @@ pub(crate) struct SupersedeOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) with_text: Option<String>,
     /// Key of the new text, by which that text is then revised and forgotten. If --at lies ahead, the key of an old memory answers
-    /// with the old text until then [default: the first of the names that is a key]
+    /// with the old text until then [default: the first key of the old memories]
     #[arg(long, conflicts_with = "with")]
     pub(crate) key: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate

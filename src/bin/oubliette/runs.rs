@@ -1,7 +1,7 @@
 //! `runs`: operations of many parts, and what became of them.
 
 use oubliette::maintain::{RunId, RunReport, RunStatus};
-use oubliette::{Database, Error, NamespaceName, Result};
+use oubliette::{Database, Error, NamespaceName, Result, Time};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::RunsOptions;
@@ -15,15 +15,26 @@ pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output<'_>) -> D
     if let Some(run) = &options.run {
         let run = id("run", run, "runs")?;
         let database = place.open_best()?;
-        // As `undo` does: where no namespace is named, the run may be of any.
+        // As `undo` does: where no namespace is named, the run may be of any, and of several.
         let others = if place.typed_namespace()?.is_some() { Vec::new() } else { database.namespaces()? };
-        for namespace in std::iter::once(namespace).chain(others) {
-            if let Some(report) = database.namespace(&namespace)?.run(run)? {
-                return match output.json {
-                    true => output.document(&json!(report)),
-                    false => output.text(&story_of(&report, &place.present())),
-                };
+        let of_any = others.into_iter().filter(|other| *other != namespace);
+        let mut reports = Vec::new();
+        for namespace in std::iter::once(namespace.clone()).chain(of_any) {
+            reports.extend(database.namespace(&namespace)?.run(run)?.map(|report| (namespace, report)));
+        }
+        if let Some(whole) = whole_of(&reports) {
+            if !output.json {
+                return output.text(&story_of(&whole, &reports, &place.present()));
             }
+            let mut document = json!(whole);
+            if let (Value::Object(members), true) = (&mut document, reports.len() > 1) {
+                let each = reports.iter().map(|(namespace, report)| {
+                    json!({ "namespace": namespace, "counts": report.counts, "state": report.status,
+                            "can_be_undone": report.can_be_undone, "undoable_until": report.undoable_until })
+                });
+                members.insert("namespaces".to_owned(), each.collect());
+            }
+            return output.document(&document);
         }
         return Err(Error::NotFound { what: "run", name: run.to_string() }.into());
     }
@@ -75,26 +86,51 @@ fn with_runs(database: &Database) -> Result<Vec<NamespaceName>> {
     Ok(all)
 }
 
-/// What a run was, and whether it can be taken back.
-fn story_of(run: &RunReport, now: &story::Present) -> Vec<String> {
-    let RunReport { id, sort, status, by, started_at, latest_at, .. } = run;
-    let counts = plain(&json!(run.counts));
-    let counts = if counts.is_empty() { "nothing is counted".to_owned() } else { counts };
-    let back = match (run.can_be_undone, run.undoable_until) {
+/// A run of several namespaces as one, which `undo` takes back in all of them. Its counts are those of the first: a namespace that
+/// was split has left a copy in each part.
+fn whole_of(reports: &[(NamespaceName, RunReport)]) -> Option<RunReport> {
+    let (_, mut whole) = reports.first()?.clone();
+    let all = || reports.iter().map(|(_, report)| report);
+    let undoable = || all().filter(|report| report.can_be_undone);
+    whole.status = all().map(|report| report.status).min().unwrap_or(whole.status);
+    whole.started_at = all().map(|report| report.started_at).min().unwrap_or(whole.started_at);
+    whole.latest_at = all().map(|report| report.latest_at).max().unwrap_or(whole.latest_at);
+    whole.can_be_undone = undoable().next().is_some();
+    let ends: Option<Vec<Time>> = undoable().map(|report| report.undoable_until).collect();
+    whole.undoable_until = ends.and_then(|ends| ends.into_iter().max());
+    Some(whole)
+}
+
+/// What a run was, in each of its namespaces, and whether it can be taken back.
+fn story_of(whole: &RunReport, reports: &[(NamespaceName, RunReport)], now: &story::Present) -> Vec<String> {
+    let RunReport { id, sort, status, by, started_at, latest_at, .. } = whole;
+    let counts = |run: &RunReport| match plain(&json!(run.counts)) {
+        counts if counts.is_empty() => "nothing is counted".to_owned(),
+        counts => counts,
+    };
+    let back = match (whole.can_be_undone, whole.undoable_until) {
         (false, _) => "It can't be taken back.".to_owned(),
         (true, None) => format!("`undo {id}` takes it back."),
         (true, Some(until)) => format!("`undo {id}` takes it back until {}.", story::when(until, now)),
     };
-    vec![
+    let mut told = vec![
         format!("Run {id}: {sort} by {by}, {status}."),
         format!(
             "It began {}; its last step was {}.",
             story::when(*started_at, now),
             story::when(*latest_at, now)
         ),
-        format!("What it did: {counts}."),
-        back,
-    ]
+    ];
+    match reports {
+        [_] => told.push(format!("What it did: {}.", counts(whole))),
+        all => told.extend(all.iter().map(|(namespace, run)| {
+            let left =
+                if run.can_be_undone || !whole.can_be_undone { "" } else { "; nothing is left to take back" };
+            format!("What it did in {namespace}: {}{left}.", counts(run))
+        })),
+    }
+    told.push(back);
+    told
 }
 
 /// A run in a list; of one that is not done, its state.

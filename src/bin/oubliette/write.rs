@@ -46,7 +46,7 @@ const LOOKED_EVERY: u64 = 256;
 /// `add`.
 pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Done {
     let AddOptions { no_dedup, skip_instructions, verbatim, .. } = *options;
-    let how = WriteOptions { run: None, no_dedup, skip_instructions, verbatim };
+    let how = WriteOptions { run: None, no_dedup, skip_instructions, verbatim, keep_part: false };
     let namespace = place.namespace()?;
     if options.text == STREAM {
         fields::check_none(options)?;

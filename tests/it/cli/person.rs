@@ -674,6 +674,33 @@ fn runs_of_other_namespaces_are_found() {
     assert_eq!(sandbox.run(&["--namespace", "default", "runs", run]).error().0, "NotFound");
 }
 
+/// An import whose namespace was split is taken back in each part, and `runs RUN` says so.
+#[test]
+fn a_run_of_several_namespaces_is_told_as_a_whole() {
+    let sandbox = Sandbox::new();
+    let lines = ["u0", "u1"].map(|user| {
+        json!({ "text": format!("fact of {user}"), "metadata": { "user_id": user } }).to_string()
+    });
+    sandbox.write("lines.jsonl", lines.join("\n"));
+    let run = sandbox.document(&["import", "lines.jsonl"])["run"].as_str().unwrap().to_owned();
+    sandbox.document(&["namespace", "split", "default", "--by", "user_id"]);
+    let told = read(&sandbox, &["runs", &run]);
+    for words in
+        ["What it did in default", "What it did in u1: stored 2", &format!("`undo {run}` takes it back.")]
+    {
+        assert!(told.contains(words), "{told}");
+    }
+    let document = sandbox.document(&["runs", &run]);
+    assert_eq!(
+        (&document["can_be_undone"], document["namespaces"].as_array().unwrap().len()),
+        (&json!(true), 3)
+    );
+    sandbox.document(&["--namespace", "u0", "undo", &run]);
+    assert_eq!(sandbox.document(&["runs", &run])["can_be_undone"], true, "the rest is in u1");
+    sandbox.document(&["undo", &run]);
+    assert!(read(&sandbox, &["runs", &run]).contains("It can't be taken back."));
+}
+
 #[test]
 fn forgetting_a_text_names_the_one_that_took_its_place() {
     let sandbox = Sandbox::new();
