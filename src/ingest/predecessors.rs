@@ -87,8 +87,8 @@ pub(super) struct Written {
     rows: BTreeMap<MemoryId, BTreeMap<String, MemoryId>>,
     /// What had superseded a row.
     superseded: BTreeMap<MemoryId, MemoryId>,
-    /// The holders that came to the row from one whose place it has taken, and is left as well, and those whose keys only lead there.
-    led: BTreeSet<(MemoryId, u32)>,
+    /// The holders that only lead to their row, or came there: whether from a row whose place it has taken, and which is left as well.
+    led: BTreeMap<(MemoryId, u32), bool>,
 }
 
 impl Written {
@@ -100,12 +100,19 @@ impl Written {
         self.rows.get(&at).is_some_and(|rows| !wrote(rows))
     }
 
-    /// Parts the holders that leave rows: those that came from a row that goes first, or whose keys only lead to their row, and all
-    /// others.
+    /// Parts the holders that leave rows: those that came because their row has taken the place of one that goes first, and those of
+    /// rows where all came from others; and all the rest.
     pub(super) fn led_last(&self, leaving: &ByRow) -> (ByRow, ByRow) {
-        let all = leaving.iter().flat_map(|(id, numbers)| numbers.iter().map(|number| (*id, *number)));
-        let (led, own): (Vec<_>, Vec<_>) = all.partition(|holder| self.led.contains(holder));
-        (by_row(led), by_row(own))
+        let (mut last, mut first) = (ByRow::new(), ByRow::new());
+        for (id, numbers) in leaving {
+            let only_led = numbers.iter().all(|number| self.led.contains_key(&(*id, *number)));
+            for number in numbers {
+                let came = self.led.get(&(*id, *number)).is_some_and(|came| *came);
+                let part = if only_led || came { &mut last } else { &mut first };
+                part.entry(*id).or_default().push(*number);
+            }
+        }
+        (last, first)
     }
 }
 
@@ -451,13 +458,16 @@ impl NamespaceWriter<'_, '_, '_> {
     /// row says.
     pub(super) fn lead_again(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
         let ns = self.ns();
+        let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|row| row.times);
+        // Where the row was united with another one, what the leavers had replaced may come back from there.
+        let stands = stays.is_some_and(|times| times.superseded.is_none());
         let wrote = leavers.iter().filter(|leaver| leaver.has_text());
-        for key in wrote.filter_map(|leaver| leaver.key.as_deref()) {
+        for (key, from) in wrote.filter_map(|leaver| Some((leaver.key.as_deref()?, leaver.from))) {
             let mut numbers = BTreeMap::new();
             for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
                 let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
                 let is_led = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
-                numbers.extend(is_led.then_some((id, number)));
+                numbers.extend((is_led && (stands || from == Some(id))).then_some((id, number)));
             }
             let Some(from) = self.latest_first(numbers.keys().copied().collect())?.into_iter().next() else {
                 continue;
@@ -661,10 +671,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let mut rows = Some(BTreeMap::new());
             for number in numbers {
                 let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
-                if let Some(leaver) = &leaver
-                    && self.came_from_leaving(leaver, leaving)?.unwrap_or(leaver.follows)
-                {
-                    written.led.insert((*at, *number));
+                if let Some(leaver) = &leaver {
+                    let came = self.came_from_leaving(leaver, leaving)?;
+                    written.led.extend((came || leaver.follows).then_some(((*at, *number), came)));
                 }
                 let leaver = leaver.filter(Holder::has_text);
                 let Some((key, leaver)) = leaver.and_then(|leaver| Some((leaver.key.clone()?, leaver)))
@@ -692,12 +701,12 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether a writer came to its row because that has taken the place of a row which is left as well, and not because the two were
-    /// united; none where the writer came from no such row.
-    fn came_from_leaving(&self, leaver: &Holder, leaving: &ByRow) -> Result<Option<bool>> {
-        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(None) };
+    /// united.
+    fn came_from_leaving(&self, leaver: &Holder, leaving: &ByRow) -> Result<bool> {
+        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(false) };
         let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
         let by = times.and_then(|times| times.superseded);
-        Ok(Some(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate)))
+        Ok(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate))
     }
 
     /// The row in which a writer of the row `at` has written what it says there, among the rows of its key: the first on its way. A key
