@@ -82,15 +82,17 @@ impl NamespaceWriter<'_, '_, '_> {
     /// that, if there is one.
     pub(super) fn part_plan(&mut self, plan: &Plan) -> Result<()> {
         for (place, (old, _)) in plan.iter().enumerate().rev() {
-            let Some((next, later)) = plan.get(place + 1).zip(plan.get(place + 1..)) else { continue };
+            let Some(((next, _), later)) = plan.get(place + 1..).and_then(<[_]>::split_first) else {
+                continue;
+            };
             let superseded = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
             let superseded = superseded.and_then(|row| row.times.superseded);
-            let is_step = superseded.is_some_and(|by| by.by == next.0 && by.mode == SupersedeMode::Replaced);
-            if !is_step || self.was_to_go(*old, next.0)? {
+            let is_step = superseded.is_some_and(|by| by.by == *next && by.mode == SupersedeMode::Replaced);
+            if !is_step || self.was_to_go(*old, *next)? {
                 continue;
             }
             self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
-            for (new, at) in later.iter().skip(1) {
+            for (new, at) in later {
                 if self.was_to_go(*old, *new)? {
                     self.announce_again(Step::new(*old, *new, *at))?;
                     break;

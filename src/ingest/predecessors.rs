@@ -171,13 +171,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     _ => back.push((id, change)),
                 }
             }
-            let mut goes_on: Vec<MemoryId> = led.iter().map(|(id, _)| *id).collect();
+            let on_plan: Vec<MemoryId> = led.iter().map(|(id, _)| *id).collect();
             let mut live = self.all_back(led)?;
             // The keys that say something else again lead there no more.
             if !plan.is_empty() {
                 self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
                 self.part_plan(&plan)?;
-                for id in goes_on.drain(..) {
+                for id in on_plan {
                     self.lead_on_again(id)?;
                 }
             } else if let Some(by) = announced {
