@@ -129,7 +129,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
 
 fn superseded(kept: &KeptMembers<'_>, mode: Option<SupersedeMode>) -> Result<Option<Supersession>> {
     match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
-        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode })),
+        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode, via: None })),
         (None, None, None) => Ok(None),
         _ => {
             let why = "must stand together with superseded_at and supersede_mode";

@@ -131,7 +131,7 @@ pub(crate) fn unite(
     for &old in &sources {
         // Keys stay with what they named: the new text is nobody's.
         let (mode, at, moves) = (SupersedeMode::Aggregate, context.now, Moves::None);
-        let change = Change::Supersede { old, new: made, mode, at, moves, since: None };
+        let change = Change::Supersede { old, new: made, mode, at, moves, since: None, via: None };
         writer.ledger.apply(&context, Entry::new(rule, change))?;
     }
     let count = sources.len() as u64;

@@ -676,7 +676,7 @@ impl NamespaceWriter<'_, '_, '_> {
             old = self.set_apart(old, number)?;
         }
         done.insert(old);
-        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None };
+        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None, via: None };
         self.apply(RuleId::SUPERSEDE, change)?;
         let Some(mut ahead) = ahead else { return Ok(()) };
         // What has taken the place may be replaced itself later on. Then one comes after the other.

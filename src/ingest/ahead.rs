@@ -8,7 +8,7 @@ use crate::error::{Result, sound};
 use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
-use crate::model::{Announced, Holder, MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::model::{Holder, MemoryId, Overtaken, RuleId, SupersedeMode, Time, Vitals};
 use crate::store::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ pub(super) struct Ahead {
     old: MemoryId,
     /// One replacement after the other. None if what was to come is gone.
     steps: Vec<Step>,
-    /// The memories whose places others take, with the ends that they have by that.
-    announced: Vec<(MemoryId, Announced)>,
+    /// The memories whose places others take, with what their rows say of that.
+    told: Vec<(MemoryId, Overtaken)>,
 }
 
 /// One memory takes the place of another.
@@ -32,6 +32,8 @@ pub(super) struct Step {
     pub(super) at: Time,
     /// Since when it has been known that the place of this row is taken.
     pub(super) since: Option<Time>,
+    /// The memory that has brought the two together, if nobody has said that the one replaces the other.
+    pub(super) via: Option<MemoryId>,
     /// Whether the rows say so, and need no change as long as neither of them changes.
     pub(super) stands: bool,
 }
@@ -39,7 +41,7 @@ pub(super) struct Step {
 impl Step {
     /// A step that no row says yet.
     pub(super) fn new(old: MemoryId, new: MemoryId, at: Time) -> Self {
-        Step { old, new, at, since: None, stands: false }
+        Step { old, new, at, since: None, via: None, stands: false }
     }
 }
 
@@ -49,7 +51,7 @@ impl Ahead {
         let passed = self.steps.iter().take_while(|step| step.at <= at).count();
         let rest = self.steps.split_off(passed);
         let Some(last) = self.steps.last() else { return (self.old, Some(Ahead { steps: rest, ..self })) };
-        let ahead = Ahead { old: last.new, steps: rest, announced: self.announced };
+        let ahead = Ahead { old: last.new, steps: rest, told: self.told };
         (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
     }
 
@@ -68,10 +70,11 @@ impl Ahead {
             step.old = std::mem::replace(&mut last, step.new);
             let before = known.get(&(step.old, step.new));
             step.since = before.and_then(|before| before.since);
+            step.via = before.map_or(Some(old), |before| before.via);
             step.stands = before.is_some_and(|before| before.stands && before.at == step.at);
         }
-        let announced = self.announced.into_iter().chain(other.announced).collect();
-        Ahead { old, steps: comes, announced }
+        let told = self.told.into_iter().chain(other.told).collect();
+        Ahead { old, steps: comes, told }
     }
 
     /// Whether nothing of what is to come comes before an instant.
@@ -152,14 +155,13 @@ impl NamespaceWriter<'_, '_, '_> {
         let Some(mut vitals) = sound(self.ledger.tx.vitals(self.ns(), old))?.flatten() else {
             return Ok(None);
         };
-        let mut ahead = Ahead { old, steps: Vec::new(), announced: Vec::new() };
+        let mut ahead = Ahead { old, steps: Vec::new(), told: Vec::new() };
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         let mut at = old;
         while seen.insert(at) {
             // What was to take the place can have ended, or go itself where this is to go.
-            let announced = vitals.times.replaced_ahead(self.now());
-            ahead.announced.extend(announced.map(|(_, announced)| (at, announced)));
+            ahead.told.extend(vitals.times.to_overtake(self.now()).map(|told| (at, told)));
             let Some((mut step, next)) = self.step_from(at, &vitals, new)? else { break };
             // What has ended before it comes takes a place only as long as nothing has taken its own.
             let ended = |last: &Step| vitals.times.valid_from.is_none() && vitals.times.until() <= last.at;
@@ -198,8 +200,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let ends_itself = is_gone || times.valid_to_before.is_some_and(|own| own <= end);
         let begins = next.times.valid_from.filter(|_| ends_itself);
         let at = begins.map_or(end, |from| from.max(end));
-        let step =
-            Step { since: Some(superseded.at), stands: superseded.by == new, ..Step::new(old, new, at) };
+        let via = superseded.via.filter(|_| !is_gone);
+        let stands = superseded.by == new;
+        let step = Step { since: Some(superseded.at), via, stands, ..Step::new(old, new, at) };
         Ok(Some((step, next)))
     }
 
@@ -256,9 +259,11 @@ impl NamespaceWriter<'_, '_, '_> {
     /// ends in another way now, it stays known how it was to end.
     pub(super) fn replace_ahead(&mut self, ahead: &Ahead, made: MemoryId) -> Result<()> {
         let made = Some(made).filter(|made| *made != ahead.old);
+        let inherits = |step: &Step| {
+            made.map(|old| Step { via: step.via.or(made), ..Step::new(old, step.new, step.at) })
+        };
         let first = ahead.steps.first().into_iter();
-        let first = first
-            .flat_map(|step| [*step].into_iter().chain(made.map(|old| Step::new(old, step.new, step.at))));
+        let first = first.flat_map(|step| [*step].into_iter().chain(inherits(step)));
         let later = ahead.steps.iter().skip(1).filter(|step| !step.stands).copied();
         for step in first.chain(later) {
             let Step { old, new, .. } = step;
@@ -272,15 +277,18 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.replace_at(step)?;
             }
         }
-        ahead.announced.iter().try_for_each(|(id, end)| self.ledger.keep_announced(&self.context, *id, *end))
+        for (id, told) in &ahead.told {
+            self.ledger.keep_overtaken(&self.context, *id, *told)?;
+        }
+        made.map_or(Ok(()), |made| self.ledger.inherit_overtaken(&self.context, ahead.old, made))
     }
 
     /// Lets what was announced before take the place of a row. That is no act of the run that writes now, and no undo of the run
     /// takes it away.
-    pub(super) fn replace_at(&mut self, Step { old, new, at, since, .. }: Step) -> Result<()> {
+    pub(super) fn replace_at(&mut self, Step { old, new, at, since, via, .. }: Step) -> Result<()> {
         let run = self.context.run.take();
         let (mode, moves) = (SupersedeMode::Replaced, Moves::All);
-        let done = self.apply(RuleId::ANNOUNCED, Change::Supersede { old, new, mode, at, moves, since });
+        let done = self.apply(RuleId::ANNOUNCED, Change::Supersede { old, new, mode, at, moves, since, via });
         self.context.run = run;
         done.map(drop)
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::ahead::Step;
 use crate::ledger::{Change, Onward, RestoreTo, inverse};
-use crate::model::{Holder, JournalRow, MemoryId, Op, RuleId, SupersedeMode, Time, Times};
+use crate::model::{Announced, Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, Vitals};
 use crate::store::{Rows, Traces};
 
 /// Texts that are to come one after the other, each with its instant.
@@ -23,134 +23,176 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(plan)
     }
 
-    /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for the first of them that its
-    /// own key has announced, or which it was to go to before. A caller who let the erased row take its place meant what follows, too.
+    /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for what was announced for it.
+    /// What its key says by now takes its place at once.
     pub(super) fn back_to_plan(
         &mut self,
-        id: MemoryId,
+        (id, vitals): (MemoryId, &Vitals),
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Change>> {
-        let last = self.last_supersession(id)?;
-        let is_said = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
-        for (next, at) in plan {
-            if self.ledger.leads_to(self.ns(), *next, id)? {
-                continue;
-            }
-            if is_said || self.was_to_go(id, *next)? {
-                let onward = Box::new(onward.replaced_later(*next, *at));
-                return Ok(Some(Change::LeadOn { id, onward }));
-            }
-        }
-        Ok(inverse(Op::Supersede, id))
-    }
-
-    /// What was announced to take the place of a row, which an erased row has overtaken.
-    pub(super) fn overtaken_by(&self, gone: MemoryId, id: MemoryId, times: &Times) -> Result<Option<Step>> {
-        let Some(announced) = times.announced.filter(|announced| announced.end > self.now()) else {
-            return Ok(None);
+        let is_to_come = vitals.times.from() > self.now();
+        let next = match !is_to_come && self.says_now(id)? {
+            false => self.next_on(id, &vitals.overtaken, (onward, plan))?,
+            true => None,
         };
-        for step in self.ledger.tx.journal_of(self.ns(), id)?.into_iter().rev() {
-            let is_said = step.op == Op::Supersede && step.subject == Some(id) && step.led_on().is_none();
-            let to = step.evidence.members.first().filter(|to| is_said && **to != gone);
-            let there = to.map(|to| sound(self.ledger.tx.vitals(self.ns(), *to))).transpose()?;
-            if let Some((to, row)) = to.zip(there.flatten().flatten()) {
-                if self.is_called_off(*to, &row.times)? {
-                    return Ok(None);
-                }
-                let since = Some(announced.at);
-                return Ok(Some(Step { since, ..Step::new(id, *to, announced.end) }));
-            }
-        }
-        Ok(None)
+        Ok(match next {
+            Some(next) => Some(Change::LeadOn { id, onward: Box::new(onward.replaced_as(next)) }),
+            None => inverse(Op::Supersede, id),
+        })
     }
 
-    /// Lets what was overtaken take the place again of a row that is back, unless that has ended by then or is to come before it.
-    pub(super) fn announce_again(&mut self, step: Step) -> Result<()> {
-        let row = sound(self.ledger.tx.vitals(self.ns(), step.old))?.flatten().map(|row| row.times);
-        if row.is_none_or(|times| !times.is_or_will_be_true(self.now()) || times.superseded.is_some()) {
-            return Ok(());
-        }
-        // Every change takes a number of the journal. What is refused half-way is taken back with all else.
-        let untouched = self.ledger.clock.next_seq;
-        match self.replace_at(step) {
-            Err(Error::Conflict { .. }) if self.ledger.clock.next_seq == untouched => Ok(()),
-            done => done,
-        }
-    }
-
-    /// Parts what only an erased row had joined in a plan: each text goes on to the first later one to which it was to go without
-    /// that, if there is one.
-    pub(super) fn part_plan(&mut self, plan: &Plan) -> Result<()> {
-        for (place, (old, _)) in plan.iter().enumerate().rev() {
-            let Some(((next, _), later)) = plan.get(place + 1..).and_then(<[_]>::split_first) else {
-                continue;
-            };
-            let superseded = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
-            let superseded = superseded.and_then(|row| row.times.superseded);
-            let is_step = superseded.is_some_and(|by| by.by == *next && by.mode == SupersedeMode::Replaced);
-            if !is_step || self.was_to_go(*old, *next)? {
-                continue;
-            }
-            self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
-            for (new, at) in later {
-                if self.was_to_go(*old, *new)? {
-                    self.announce_again(Step::new(*old, *new, *at))?;
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a row was to be superseded by another one, before or after others: a key of the row has announced that, or a caller
-    /// has named it. A copy knows no step, and an announced row has the key of what it was to replace.
-    pub(super) fn was_to_go(&mut self, id: MemoryId, by: MemoryId) -> Result<bool> {
-        if self.is_announced_for(by, &self.ledger.readable_holders(self.ns(), id)?)? {
-            return Ok(true);
-        }
-        // What its own key said in the place of a row goes where the row was to go, and so does what has corrected it.
-        let (mut versions, mut seen) = (vec![id], BTreeSet::new());
-        while let Some(at) = versions.pop() {
-            if !seen.insert(at) {
-                continue;
-            }
-            for step in self.ledger.tx.journal_of(self.ns(), at)? {
-                let is_said = step.op == Op::Supersede && step.rule != RuleId::ANNOUNCED;
-                let to = step.evidence.members.first().filter(|_| is_said && step.subject == Some(at));
-                if let Some(to) = to
-                    && self.has_become(*to, by)?
-                {
-                    return Ok(true);
-                }
-            }
-            for before in self.ledger.tx.superseded_by(self.ns(), at)? {
-                let vitals = sound(self.ledger.tx.vitals(self.ns(), before))?.flatten();
-                let Some(times) = vitals.map(|row| row.times) else { continue };
-                let is_corrected = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Correction);
-                if is_corrected || self.says_on(before, at)? {
-                    versions.push(before);
-                }
+    /// Whether a key of a row that is not back yet says another text by now.
+    fn says_now(&self, id: MemoryId) -> Result<bool> {
+        let now = self.now();
+        let writers = self.ledger.readable_holders(self.ns(), id)?.into_iter().filter(Holder::has_text);
+        for key in writers.filter_map(|writer| writer.key) {
+            let meant = sound(self.meant_by_key(&key))?.flatten().filter(|found| found.id != id);
+            if meant.is_some_and(|found| found.vitals.times.visible_live(now)) {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether a key of the first row has written the second.
-    fn says_on(&self, before: MemoryId, at: MemoryId) -> Result<bool> {
-        let holders = self.ledger.readable_holders(self.ns(), before)?.into_iter();
-        let keys: BTreeSet<String> =
-            holders.filter(Holder::has_text).filter_map(|holder| holder.key).collect();
-        let says = &mut |holder: &Holder| {
-            holder.has_text() && holder.key.as_ref().is_some_and(|key| keys.contains(key))
-        };
-        Ok(sound(self.ledger.any_holder(self.ns(), at, says))? == Some(true))
+    /// What was to take the place of a row before an erased one did, of what was to follow that: what the row keeps, what its own keys
+    /// have announced, and what was said of the erased row, if the two have a key in common or a caller had let the erased row take
+    /// the place.
+    fn next_on(
+        &mut self,
+        id: MemoryId,
+        kept: &[Overtaken],
+        (onward, plan): (&Onward, &Plan),
+    ) -> Result<Option<Overtaken>> {
+        let last = self.last_supersession(id)?;
+        let is_by_caller = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
+        let holders = self.ledger.readable_holders(self.ns(), id)?;
+        let keys: BTreeSet<&String> =
+            holders.iter().filter(|holder| holder.has_text()).filter_map(|holder| holder.key.as_ref()).collect();
+        let mut of_gone = onward.holders().iter().filter(|holder| holder.has_text());
+        let is_its_key = of_gone.any(|holder| holder.key.as_ref().is_some_and(|key| keys.contains(key)));
+        let is_said = onward.via().is_none();
+        let mut next: Vec<Overtaken> = Vec::new();
+        for (place, (by, at)) in plan.iter().enumerate() {
+            let follows = is_by_caller || (place == 0 && is_said && is_its_key);
+            let via = self.announced_via(*by, (id, &holders))?.or(follows.then_some(None));
+            let announced = Announced { end: *at, at: onward.at() };
+            let kept = self.kept_of(kept, *by)?;
+            next.extend(kept.or(via.map(|via| Overtaken { by: *by, announced, via })));
+        }
+        for one in kept {
+            let by = self.comes_as(one)?.filter(|by| plan.iter().all(|(to_come, _)| to_come != by));
+            next.extend(by.map(|by| Overtaken { by, ..*one }));
+        }
+        // Of two for one instant, the first in the plan comes first.
+        next.sort_by_key(|one| one.announced.end);
+        for one in next {
+            if one.announced.end > self.now() && !self.ledger.leads_to(self.ns(), one.by, id)? {
+                return Ok(Some(one));
+            }
+        }
+        Ok(None)
     }
 
-    /// Whether two rows are one, or what has corrected them or taken them in is one.
-    fn has_become(&mut self, id: MemoryId, by: MemoryId) -> Result<bool> {
-        let (ns, now) = (self.ns(), self.now());
-        let end = self.ledger.successor(ns, id, now)?.map(|(end, _)| end);
-        Ok(by == id || (end.is_some() && end == self.ledger.successor(ns, by, now)?.map(|(end, _)| end)))
+    /// What a row keeps of a supersession by a memory, or by one that this has corrected or taken in.
+    fn kept_of(&mut self, kept: &[Overtaken], by: MemoryId) -> Result<Option<Overtaken>> {
+        for one in kept {
+            if self.comes_as(one)? == Some(by) {
+                return Ok(Some(Overtaken { by, ..*one }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What comes in the place of the memory that was to take a row's place, if that is still to happen.
+    fn comes_as(&mut self, kept: &Overtaken) -> Result<Option<MemoryId>> {
+        if let Some(via) = kept.via
+            && !self.ledger.tx.has_row(self.ns(), via)?
+        {
+            return Ok(None);
+        }
+        // What has ended by now takes the place all the same.
+        let comes = match self.ledger.successor(self.ns(), kept.by, self.now())? {
+            Some(comes) => Some(comes),
+            None => sound(self.ledger.tx.vitals(self.ns(), kept.by))?.flatten().map(|row| (kept.by, row)),
+        };
+        let Some((by, row)) = comes.filter(|(_, row)| row.times.removed_at.is_none()) else { return Ok(None) };
+        Ok((!self.is_called_off(by, &row.times)?).then_some(by))
+    }
+
+    /// Whether a row was to be superseded by another one.
+    pub(super) fn was_to_go(&mut self, (id, vitals): (MemoryId, &Vitals), by: MemoryId) -> Result<bool> {
+        let holders = self.ledger.readable_holders(self.ns(), id)?;
+        Ok(vitals.times.announced.is_some()
+            || self.kept_of(&vitals.overtaken, by)?.is_some()
+            || self.is_announced_for(by, &holders)?)
+    }
+
+    /// Lets what was announced for a row take its place again, now that the row is back.
+    pub(super) fn go_on(&mut self, id: MemoryId) -> Result<()> {
+        self.go_on_in(id, &[])
+    }
+
+    /// The same where its keys have announced some of these texts.
+    fn go_on_in(&mut self, id: MemoryId, plan: &Plan) -> Result<()> {
+        let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else { return Ok(()) };
+        if !row.times.is_or_will_be_true(self.now()) || row.times.superseded.is_some() {
+            return Ok(());
+        }
+        let mut steps = Vec::new();
+        for kept in &row.overtaken {
+            let by = self.comes_as(kept)?.filter(|by| *by != id && kept.announced.end > self.now());
+            let step = by.map(|by| Step {
+                since: Some(kept.announced.at),
+                via: kept.via,
+                ..Step::new(id, by, kept.announced.end)
+            });
+            steps.extend(step);
+        }
+        let holders = if plan.is_empty() { Vec::new() } else { self.ledger.readable_holders(self.ns(), id)? };
+        for (by, at) in plan {
+            let via = self.announced_via(*by, (id, &holders))?;
+            steps.extend(via.map(|via| Step { via, ..Step::new(id, *by, *at) }));
+        }
+        steps.sort_by_key(|step| step.at);
+        if std::env::var("OPS").is_ok() { eprintln!("GOON {id} kept {:?} steps {steps:?}", row.overtaken); }
+        for step in steps {
+            // Every change takes a number of the journal. What is refused half-way is taken back with all else.
+            let untouched = self.ledger.clock.next_seq;
+            match self.replace_at(step) {
+                Err(Error::Conflict { .. }) if self.ledger.clock.next_seq == untouched => {}
+                // What takes the place may have been replaced itself by now.
+                done => return done.and_then(|()| self.lead_on_again(step.new)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Parts what an erased row had brought together in a plan: each text goes on to what was announced for it, if anything was.
+    pub(super) fn part_plan(&mut self, gone: MemoryId, plan: &Plan) -> Result<()> {
+        let mut parted = Vec::new();
+        for (place, (old, _)) in plan.iter().enumerate().rev() {
+            let row = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
+            let superseded = row.and_then(|row| row.times.superseded);
+            if superseded.is_some_and(|by| by.via == Some(gone)) {
+                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
+                parted.push((*old, plan.get(place + 1..).unwrap_or_default()));
+            }
+        }
+        // A key that was led along leads no more by then.
+        parted.into_iter().try_for_each(|(id, later)| self.go_on_in(id, later))
+    }
+
+    /// Whether one of the keys of a row has announced a text. Where the key only leads to the row, the row brings the two together.
+    fn announced_via(
+        &self,
+        by: MemoryId,
+        (id, holders): (MemoryId, &[Holder]),
+    ) -> Result<Option<Option<MemoryId>>> {
+        let (own, led): (Vec<_>, Vec<_>) = holders.iter().cloned().partition(Holder::has_text);
+        if self.is_announced_for(by, &own)? {
+            return Ok(Some(None));
+        }
+        Ok(self.is_announced_for(by, &led)?.then_some(Some(id)))
     }
 
     /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.

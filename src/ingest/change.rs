@@ -481,7 +481,7 @@ impl NamespaceWriter<'_, '_, '_> {
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
-        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves, since: None })?;
+        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves, since: None, via: None })?;
         if let (Through::All, Some(edit)) = (through, beside) {
             // The change is one of every holder, and these have come as they were.
             let mut others = self.ledger.tx.holders(self.ns(), new)?;

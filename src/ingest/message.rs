@@ -536,7 +536,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if begins && !vitals.is_protected() {
             let (mode, at) = (SupersedeMode::Aggregate, self.now());
             let change =
-                Change::Supersede { old: first, new: memory, mode, at, moves: Moves::None, since: None };
+                Change::Supersede { old: first, new: memory, mode, at, moves: Moves::None, since: None, via: None };
             self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
         }
         let event = EventId::from_bytes(id);

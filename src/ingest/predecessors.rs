@@ -139,7 +139,6 @@ impl NamespaceWriter<'_, '_, '_> {
             };
             let plan = self.plan_after(onward)?;
             let (mut led, mut back, mut called_off) = (Vec::new(), Vec::new(), Vec::new());
-            let mut overtaken = Vec::new();
             for id in self.latest_first(ids.collect())? {
                 // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
@@ -155,14 +154,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     called_off.push(id);
                     continue;
                 }
-                overtaken.extend(self.overtaken_by(erased.id, id, &row.times)?);
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
                 let goes_on = match announced {
-                    Some(by) => row.times.announced.is_some() || self.was_to_go(id, by)?,
+                    Some(by) => self.was_to_go((id, &row), by)?,
                     None => true,
                 };
                 let change = match onward.filter(|_| !has_left) {
-                    Some(onward) if !plan.is_empty() => self.back_to_plan(id, (onward, &plan))?,
+                    Some(onward) if !plan.is_empty() => self.back_to_plan((id, &row), (onward, &plan))?,
                     Some(onward) if goes_on => Some(Change::LeadOn { id, onward: Box::new(onward.clone()) }),
                     _ => inverse(Op::Supersede, id),
                 };
@@ -176,7 +174,7 @@ impl NamespaceWriter<'_, '_, '_> {
             // The keys that say something else again lead there no more.
             if !plan.is_empty() {
                 self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
-                self.part_plan(&plan)?;
+                self.part_plan(erased.id, &plan)?;
                 for id in on_plan {
                     self.lead_on_again(id)?;
                 }
@@ -184,9 +182,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 // Where that row was merged, the keys have gone on with it.
                 self.take_keys_of_gone(erased.id, &self.ledger.merged_on(self.ns(), by)?)?;
             }
+            let off_plan: Vec<MemoryId> = back.iter().map(|(id, _)| *id).collect();
             live.append(&mut self.all_back(back)?);
-            for step in overtaken {
-                self.announce_again(step)?;
+            for id in off_plan {
+                self.go_on(id)?;
             }
             self.keep_called_off(erased.id, &called_off, &live)?;
             restored.append(&mut live);
@@ -561,7 +560,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Lets the keys of a superseded row lead on to what has taken its place, or is to take it, where they do not.
-    fn lead_on_again(&mut self, id: MemoryId) -> Result<()> {
+    pub(super) fn lead_on_again(&mut self, id: MemoryId) -> Result<()> {
         let writers = self.ledger.readable_holders(self.ns(), id)?;
         for writer in writers.iter().filter(|writer| writer.key.is_some()) {
             self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;

@@ -8,7 +8,7 @@ use crate::index::leads_ahead;
 use crate::ledger::applied::Erased;
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::writer::{Context, Ledger, Why};
-use crate::model::{Announced, Holder, MemoryId, SupersedeMode, Time, Times};
+use crate::model::{Announced, Holder, MemoryId, Overtaken, SupersedeMode, Time, Times};
 use crate::store::{NsId, Rows};
 
 /// What keys have said in the place of a row that a caller brings back, and what they have announced.
@@ -320,7 +320,7 @@ impl Ledger<'_, '_> {
             return Ok(());
         }
         let (mode, at, since) = (SupersedeMode::Replaced, end.end, Some(end.at));
-        let superseding = Superseding { old, new, mode, at, moves: Moves::All, since };
+        let superseding = Superseding { old, new, mode, at, moves: Moves::All, since, via: None };
         self.take_place(context, superseding, row, why.clone())?;
         Ok(())
     }
@@ -338,6 +338,71 @@ impl Ledger<'_, '_> {
             words.extend((!numbers.is_empty()).then_some((*row, numbers)));
         }
         Ok(words)
+    }
+
+    /// Keeps of a row that was to be superseded at an instant ahead, and now is superseded in another way, by what it was to be, and
+    /// what was known of that end until then. A damaged row stays as it is.
+    pub(crate) fn keep_overtaken(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        overtaken: Overtaken,
+    ) -> Result<()> {
+        self.keep_announced(context, id, overtaken.announced)?;
+        let times = sound(self.tx.vitals(context.ns, id))?.flatten().map(|row| row.times);
+        let present = times.and_then(|times| Some((times.superseded?, times.valid_to)));
+        let Some((superseded, end)) = present else { return Ok(()) };
+        let is_ahead =
+            superseded.mode == SupersedeMode::Replaced && end.is_some_and(|end| end >= overtaken.announced.end);
+        let stands = is_ahead && self.comes_as(context, overtaken.by)? == self.comes_as(context, superseded.by)?;
+        if std::env::var("OPS").is_ok() { eprintln!("KEEP {id} by {} at {:?} present {} {:?} stands {stands}", overtaken.by, overtaken.announced.end, superseded.by, end); }
+        self.change_overtaken(context, id, |kept| {
+            kept.retain(|one| one.by != overtaken.by);
+            kept.extend((!stands).then_some(overtaken));
+        })
+    }
+
+    /// What has corrected or merged a row, or the row itself.
+    fn comes_as(&mut self, context: &Context, id: MemoryId) -> Result<MemoryId> {
+        Ok(self.successor(context.ns, id, context.now)?.map_or(id, |(id, _)| id))
+    }
+
+    /// Gives what a row has kept to the row that has taken its place.
+    pub(crate) fn inherit_overtaken(
+        &mut self,
+        context: &Context,
+        from: MemoryId,
+        to: MemoryId,
+    ) -> Result<()> {
+        let had = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.overtaken);
+        let by = sound(self.tx.vitals(context.ns, to))?.flatten().and_then(|row| row.times.superseded_by());
+        let mut had = had.unwrap_or_default();
+        had.retain(|one| Some(one.by) != by && one.by != to);
+        if had.is_empty() {
+            return Ok(());
+        }
+        self.change_overtaken(context, to, |kept| {
+            had.retain(|one| kept.iter().all(|its| its.by != one.by));
+            kept.extend(had.into_iter().map(|one| Overtaken { via: one.via.or(Some(to)), ..one }));
+        })
+    }
+
+    fn change_overtaken(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        change: impl FnOnce(&mut Vec<Overtaken>),
+    ) -> Result<()> {
+        let Some((before, content)) = sound(self.load_there(context.ns, id))?.flatten() else {
+            return Ok(());
+        };
+        let mut vitals = before.clone();
+        change(&mut vitals.overtaken);
+        vitals.overtaken.sort_by_key(|one| one.announced.end);
+        if vitals.overtaken != before.overtaken {
+            self.place_row(context, id, &before, &content, vitals, &content)?;
+        }
+        Ok(())
     }
 
     /// Keeps of a row that was to end at an instant ahead, and now is superseded in another way, what was known of that end until

@@ -1,6 +1,6 @@
 //! What a change did, for the answer to the caller and for the changes that follow from it.
 
-use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
+use crate::model::{Holder, MemoryId, Overtaken, SupersedeMode, Supersession, Time, Vitals};
 
 /// What applying a change did, for the answer to the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -100,16 +100,26 @@ impl Onward {
         self.replaced_by().zip(self.valid_to.filter(|end| *end > now))
     }
 
-    /// The same, where another row takes the place at another instant.
-    pub(crate) fn replaced_later(&self, by: MemoryId, at: Time) -> Self {
-        let superseded = Supersession { by, ..self.superseded };
-        Onward { superseded, valid_to: Some(at), ..self.clone() }
+    /// Since when it has been known that the place of the erased row is taken.
+    pub(crate) fn at(&self) -> Time {
+        self.superseded.at
+    }
+
+    /// The memory that has brought the erased row together with what was to take its place.
+    pub(crate) fn via(&self) -> Option<MemoryId> {
+        self.superseded.via
+    }
+
+    /// The same, where another row takes the place as it was announced for the row that is back.
+    pub(crate) fn replaced_as(&self, Overtaken { by, announced, via }: Overtaken) -> Self {
+        let superseded = Supersession { by, at: announced.at, via, ..self.superseded };
+        Onward { superseded, valid_to: Some(announced.end), ..self.clone() }
     }
 
     /// To where what a row had superseded goes on, if the writer who had replaced that has left: for a row of its own with the same
     /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {
-        let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at };
+        let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at, via: None };
         Onward { gone: from, superseded, valid_to: None, merged: true, holders: Vec::new() }
     }
 }

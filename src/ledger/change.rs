@@ -158,6 +158,8 @@ pub(crate) enum Change {
         moves: Moves,
         /// Since when the same has been known, if a write has only interrupted it.
         since: Option<Time>,
+        /// The memory that brings the two together among what is to come, if nobody has said it.
+        via: Option<MemoryId>,
     },
     /// A superseded memory becomes live again.
     Restore {
@@ -345,4 +347,6 @@ pub(super) struct Superseding {
     pub(super) moves: Moves,
     /// Since when the same has been known, if that is not new.
     pub(super) since: Option<Time>,
+    /// The memory that brings the two together among what is to come.
+    pub(super) via: Option<MemoryId>,
 }

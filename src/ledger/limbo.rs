@@ -115,7 +115,7 @@ impl Ledger<'_, '_> {
         vitals.times.removed_at = Some(context.now);
         if let Some(by) = aside.replaced_by.filter(|_| row.replaced) {
             let mode = SupersedeMode::Duplicate;
-            vitals.times.superseded = Some(Supersession { at: context.now, by, mode });
+            vitals.times.superseded = Some(Supersession { at: context.now, by, mode, via: None });
         }
         vitals.version += 1;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;

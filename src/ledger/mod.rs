@@ -100,8 +100,8 @@ impl Ledger<'_, '_> {
                     Next { vitals: *vitals, content: *content, access: *access, holders, vector, payload };
                 self.update(context, id, version, next, deltas, why)
             }
-            Change::Supersede { old, new, mode, at, moves, since } => {
-                self.supersede(context, Superseding { old, new, mode, at, moves, since }, why)
+            Change::Supersede { old, new, mode, at, moves, since, via } => {
+                self.supersede(context, Superseding { old, new, mode, at, moves, since, via }, why)
             }
             Change::Restore { id, to } => self.restore(context, id, to, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),

@@ -474,6 +474,7 @@ impl Ledger<'_, '_> {
             moves: Moves::Fitting,
             // The text was told until the last of its writers said something else, and not until it came back.
             since: ended,
+            via: None,
         };
         self.take_place(context, rewritten, row, why)?;
         Ok(Some(later))

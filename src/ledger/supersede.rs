@@ -66,7 +66,7 @@ impl Ledger<'_, '_> {
         (before, content): (Vitals, Content),
         why: Why,
     ) -> Result<Applied> {
-        let Superseding { old, new, mode, at, since, .. } = superseding;
+        let Superseding { old, new, mode, at, since, via, .. } = superseding;
         let ns = context.ns;
         // The new memory may be one of this transaction, which goes again.
         let refuse = |why: &str| Error::Conflict { what: format!("supersede {old}"), why: why.to_owned() };
@@ -96,7 +96,7 @@ impl Ledger<'_, '_> {
             vitals.times.valid_to_before = vitals.times.valid_to;
             vitals.times.valid_to = Some(vitals.times.valid_to.map_or(at, |to| to.min(at)));
         }
-        vitals.times.superseded = Some(Supersession { at: since.unwrap_or(context.now), by: new, mode });
+        vitals.times.superseded = Some(Supersession { at: since.unwrap_or(context.now), by: new, mode, via });
         vitals.version += 1;
         self.place_row(context, old, &before, &content, vitals, &content)?;
         let deltas = self.receive(context, superseding, &before.times)?;
@@ -364,6 +364,9 @@ impl Ledger<'_, '_> {
         said_since.extend(self.words_in(ns, &called_off.own)?);
         let mut vitals = before.clone();
         (vitals.times.superseded, vitals.times.announced) = (None, None);
+        if to == RestoreTo::Live {
+            vitals.overtaken.clear();
+        }
         if is_asked && promised.is_none() {
             renew(&mut vitals, context.now, &context.ttl);
         }
@@ -440,7 +443,7 @@ impl Ledger<'_, '_> {
                 Some(from) => (SupersedeMode::Replaced, from),
                 None => (SupersedeMode::Correction, context.now),
             };
-            let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None };
+            let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None, via: None };
             self.take_place(context, version, row, why.clone())?;
             replaced.push(other);
         }

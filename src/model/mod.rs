@@ -91,6 +91,6 @@ pub use span::Span;
 pub(crate) use thread::{PLACE_NAMES, thread_place};
 pub use time::Time;
 pub use usage::Usage;
-pub use visible::{Announced, Supersession, Times};
+pub use visible::{Announced, Overtaken, Supersession, Times};
 pub(crate) use vitals::{Counted, Life};
 pub use vitals::{Place, Vitals};

@@ -22,6 +22,9 @@ pub struct Supersession {
     pub by: MemoryId,
     /// The mode.
     pub mode: SupersedeMode,
+    /// The memory that has brought the two together by taking its place among what is to come; none if somebody has said that
+    /// the one replaces the other.
+    pub via: Option<MemoryId>,
 }
 
 /// An end in world time that was announced, and that another supersession has overtaken before it came.
@@ -31,6 +34,18 @@ pub struct Announced {
     pub end: Time,
     /// The transaction time since which it was known.
     pub at: Time,
+}
+
+/// A supersession at an instant ahead that another one has come before: what takes the place of the row where the other one is
+/// taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaken {
+    /// The memory that was to take the place.
+    pub by: MemoryId,
+    /// The instant, and since when it was known.
+    pub announced: Announced,
+    /// The memory that had brought the two together, as for [`Supersession::via`].
+    pub via: Option<MemoryId>,
 }
 
 /// The instants that decide visibility.
@@ -133,6 +148,12 @@ impl Times {
     pub(crate) fn is_or_will_be_true(&self, now: Time) -> bool {
         let is_seen = self.removed_at.is_none() && self.from().max(now) < self.until();
         is_seen || self.is_current(now)
+    }
+
+    /// What takes the place of the row at an instant ahead, as it is kept where another memory comes before.
+    pub(crate) fn to_overtake(&self, now: Time) -> Option<Overtaken> {
+        let (by, announced) = self.replaced_ahead(now)?;
+        Some(Overtaken { by, announced, via: self.superseded.and_then(|superseded| superseded.via) })
     }
 
     /// What takes the place of the row at an instant ahead, and that end. What was announced may begin and end at one instant.

@@ -8,7 +8,7 @@ use crate::model::order::Rank;
 use crate::model::span::Span;
 use crate::model::time::Time;
 use crate::model::usage::Usage;
-use crate::model::visible::Times;
+use crate::model::visible::{Overtaken, Times};
 
 /// The hot part of a memory, which every filter and ranking reads. Its width is fixed.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Vitals {
     pub deletes_source: bool,
     /// The instants that decide visibility.
     pub times: Times,
+    /// The supersessions at instants ahead that another one has come before, in the order of their instants.
+    pub overtaken: Vec<Overtaken>,
     /// Who set the end of life, `expires_at` of the times.
     pub expires_by: ExpiresBy,
     /// When the memory was created.
@@ -219,6 +221,7 @@ impl Vitals {
             system_locked: false,
             deletes_source: false,
             times: Times { recorded_at: now, ..Times::default() },
+            overtaken: Vec::new(),
             expires_by: ExpiresBy::Tier,
             created_at: now,
             updated_at: now,

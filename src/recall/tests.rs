@@ -173,6 +173,7 @@ impl World {
             at: at(when),
             moves: crate::ledger::Moves::All,
             since: None,
+            via: None,
         };
         self.apply(now, vec![(RuleId::SUPERSEDE, change)]);
     }

@@ -47,7 +47,7 @@
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
-    Announced, Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier,
+    Announced, Counted, ExpiresBy, Kind, MemoryId, Overtaken, Place, Significance, SupersedeMode, Supersession, Tier,
     Time, Times, Usage, Vitals,
 };
 use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
@@ -73,9 +73,20 @@ const IS_CONSOLIDATED: u16 = 1 << 13;
 
 /// Flag of the header: an end of world time was announced, and the present supersession has overtaken it.
 const WAS_ANNOUNCED: u16 = 16;
+/// Flag of the header: another memory has brought the row together with what takes its place.
+const BROUGHT: u16 = 32;
+/// Flag of the header: supersessions at instants ahead were overtaken.
+const OVERTAKEN: u16 = 64;
 /// All flags but the bits that count uses.
-const ONE_BIT: u16 =
-    HAS_DOC | CALLERS_END | HAS_PAYLOAD | BEGAN_LATER | WAS_ANNOUNCED | IS_PROMOTED | IS_CONSOLIDATED;
+const ONE_BIT: u16 = HAS_DOC
+    | CALLERS_END
+    | HAS_PAYLOAD
+    | BEGAN_LATER
+    | WAS_ANNOUNCED
+    | BROUGHT
+    | OVERTAKEN
+    | IS_PROMOTED
+    | IS_CONSOLIDATED;
 
 const _: () = assert!(USES & ONE_BIT == 0);
 
@@ -202,7 +213,21 @@ fn put_parts(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
     out.extend(times.flat_map(|at| at.as_millis().to_le_bytes()));
     let doc = u16::from(doc.is_some()) * HAS_DOC;
     let began = u16::from(began.is_some()) * BEGAN_LATER;
-    doc | began | (u16::from(announced.is_some()) * WAS_ANNOUNCED)
+    let announced = u16::from(announced.is_some()) * WAS_ANNOUNCED;
+    doc | began | announced | put_plan(vitals, out)
+}
+
+/// Writes what came of the supersessions at instants ahead.
+fn put_plan(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
+    let via = vitals.times.superseded.and_then(|superseded| superseded.via);
+    out.extend(via.iter().flat_map(|via| via.as_bytes()));
+    for Overtaken { by, announced, via } in &vitals.overtaken {
+        out.extend_from_slice(by.as_bytes());
+        out.push(u8::from(via.is_some()));
+        out.extend(via.iter().flat_map(|via| via.as_bytes()));
+        out.extend([announced.end, announced.at].iter().flat_map(|at| at.as_millis().to_le_bytes()));
+    }
+    (u16::from(via.is_some()) * BROUGHT) | (u16::from(!vitals.overtaken.is_empty()) * OVERTAKEN)
 }
 
 fn usage_bits(usage: Usage) -> u16 {
@@ -291,7 +316,23 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
         let (end, at) = (time("announced_valid_to")?, time("announced_at")?);
         vitals.times.announced = Some(Announced { end, at });
     }
-    if !parts.0.is_empty() {
+    if flags & BROUGHT != 0 {
+        let via = MemoryId::from_bytes(parts.take().ok_or_else(length)?);
+        vitals.times.superseded.as_mut().ok_or_else(length)?.via = Some(via);
+    }
+    let is_overtaken = flags & OVERTAKEN != 0;
+    while is_overtaken && !parts.0.is_empty() {
+        let by = MemoryId::from_bytes(parts.take().ok_or_else(length)?);
+        let via = match parts.take().ok_or_else(length)? {
+            [0] => None,
+            [1] => Some(MemoryId::from_bytes(parts.take().ok_or_else(length)?)),
+            [_] => return Err(bounds("overtaken")),
+        };
+        let mut time = |field| instant(field, parts.take().ok_or_else(length)?).map_err(bounds);
+        let announced = Announced { end: time("overtaken")?, at: time("overtaken")? };
+        vitals.overtaken.push(Overtaken { by, announced, via });
+    }
+    if !parts.0.is_empty() || (is_overtaken && vitals.overtaken.is_empty()) {
         return Err(length());
     }
     vitals.place.payload = flags & HAS_PAYLOAD != 0;
@@ -340,6 +381,7 @@ fn read_vitals(bytes: &[u8; VITALS_BYTES]) -> Read<Vitals> {
         system_locked: status & status::SYSTEM_LOCKED != 0,
         deletes_source: status & status::DELETES_SOURCE != 0,
         times: read_times(bytes, status & status::IS_SUPERSEDED != 0)?,
+        overtaken: Vec::new(),
         expires_by: ExpiresBy::Tier,
         created_at: instant("created_at", CREATED_AT.get(bytes))?,
         updated_at: instant("updated_at", UPDATED_AT.get(bytes))?,
@@ -357,7 +399,7 @@ fn read_times(bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Read<Times> {
         (true, Some(at)) => {
             let [mode] = SUPERSEDED_MODE.get(bytes);
             let mode = SupersedeMode::from_code(mode).ok_or("superseded_mode")?;
-            Some(Supersession { at, by: MemoryId::from_bytes(SUPERSEDED_BY.get(bytes)), mode })
+            Some(Supersession { at, by: MemoryId::from_bytes(SUPERSEDED_BY.get(bytes)), mode, via: None })
         }
         (false, None) => None,
         _ => return Err("superseded_at"),

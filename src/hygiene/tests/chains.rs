@@ -57,7 +57,7 @@ fn point(bed: &Bed, from: u8, to: u8, change: impl Fn(&mut Vitals)) {
         if let Some(by) = vitals.times.superseded_by() {
             tx.delete(Table::Superseded, &keys::superseded(NS, by, id(from)))?;
         }
-        vitals.times.superseded = Some(Supersession { at: NOW, by: id(to), mode: MODE });
+        vitals.times.superseded = Some(Supersession { at: NOW, by: id(to), mode: MODE, via: None });
         change(&mut vitals);
         tx.put_vitals(NS, id(from), &vitals)?;
         tx.put(Table::Superseded, &keys::superseded(NS, id(to), id(from)), &[])
@@ -73,7 +73,7 @@ fn circle() -> Bed {
     let bed = bed(4);
     for (old, new) in [(1, 2), (2, 3), (3, 4)] {
         let (old, new) = (id(old), id(new));
-        bed.apply([Change::Supersede { old, new, mode: MODE, at: NOW, moves: Moves::None, since: None }]);
+        bed.apply([Change::Supersede { old, new, mode: MODE, at: NOW, moves: Moves::None, since: None, via: None }]);
     }
     point(&bed, 3, 1, |_| ());
     bed

@@ -235,10 +235,10 @@ fn rows() -> Vec<(Code, Fault)> {
         }),
         vitals_of(Code::SupersederMissing, C, |vitals| {
             vitals.times.superseded =
-                Some(Supersession { at: NOW, by: NOBODY, mode: SupersedeMode::Correction });
+                Some(Supersession { at: NOW, by: NOBODY, mode: SupersedeMode::Correction, via: None });
         }),
         vitals_of(Code::SupersessionCycle, D, |vitals| {
-            vitals.times.superseded = Some(Supersession { at: NOW, by: C, mode: SupersedeMode::Correction });
+            vitals.times.superseded = Some(Supersession { at: NOW, by: C, mode: SupersedeMode::Correction, via: None });
         }),
     ]
 }

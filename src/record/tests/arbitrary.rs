@@ -64,8 +64,8 @@ fn metadata() -> impl Strategy<Value = Value> {
 }
 
 fn times() -> impl Strategy<Value = Times> {
-    let superseded = (time(), id(), prop::sample::select(SupersedeMode::ALL))
-        .prop_map(|(at, by, mode)| Supersession { at, by, mode });
+    let superseded = (time(), id(), prop::sample::select(SupersedeMode::ALL), option::of(id()))
+        .prop_map(|(at, by, mode, via)| Supersession { at, by, mode, via });
     (
         time(),
         [option::of(time()), option::of(time()), option::of(time())],
