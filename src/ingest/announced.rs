@@ -47,7 +47,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let writers = self.ledger.readable_holders(self.ns(), id)?.into_iter().filter(Holder::has_text);
         for key in writers.filter_map(|writer| writer.key) {
             let meant = sound(self.meant_by_key(&key))?.flatten().filter(|found| found.id != id);
-            if meant.is_some_and(|found| found.vitals.times.visible_live(now)) {
+            let Some(meant) = meant.filter(|found| found.vitals.times.visible_live(now)) else { continue };
+            let holder = sound(self.ledger.tx.holder(self.ns(), meant.id, meant.number))?.flatten();
+            if holder.is_some_and(|holder| holder.has_text()) {
                 return Ok(true);
             }
         }
@@ -74,7 +76,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut next: Vec<Overtaken> = Vec::new();
         for (place, (by, at)) in plan.iter().enumerate() {
             let follows = is_by_caller || (place == 0 && is_said && is_its_key);
-            let via = self.announced_via(*by, (id, &holders))?.or(follows.then_some(None));
+            let via = self.announced_via(*by, &holders)?.or(follows.then_some(None));
             let announced = Announced { end: *at, at: onward.at() };
             let kept = self.kept_of(kept, *by)?;
             next.extend(kept.or(via.map(|via| Overtaken { by: *by, announced, via })));
@@ -150,7 +152,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let holders = if plan.is_empty() { Vec::new() } else { self.ledger.readable_holders(self.ns(), id)? };
         for (by, at) in plan {
-            let via = self.announced_via(*by, (id, &holders))?;
+            let via = self.announced_via(*by, &holders)?;
             steps.extend(via.map(|via| Step { via, ..Step::new(id, *by, *at) }));
         }
         steps.sort_by_key(|step| step.at);
@@ -182,17 +184,16 @@ impl NamespaceWriter<'_, '_, '_> {
         parted.into_iter().try_for_each(|(id, later)| self.go_on_in(id, later))
     }
 
-    /// Whether one of the keys of a row has announced a text. Where the key only leads to the row, the row brings the two together.
-    fn announced_via(
-        &self,
-        by: MemoryId,
-        (id, holders): (MemoryId, &[Holder]),
-    ) -> Result<Option<Option<MemoryId>>> {
-        let (own, led): (Vec<_>, Vec<_>) = holders.iter().cloned().partition(Holder::has_text);
-        if self.is_announced_for(by, &own)? {
-            return Ok(Some(None));
+    /// Whether one of the keys of a row has announced a text. Where the key only leads to the row, the row from which it was led brings
+    /// the two together.
+    fn announced_via(&self, by: MemoryId, holders: &[Holder]) -> Result<Option<Option<MemoryId>>> {
+        let (own, led): (Vec<&Holder>, Vec<_>) = holders.iter().partition(|holder| holder.has_text());
+        for holder in own.into_iter().chain(led) {
+            if self.is_announced_for(by, std::slice::from_ref(holder))? {
+                return Ok(Some(holder.from.filter(|_| !holder.has_text())));
+            }
         }
-        Ok(self.is_announced_for(by, &led)?.then_some(Some(id)))
+        Ok(None)
     }
 
     /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.
