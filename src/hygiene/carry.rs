@@ -221,7 +221,15 @@ impl Slice<'_, '_, '_> {
                     Some(superseded) => {
                         self.apply(Change::Restore { id: *id, to: RestoreTo::Live }, Evidence::default())?;
                         let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
-                        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None, via: None };
+                        let change = Change::Supersede {
+                            old,
+                            new,
+                            mode,
+                            at,
+                            moves: Moves::All,
+                            since: None,
+                            via: None,
+                        };
                         self.apply(change, Evidence::default())?;
                         done.mended += 1;
                     }

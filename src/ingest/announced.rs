@@ -68,8 +68,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let last = self.last_supersession(id)?;
         let is_by_caller = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
         let holders = self.ledger.readable_holders(self.ns(), id)?;
-        let keys: BTreeSet<&String> =
-            holders.iter().filter(|holder| holder.has_text()).filter_map(|holder| holder.key.as_ref()).collect();
+        let keys: BTreeSet<&String> = holders
+            .iter()
+            .filter(|holder| holder.has_text())
+            .filter_map(|holder| holder.key.as_ref())
+            .collect();
         let mut of_gone = onward.holders().iter().filter(|holder| holder.has_text());
         let is_its_key = of_gone.any(|holder| holder.key.as_ref().is_some_and(|key| keys.contains(key)));
         let is_said = onward.via().is_none();
@@ -117,7 +120,9 @@ impl NamespaceWriter<'_, '_, '_> {
             Some(comes) => Some(comes),
             None => sound(self.ledger.tx.vitals(self.ns(), kept.by))?.flatten().map(|row| (kept.by, row)),
         };
-        let Some((by, row)) = comes.filter(|(_, row)| row.times.removed_at.is_none()) else { return Ok(None) };
+        let Some((by, row)) = comes.filter(|(_, row)| row.times.removed_at.is_none()) else {
+            return Ok(None);
+        };
         Ok((!self.is_called_off(by, &row.times)?).then_some(by))
     }
 
@@ -150,13 +155,13 @@ impl NamespaceWriter<'_, '_, '_> {
             });
             steps.extend(step);
         }
-        let holders = if plan.is_empty() { Vec::new() } else { self.ledger.readable_holders(self.ns(), id)? };
+        let holders =
+            if plan.is_empty() { Vec::new() } else { self.ledger.readable_holders(self.ns(), id)? };
         for (by, at) in plan {
             let via = self.announced_via(*by, &holders)?;
             steps.extend(via.map(|via| Step { via, ..Step::new(id, *by, *at) }));
         }
         steps.sort_by_key(|step| step.at);
-        if std::env::var("OPS").is_ok() { eprintln!("GOON {id} kept {:?} steps {steps:?}", row.overtaken); }
         for step in steps {
             // Every change takes a number of the journal. What is refused half-way is taken back with all else.
             let untouched = self.ledger.clock.next_seq;

@@ -535,8 +535,15 @@ impl NamespaceWriter<'_, '_, '_> {
         // A memory that a caller protects stays as it is (MODEL-13).
         if begins && !vitals.is_protected() {
             let (mode, at) = (SupersedeMode::Aggregate, self.now());
-            let change =
-                Change::Supersede { old: first, new: memory, mode, at, moves: Moves::None, since: None, via: None };
+            let change = Change::Supersede {
+                old: first,
+                new: memory,
+                mode,
+                at,
+                moves: Moves::None,
+                since: None,
+                via: None,
+            };
             self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
         }
         let event = EventId::from_bytes(id);

@@ -350,15 +350,25 @@ impl Ledger<'_, '_> {
     ) -> Result<()> {
         self.keep_announced(context, id, overtaken.announced)?;
         let times = sound(self.tx.vitals(context.ns, id))?.flatten().map(|row| row.times);
-        let present = times.and_then(|times| Some((times.superseded?, times.valid_to)));
-        let Some((superseded, end)) = present else { return Ok(()) };
-        let is_ahead =
-            superseded.mode == SupersedeMode::Replaced && end.is_some_and(|end| end >= overtaken.announced.end);
-        let stands = is_ahead && self.comes_as(context, overtaken.by)? == self.comes_as(context, superseded.by)?;
-        if std::env::var("OPS").is_ok() { eprintln!("KEEP {id} by {} at {:?} present {} {:?} stands {stands}", overtaken.by, overtaken.announced.end, superseded.by, end); }
+        let Some((superseded, end)) = times.and_then(|times| Some((times.superseded?, times.valid_to)))
+        else {
+            return Ok(());
+        };
+        let is_ahead = superseded.mode == SupersedeMode::Replaced
+            && end.is_some_and(|end| end >= overtaken.announced.end);
+        let comes = self.comes_as(context, overtaken.by)?;
+        let is_same = is_ahead && comes == self.comes_as(context, superseded.by)?;
+        let kept = sound(self.tx.vitals(context.ns, id))?.flatten().map(|row| row.overtaken);
+        let mut is_kept = false;
+        for one in kept.unwrap_or_default() {
+            is_kept |= self.comes_as(context, one.by)? == comes;
+        }
         self.change_overtaken(context, id, |kept| {
-            kept.retain(|one| one.by != overtaken.by);
-            kept.extend((!stands).then_some(overtaken));
+            if is_same && overtaken.by == superseded.by {
+                kept.retain(|one| one.by != overtaken.by);
+            } else if !is_kept {
+                kept.push(overtaken);
+            }
         })
     }
 

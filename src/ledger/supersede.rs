@@ -443,7 +443,8 @@ impl Ledger<'_, '_> {
                 Some(from) => (SupersedeMode::Replaced, from),
                 None => (SupersedeMode::Correction, context.now),
             };
-            let version = Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None, via: None };
+            let version =
+                Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None, via: None };
             self.take_place(context, version, row, why.clone())?;
             replaced.push(other);
         }

@@ -57,7 +57,12 @@ fn vitals() -> Vitals {
             recorded_at: ms(1_000),
             valid_from: Some(ms(-2)),
             expires_at: Some(ms(9_000)),
-            superseded: Some(Supersession { at: ms(5_000), by: id(2), mode: SupersedeMode::Correction, via: None }),
+            superseded: Some(Supersession {
+                at: ms(5_000),
+                by: id(2),
+                mode: SupersedeMode::Correction,
+                via: None,
+            }),
             ..Times::default()
         },
         expires_by: ExpiresBy::Tier,

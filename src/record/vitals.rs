@@ -47,8 +47,8 @@
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
-    Announced, Counted, ExpiresBy, Kind, MemoryId, Overtaken, Place, Significance, SupersedeMode, Supersession, Tier,
-    Time, Times, Usage, Vitals,
+    Announced, Counted, ExpiresBy, Kind, MemoryId, Overtaken, Place, Significance, SupersedeMode,
+    Supersession, Tier, Time, Times, Usage, Vitals,
 };
 use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
 

@@ -91,7 +91,15 @@ impl Bed {
 
     pub(super) fn supersede(&self, old: u8, new: u8, mode: SupersedeMode) {
         let (old, new) = (id(old), id(new));
-        self.apply([Change::Supersede { old, new, mode, at: NOW, moves: Moves::All, since: None, via: None }]);
+        self.apply([Change::Supersede {
+            old,
+            new,
+            mode,
+            at: NOW,
+            moves: Moves::All,
+            since: None,
+            via: None,
+        }]);
     }
 
     pub(super) fn remove(&self, gone: u8, reason: TombstoneReason, replaced_by: Option<u8>) {

@@ -73,7 +73,15 @@ fn circle() -> Bed {
     let bed = bed(4);
     for (old, new) in [(1, 2), (2, 3), (3, 4)] {
         let (old, new) = (id(old), id(new));
-        bed.apply([Change::Supersede { old, new, mode: MODE, at: NOW, moves: Moves::None, since: None, via: None }]);
+        bed.apply([Change::Supersede {
+            old,
+            new,
+            mode: MODE,
+            at: NOW,
+            moves: Moves::None,
+            since: None,
+            via: None,
+        }]);
     }
     point(&bed, 3, 1, |_| ());
     bed

@@ -238,7 +238,8 @@ fn rows() -> Vec<(Code, Fault)> {
                 Some(Supersession { at: NOW, by: NOBODY, mode: SupersedeMode::Correction, via: None });
         }),
         vitals_of(Code::SupersessionCycle, D, |vitals| {
-            vitals.times.superseded = Some(Supersession { at: NOW, by: C, mode: SupersedeMode::Correction, via: None });
+            vitals.times.superseded =
+                Some(Supersession { at: NOW, by: C, mode: SupersedeMode::Correction, via: None });
         }),
     ]
 }

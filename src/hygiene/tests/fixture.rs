@@ -307,7 +307,15 @@ fn changes() -> Vec<(RuleId, Change)> {
     let (mode, at) = (SupersedeMode::Correction, NOW);
     all.push((
         RuleId::SUPERSEDE,
-        Change::Supersede { old: C, new: D, mode, at, moves: crate::ledger::Moves::All, since: None, via: None },
+        Change::Supersede {
+            old: C,
+            new: D,
+            mode,
+            at,
+            moves: crate::ledger::Moves::All,
+            since: None,
+            via: None,
+        },
     ));
     all.extend(messages());
     let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };

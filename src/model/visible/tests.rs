@@ -9,7 +9,10 @@ fn recorded(at: i64) -> Times {
 }
 
 fn superseded(times: Times, at: i64, mode: SupersedeMode) -> Times {
-    Times { superseded: Some(Supersession { at: t(at), by: MemoryId::from_bytes([9; 16]), mode, via: None }), ..times }
+    Times {
+        superseded: Some(Supersession { at: t(at), by: MemoryId::from_bytes([9; 16]), mode, via: None }),
+        ..times
+    }
 }
 
 // The row of V-208: replaced at world time 250, known from 300 on.
