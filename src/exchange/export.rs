@@ -491,6 +491,25 @@ impl<W: Write + Seek> Lines<'_, W> {
             (memory.valid_to_before, memory.announced) = (None, None);
             (memory.state, memory.also) = (State::Live, None);
         }
+        let via = memory.superseded.and_then(|superseded| superseded.via);
+        if let (Some(superseded), Some(via)) = (&mut memory.superseded, via)
+            && !self.has(namespace, via)?
+        {
+            superseded.via = None;
+        }
+        let mut overtaken = std::mem::take(&mut memory.overtaken);
+        for one in std::mem::take(&mut overtaken) {
+            let is_shown = [Some(one.by), one.via].into_iter().flatten();
+            if is_shown
+                .map(|id| self.has(namespace, id))
+                .collect::<Result<Vec<_>>>()?
+                .into_iter()
+                .all(|is| is)
+            {
+                overtaken.push(one);
+            }
+        }
+        memory.overtaken = overtaken;
         if let Some(also) = memory.also
             && !self.has(namespace, also)?
         {

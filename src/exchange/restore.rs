@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 21] = [
+pub(super) const KEPT: [&str; 23] = [
     "id",
     "keys",
     "state",
@@ -25,10 +25,12 @@ pub(super) const KEPT: [&str; 21] = [
     "expires_by",
     "superseded_at",
     "superseded_by",
+    "superseded_via",
     "valid_from_recorded_at",
     "valid_to_before",
     "announced_valid_to",
     "announced_at",
+    "overtaken",
     "removed_at",
     "access_seq",
     "deletes_source",
@@ -123,14 +125,19 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         payload: draft.payload,
         limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
+        overtaken: kept.maybe("overtaken")?.unwrap_or_default(),
         ..Memory::of(kept.must("id")?, parts)
     })
 }
 
 fn superseded(kept: &KeptMembers<'_>, mode: Option<SupersedeMode>) -> Result<Option<Supersession>> {
+    let via: Option<MemoryId> = kept.maybe("superseded_via")?;
     match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
-        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode, via: None })),
-        (None, None, None) => Ok(None),
+        (Some(at), Some(by), Some(mode)) => Ok(Some(Supersession { at, by, mode, via })),
+        (None, None, None) => match via {
+            None => Ok(None),
+            Some(via) => Err(Error::invalid("superseded_via", "is allowed only beside superseded_by", via)),
+        },
         _ => {
             let why = "must stand together with superseded_at and supersede_mode";
             Err(Error::invalid("superseded_by", why, "only some of the three"))

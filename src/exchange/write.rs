@@ -151,10 +151,12 @@ fn write_kept(memory: &Memory, object: &mut Object<'_>) {
         object.member("announced_valid_to", &announced.end);
         object.member("announced_at", &announced.at);
     }
+    object.list("overtaken", &memory.overtaken);
     object.maybe("removed_at", &memory.removed_at);
     if let Some(superseded) = &memory.superseded {
         object.member("superseded_at", &superseded.at);
         object.member("superseded_by", &superseded.by);
+        object.maybe("superseded_via", &superseded.via);
         object.member("supersede_mode", &superseded.mode);
     }
     object.member("reinforcement_count", &memory.reinforcement_count);

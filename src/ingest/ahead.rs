@@ -161,7 +161,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut at = old;
         while seen.insert(at) {
             // What was to take the place can have ended, or go itself where this is to go.
-            ahead.told.extend(vitals.times.to_overtake(self.now()).map(|told| (at, told)));
+            ahead.told.extend(vitals.times.told_ahead(self.now()).map(|told| (at, told)));
             let Some((mut step, next)) = self.step_from(at, &vitals, new)? else { break };
             // What has ended before it comes takes a place only as long as nothing has taken its own.
             let ended = |last: &Step| vitals.times.valid_from.is_none() && vitals.times.until() <= last.at;

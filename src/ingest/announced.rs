@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::ahead::Step;
 use crate::ledger::{Change, Onward, RestoreTo, inverse};
-use crate::model::{Announced, Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, Vitals};
+use crate::model::{Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, Vitals};
 use crate::store::{Rows, Traces};
 
 /// Texts that are to come one after the other, each with its instant.
@@ -56,9 +56,9 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(false)
     }
 
-    /// What was to take the place of a row before an erased one did, of what was to follow that: what the row keeps, what its own keys
-    /// have announced, and what was said of the erased row, if the two have a key in common or a caller had let the erased row take
-    /// the place.
+    /// What was to take the place of a row before an erased one did: what the row keeps, what its own keys have announced of what was to
+    /// follow the erased row, and what was said of the erased row, if the two have a key in common or a caller had let the erased row
+    /// take the place.
     fn next_on(
         &mut self,
         id: MemoryId,
@@ -68,34 +68,44 @@ impl NamespaceWriter<'_, '_, '_> {
         let last = self.last_supersession(id)?;
         let is_by_caller = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
         let holders = self.ledger.readable_holders(self.ns(), id)?;
-        let keys: BTreeSet<&String> = holders
-            .iter()
-            .filter(|holder| holder.has_text())
-            .filter_map(|holder| holder.key.as_ref())
-            .collect();
-        let mut of_gone = onward.holders().iter().filter(|holder| holder.has_text());
-        let is_its_key = of_gone.any(|holder| holder.key.as_ref().is_some_and(|key| keys.contains(key)));
-        let is_said = onward.via().is_none();
-        let mut next: Vec<Overtaken> = Vec::new();
-        for (place, (by, at)) in plan.iter().enumerate() {
-            let follows = is_by_caller || (place == 0 && is_said && is_its_key);
-            let via = self.announced_via(*by, &holders)?.or(follows.then_some(None));
-            let announced = Announced { end: *at, at: onward.at() };
-            let kept = self.kept_of(kept, *by)?;
-            next.extend(kept.or(via.map(|via| Overtaken { by: *by, announced, via })));
-        }
-        for one in kept {
-            let by = self.comes_as(one)?.filter(|by| plan.iter().all(|(to_come, _)| to_come != by));
-            next.extend(by.map(|by| Overtaken { by, ..*one }));
-        }
-        // Of two for one instant, the first in the plan comes first.
-        next.sort_by_key(|one| one.announced.end);
-        for one in next {
-            if one.announced.end > self.now() && !self.ledger.leads_to(self.ns(), one.by, id)? {
-                return Ok(Some(one));
+        let keys = |holders: &[Holder]| -> BTreeSet<String> {
+            holders
+                .iter()
+                .filter(|holder| holder.has_text())
+                .filter_map(|holder| holder.key.clone())
+                .collect()
+        };
+        let is_said = onward.via().is_none() && !keys(&holders).is_disjoint(&keys(onward.holders()));
+        let follows = |place| is_by_caller || (place == 0 && is_said);
+        for next in self.follows_on((kept, &holders), (plan, onward.at()), follows)? {
+            if next.end > self.now() && !self.ledger.leads_to(self.ns(), next.by, id)? {
+                return Ok(Some(next));
             }
         }
         Ok(None)
+    }
+
+    /// What is to take the place of a row that keeps this and has these writers: what it keeps, and of a plan what its keys have
+    /// announced, or what follows by its place in the plan. It is in the order of the instants; of two for one instant, the first in the
+    /// plan comes first.
+    fn follows_on(
+        &mut self,
+        (kept, holders): (&[Overtaken], &[Holder]),
+        (plan, since): (&Plan, Time),
+        follows: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Overtaken>> {
+        let mut all = Vec::new();
+        for (place, (by, end)) in plan.iter().enumerate() {
+            let its = self.kept_of(kept, *by)?;
+            let via = self.announced_via(*by, holders)?.or(follows(place).then_some(None));
+            all.extend(its.or(via.map(|via| Overtaken { by: *by, end: *end, at: since, via })));
+        }
+        for one in kept {
+            let by = self.comes_as(one)?.filter(|by| plan.iter().all(|(to_come, _)| to_come != by));
+            all.extend(by.map(|by| Overtaken { by, ..*one }));
+        }
+        all.sort_by_key(|one| one.end);
+        Ok(all)
     }
 
     /// What a row keeps of a supersession by a memory, or by one that this has corrected or taken in.
@@ -145,30 +155,18 @@ impl NamespaceWriter<'_, '_, '_> {
         if !row.times.is_or_will_be_true(self.now()) || row.times.superseded.is_some() {
             return Ok(());
         }
-        let mut steps = Vec::new();
-        for kept in &row.overtaken {
-            let by = self.comes_as(kept)?.filter(|by| *by != id && kept.announced.end > self.now());
-            let step = by.map(|by| Step {
-                since: Some(kept.announced.at),
-                via: kept.via,
-                ..Step::new(id, by, kept.announced.end)
-            });
-            steps.extend(step);
-        }
-        let holders =
-            if plan.is_empty() { Vec::new() } else { self.ledger.readable_holders(self.ns(), id)? };
-        for (by, at) in plan {
-            let via = self.announced_via(*by, &holders)?;
-            steps.extend(via.map(|via| Step { via, ..Step::new(id, *by, *at) }));
-        }
-        steps.sort_by_key(|step| step.at);
-        for step in steps {
+        let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
+        for next in self.follows_on((&row.overtaken, &holders), (plan, now), |_| false)? {
+            if next.by == id || next.end <= now {
+                continue;
+            }
+            let step = Step { since: Some(next.at), via: next.via, ..Step::new(id, next.by, next.end) };
             // Every change takes a number of the journal. What is refused half-way is taken back with all else.
             let untouched = self.ledger.clock.next_seq;
             match self.replace_at(step) {
                 Err(Error::Conflict { .. }) if self.ledger.clock.next_seq == untouched => {}
                 // What takes the place may have been replaced itself by now.
-                done => return done.and_then(|()| self.lead_on_again(step.new)),
+                done => return done.and_then(|()| self.lead_on_again(next.by)),
             }
         }
         Ok(())

@@ -348,24 +348,20 @@ impl Ledger<'_, '_> {
         id: MemoryId,
         overtaken: Overtaken,
     ) -> Result<()> {
-        self.keep_announced(context, id, overtaken.announced)?;
-        let times = sound(self.tx.vitals(context.ns, id))?.flatten().map(|row| row.times);
-        let Some((superseded, end)) = times.and_then(|times| Some((times.superseded?, times.valid_to)))
-        else {
-            return Ok(());
-        };
-        let is_ahead = superseded.mode == SupersedeMode::Replaced
-            && end.is_some_and(|end| end >= overtaken.announced.end);
-        let comes = self.comes_as(context, overtaken.by)?;
-        let is_same = is_ahead && comes == self.comes_as(context, superseded.by)?;
-        let kept = sound(self.tx.vitals(context.ns, id))?.flatten().map(|row| row.overtaken);
+        let Overtaken { by: told, end, at, .. } = overtaken;
+        self.keep_announced(context, id, Announced { end, at })?;
+        let Some(row) = sound(self.tx.vitals(context.ns, id))?.flatten() else { return Ok(()) };
+        let Some(by) = row.times.superseded else { return Ok(()) };
+        let is_as_told =
+            by.by == told && by.mode == SupersedeMode::Replaced && row.times.valid_to >= Some(end);
+        let comes = self.comes_as(context, told)?;
         let mut is_kept = false;
-        for one in kept.unwrap_or_default() {
+        for one in &row.overtaken {
             is_kept |= self.comes_as(context, one.by)? == comes;
         }
         self.change_overtaken(context, id, |kept| {
-            if is_same && overtaken.by == superseded.by {
-                kept.retain(|one| one.by != overtaken.by);
+            if is_as_told {
+                kept.retain(|one| one.by != told);
             } else if !is_kept {
                 kept.push(overtaken);
             }
@@ -385,9 +381,10 @@ impl Ledger<'_, '_> {
         to: MemoryId,
     ) -> Result<()> {
         let had = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.overtaken);
-        let by = sound(self.tx.vitals(context.ns, to))?.flatten().and_then(|row| row.times.superseded_by());
-        let mut had = had.unwrap_or_default();
-        had.retain(|one| Some(one.by) != by && one.by != to);
+        let heir = sound(self.tx.vitals(context.ns, to))?.flatten().map(|row| row.times);
+        let (mut had, Some(heir)) = (had.unwrap_or_default(), heir) else { return Ok(()) };
+        // What was to come before the heir comes is over by then.
+        had.retain(|one| one.by != to && Some(one.by) != heir.superseded_by() && one.end >= heir.from());
         if had.is_empty() {
             return Ok(());
         }
@@ -408,7 +405,7 @@ impl Ledger<'_, '_> {
         };
         let mut vitals = before.clone();
         change(&mut vitals.overtaken);
-        vitals.overtaken.sort_by_key(|one| one.announced.end);
+        vitals.overtaken.sort_by_key(|one| one.end);
         if vitals.overtaken != before.overtaken {
             self.place_row(context, id, &before, &content, vitals, &content)?;
         }

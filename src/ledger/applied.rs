@@ -111,9 +111,9 @@ impl Onward {
     }
 
     /// The same, where another row takes the place as it was announced for the row that is back.
-    pub(crate) fn replaced_as(&self, Overtaken { by, announced, via }: Overtaken) -> Self {
-        let superseded = Supersession { by, at: announced.at, via, ..self.superseded };
-        Onward { superseded, valid_to: Some(announced.end), ..self.clone() }
+    pub(crate) fn replaced_as(&self, Overtaken { by, end, at, via }: Overtaken) -> Self {
+        let superseded = Supersession { by, at, via, ..self.superseded };
+        Onward { superseded, valid_to: Some(end), ..self.clone() }
     }
 
     /// To where what a row had superseded goes on, if the writer who had replaced that has left: for a row of its own with the same

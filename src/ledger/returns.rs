@@ -301,13 +301,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Option<MemoryId>> {
         let ns = context.ns;
         let Some(key) = &holder.key else { return Ok(None) };
-        let begins = sound(self.tx.vitals(ns, id))?.flatten().map(|row| row.times.from());
-        let begins = begins.filter(|from| *from > context.now);
         let is_later = |times: &Times| {
-            // What is true before the row comes is not said in its place.
-            if begins.is_some_and(|from| times.from() < from) {
-                return false;
-            }
             let stands = times.removed_at.is_none() && times.superseded.is_none();
             times.is_current(context.now) || (stands && went.is_some_and(|went| times.recorded_at >= went))
         };

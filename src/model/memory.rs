@@ -12,7 +12,7 @@ use crate::model::name::{NamespaceName, Partition};
 use crate::model::parts::Parts;
 use crate::model::payload::Payload;
 use crate::model::time::Time;
-use crate::model::visible::{Announced, Supersession, Times};
+use crate::model::visible::{Announced, Overtaken, Supersession, Times};
 
 /// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -346,6 +346,8 @@ macro_rules! memory {
             pub valid_to_before: Option<Time>,
             /// An end that was announced, and that the supersession of the memory has overtaken before it came.
             pub announced: Option<Announced>,
+            /// The supersessions at instants ahead that another one has come before, in the order of their instants.
+            pub overtaken: Vec<Overtaken>,
             /// The end of life, exclusive; none means never.
             pub expires_at: Option<Time>,
             /// Who set the end of life.
@@ -410,6 +412,7 @@ macro_rules! memory {
                     valid_from_recorded_at: times.valid_from_recorded_at,
                     valid_to_before: times.valid_to_before,
                     announced: times.announced,
+                    overtaken: parts.vitals.overtaken,
                     expires_at: times.expires_at,
                     expires_by: parts.vitals.expires_by,
                     superseded: times.superseded,
@@ -439,6 +442,7 @@ macro_rules! memory {
                 vitals.times.valid_from_recorded_at = self.valid_from_recorded_at;
                 vitals.times.valid_to_before = self.valid_to_before;
                 vitals.times.announced = self.announced;
+                vitals.overtaken.clone_from(&self.overtaken);
                 vitals.times.expires_at = self.expires_at;
                 vitals.times.superseded = self.superseded;
                 vitals.times.removed_at = self.removed_at;

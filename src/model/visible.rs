@@ -9,6 +9,8 @@
 //! decides. The index keeps [`Times::from`] and [`Times::until`] beside each code, so that it can answer the
 //! same question for a live read without reading the row.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::id::MemoryId;
 use crate::model::kind::{State, SupersedeMode};
 use crate::model::time::Time;
@@ -38,13 +40,18 @@ pub struct Announced {
 
 /// A supersession at an instant ahead that another one has come before: what takes the place of the row where the other one is
 /// taken back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Overtaken {
     /// The memory that was to take the place.
     pub by: MemoryId,
-    /// The instant, and since when it was known.
-    pub announced: Announced,
+    /// The instant: the end in world time that the row was to have.
+    #[serde(rename = "valid_to")]
+    pub end: Time,
+    /// The transaction time since which the end was known.
+    pub at: Time,
     /// The memory that had brought the two together, as for [`Supersession::via`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<MemoryId>,
 }
 
@@ -151,9 +158,9 @@ impl Times {
     }
 
     /// What takes the place of the row at an instant ahead, as it is kept where another memory comes before.
-    pub(crate) fn to_overtake(&self, now: Time) -> Option<Overtaken> {
-        let (by, announced) = self.replaced_ahead(now)?;
-        Some(Overtaken { by, announced, via: self.superseded.and_then(|superseded| superseded.via) })
+    pub(crate) fn told_ahead(&self, now: Time) -> Option<Overtaken> {
+        let (by, Announced { end, at }) = self.replaced_ahead(now)?;
+        Some(Overtaken { by, end, at, via: self.superseded.and_then(|superseded| superseded.via) })
     }
 
     /// What takes the place of the row at an instant ahead, and that end. What was announced may begin and end at one instant.

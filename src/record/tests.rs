@@ -16,7 +16,7 @@ use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, PAYLOAD_BYTES_MAX, TI
 use crate::model::field::tests::sample;
 use crate::model::{
     Access, Actor, Announced, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder,
-    JournalRow, Kind, MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode,
+    JournalRow, Kind, MemoryId, Overtaken, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode,
     Supersession, Tier, Time, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 
@@ -65,6 +65,7 @@ fn vitals() -> Vitals {
             }),
             ..Times::default()
         },
+        overtaken: Vec::new(),
         expires_by: ExpiresBy::Tier,
         created_at: ms(1_001),
         updated_at: ms(1_002),
@@ -264,7 +265,10 @@ proptest! {
         let doc = if value.place.doc.is_some() { size_of::<u32>() } else { 0 };
         let began = if value.times.valid_from_recorded_at.is_some() { size_of::<i64>() } else { 0 };
         let announced = if value.times.announced.is_some() { 2 * size_of::<i64>() } else { 0 };
-        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc + began + announced);
+        let via = if value.times.superseded.and_then(|by| by.via).is_some() { 16 } else { 0 };
+        let overtaken = value.overtaken.iter().map(|one| if one.via.is_some() { 49 } else { 33 }).sum::<usize>();
+        let parts = doc + began + announced + via + overtaken;
+        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + parts);
         prop_assert_eq!(decode_vitals(at(), &bytes)?, value);
     }
 
@@ -463,13 +467,16 @@ fn forged_parts_behind_vitals_are_refused() {
     whole.place.doc = Some(9);
     whole.times.valid_from_recorded_at = Some(ms(1_004));
     whole.times.announced = Some(Announced { end: ms(1_005), at: ms(1_006) });
+    whole.overtaken = vec![Overtaken { by: id(3), end: ms(1_007), at: ms(1_008), via: None }];
     let bytes = encoded(encode_vitals, &whole);
     let (body, flags) =
         (&bytes[HEADER_BYTES..bytes.len() - CRC_BYTES], u16::from_le_bytes([bytes[2], bytes[3]]));
     assert_eq!(decode_vitals(at(), &forged(tag::VITALS, flags, body)).unwrap(), whole);
     let (fixed, _) = body.split_last_chunk::<8>().unwrap();
     let cases = [
-        (flags, [fixed, &i64::MIN.to_le_bytes()].concat(), "announced_at"),
+        (flags, [fixed, &i64::MIN.to_le_bytes()].concat(), "overtaken"),
+        (flags & !64, body.to_vec(), "bytes with flags"),
+        (flags | 32, body.to_vec(), "bytes with flags"),
         (flags, fixed.to_vec(), "bytes with flags"),
         (flags, [body, &[0]].concat(), "bytes with flags"),
         (flags & !1, body.to_vec(), "bytes with flags"),

@@ -40,7 +40,8 @@
 //!
 //! Between likeness and CRC stand, each with a flag of its own: the number of a document (4 bytes, `HAS_DOC`), the instant
 //! since which the begin of world time has been known (8 bytes, `BEGAN_LATER`), and an end that was announced with the instant
-//! since which it was known (16 bytes, `WAS_ANNOUNCED`). The flag `CALLERS_END` says that
+//! since which it was known (16 bytes, `WAS_ANNOUNCED`), the memory that has brought the row together with its superseder (16 bytes,
+//! `BROUGHT`), and supersessions at instants ahead that were overtaken (33 or 49 bytes each, `OVERTAKEN`). The flag `CALLERS_END` says that
 //! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`. Bits 8 to 11 of the flags count the
 //! uses of the memory, as far as tables follow from them; `IS_PROMOTED` and `IS_CONSOLIDATED` say what became of it.
 
@@ -221,11 +222,11 @@ fn put_parts(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
 fn put_plan(vitals: &Vitals, out: &mut Vec<u8>) -> u16 {
     let via = vitals.times.superseded.and_then(|superseded| superseded.via);
     out.extend(via.iter().flat_map(|via| via.as_bytes()));
-    for Overtaken { by, announced, via } in &vitals.overtaken {
+    for Overtaken { by, end, at, via } in &vitals.overtaken {
         out.extend_from_slice(by.as_bytes());
         out.push(u8::from(via.is_some()));
         out.extend(via.iter().flat_map(|via| via.as_bytes()));
-        out.extend([announced.end, announced.at].iter().flat_map(|at| at.as_millis().to_le_bytes()));
+        out.extend([end, at].into_iter().flat_map(|at| at.as_millis().to_le_bytes()));
     }
     (u16::from(via.is_some()) * BROUGHT) | (u16::from(!vitals.overtaken.is_empty()) * OVERTAKEN)
 }
@@ -329,8 +330,8 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
             [_] => return Err(bounds("overtaken")),
         };
         let mut time = |field| instant(field, parts.take().ok_or_else(length)?).map_err(bounds);
-        let announced = Announced { end: time("overtaken")?, at: time("overtaken")? };
-        vitals.overtaken.push(Overtaken { by, announced, via });
+        let (end, at) = (time("overtaken")?, time("overtaken")?);
+        vitals.overtaken.push(Overtaken { by, end, at, via });
     }
     if !parts.0.is_empty() || (is_overtaken && vitals.overtaken.is_empty()) {
         return Err(length());

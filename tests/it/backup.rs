@@ -455,6 +455,8 @@ const HAND: &[(&str, Change)] = &[
         line["announced_at"] = line["recorded_at"].clone();
         line["announced_valid_to"] = line["recorded_at"].clone();
     }),
+    ("superseded_via", |line| line["superseded_via"] = line["id"].clone()),
+    ("overtaken", |line| line["overtaken"] = json!([{"by": line["id"], "at": line["recorded_at"]}])),
     ("valid_to_before", |line| line["valid_to_before"] = line["recorded_at"].clone()),
     ("valid_to", |line| {
         line["valid_from"] = json!("2026-01-01T00:00:00Z");

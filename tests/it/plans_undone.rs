@@ -179,6 +179,26 @@ fn model_33_what_was_announced_is_what_it_was_without_the_import() {
         "say a b 40; line b - -; line c b 10",
         "say c b -; rep c 10; say b - -; line b - -",
         "say c a 40; line a - -; line b a 10",
+        "rep c 40; rep c 20; rep b 40; line c b -",
+        "sup b a 30; say a c -; line a b 30",
+        "say a c 20; line c a 10; line b c -",
+        "sup a c 10; line c a -",
+        "sup a c 20; line c c -; line b a 30",
+        "rep b 30; rep a 30; say a c -; line c b 10; line c a 10",
+        "sup c b 10; line b c -",
+        "rep b 40; rep a 30; rep b 10; line a b -",
+        "sup c b 10; line b b -; line c c 40",
+        "rep c 40; rep b 30; line c b 30; line c b -",
+        "say c a 40; rep c 10; say a c 10; line c a -",
+        "say c a 10; line a - 30",
+        "say a b -; rep a 30; rep b 10; line c b 10",
+        "rep c 40; line c - 20; line a c 30",
+        "say c c 40; rep c -; line a c 10",
+        "say a c 30; rep c 40; line c c 30",
+        "say a b 40; say b a 20; line b a 20",
+        "sup b a -; rep c 30; sup c a 20; line c - 40",
+        "sup c b 10; rep c 20; line b c -",
+        "sup b c 20; rep c -; rep b 30; line c b 30",
     ] {
         eprintln!("{story}");
         tell_words(story);
@@ -189,7 +209,7 @@ proptest! {
     #![proptest_config(random(64, 3_000))]
 
     #[test]
-    #[ignore = "about one story in thirty differs: no row keeps what was announced before an import"]
+    #[ignore = "one story in four hundred differs: texts that begin after they are to end, or come back to come beside what is true now"]
     fn what_was_announced_is_what_it_was(
         before in proptest::collection::vec(op(), 1..=5),
         lines in proptest::collection::vec(say(0.8, 0.8), 1..=2),

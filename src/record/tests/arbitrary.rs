@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS, USES_MAX};
 use crate::model::{
     Access, Actor, Announced, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence,
-    ExpiresBy, Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode,
-    Supersession, Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Usage, Vitals,
+    ExpiresBy, Holder, JournalRow, Link, MemoryId, Overtaken, Place, RuleId, RunId, Significance,
+    SupersedeMode, Supersession, Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Usage, Vitals,
 };
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
 
@@ -139,8 +139,10 @@ pub(super) fn vitals() -> impl Strategy<Value = Vitals> {
     let floats = (0.0_f32..=1.0, option::of(0.0_f32..=1.0));
     let counts = (any::<u32>(), any::<u64>(), any::<u32>());
     let instants = (time(), time(), option::of(time()), option::of(time()));
-    (codes, floats, counts, any::<[bool; 5]>(), instants, times(), place()).prop_map(
-        |(codes, floats, counts, flags, instants, times, place)| Vitals {
+    let overtaken = (id(), time(), time(), option::of(id()));
+    let overtaken = vec(overtaken.prop_map(|(by, end, at, via)| Overtaken { by, end, at, via }), 0..3);
+    (codes, floats, counts, any::<[bool; 5]>(), instants, (times(), overtaken), place()).prop_map(
+        |(codes, floats, counts, flags, instants, (times, overtaken), place)| Vitals {
             kind_code: codes.0,
             tier: codes.1,
             significance: codes.2,
@@ -152,6 +154,7 @@ pub(super) fn vitals() -> impl Strategy<Value = Vitals> {
             system_locked: flags[2],
             deletes_source: flags[3],
             times,
+            overtaken,
             expires_by: if flags[4] { ExpiresBy::Caller } else { ExpiresBy::Tier },
             created_at: instants.0,
             updated_at: instants.1,
