@@ -335,7 +335,11 @@ fn plan_of(
             plan.texts += 1;
             continue;
         };
-        let state = vitals.times.state(now);
+        // What another memory is to replace at an instant ahead is true until then.
+        let state = match vitals.times.state(now) {
+            State::Superseded if vitals.times.is_or_will_be_true(now) => State::Live,
+            state => state,
+        };
         match state {
             State::Live => plan.live += 1,
             State::Superseded => plan.superseded += 1,

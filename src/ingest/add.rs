@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::change::replaced_as;
+use crate::ingest::ahead::Ahead;
+use crate::ingest::change::replaces_from;
 use crate::ingest::fields::{expire, not_taken};
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
@@ -125,8 +126,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The instant ahead at which the text of a draft takes the place of what its key says until then, with the other memories that
     /// the draft names; none for a draft that says what is true now, and for the memory that begins at the instant.
     fn replaces_ahead(&self, draft: &Draft, (id, number): (MemoryId, u32)) -> Result<Option<Time>> {
-        let is_named = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
-        let from = draft.fields.valid_from.value().copied().filter(|from| is_named && *from > self.now());
+        let from = replaces_from(draft).filter(|from| *from > self.now());
         // Mostly nothing lies ahead, and the row needs no look.
         let Some(from) = from else { return Ok(None) };
         let holder = self.holder(id, number)?;
@@ -143,11 +143,25 @@ impl NamespaceWriter<'_, '_, '_> {
         (id, number): (MemoryId, u32),
         at: Time,
     ) -> Result<Option<(MemoryId, u32)>> {
-        let Some(next) = self.ahead_of(id)?.and_then(|ahead| ahead.comes_at(at)) else { return Ok(None) };
-        let Some(own) = self.own_ahead(next, &self.holder(id, number)?)? else { return Ok(None) };
+        let Some((next, own)) = self.own_at((id, number), at)?.pop() else { return Ok(None) };
         let (_, content) = self.ledger.load(self.ns(), next)?;
         let says_it = *own.text.as_ref().unwrap_or(&content.text) == draft.text;
         Ok(says_it.then_some((next, own.number)))
+    }
+
+    /// The rows that are to take the place of what a key says at this instant, one after the other, and that the key has written itself:
+    /// others that its memory has by then may have announced a text for the same instant.
+    pub(super) fn own_at(
+        &mut self,
+        (id, number): (MemoryId, u32),
+        at: Time,
+    ) -> Result<Vec<(MemoryId, Holder)>> {
+        let (ahead, had) = (self.ahead_of(id)?, self.holder(id, number)?);
+        let mut own = Vec::new();
+        for (next, _) in ahead.iter().flat_map(Ahead::to_come).filter(|(_, begins)| *begins == at) {
+            own.extend(self.own_ahead(next, &had)?.map(|holder| (next, holder)));
+        }
+        Ok(own)
     }
 
     /// Stores a text that is to take the place of what its key says at an instant ahead.
@@ -341,7 +355,9 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(Match::Other);
         }
         let equal = content.text == draft.text;
-        let alike = Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content);
+        let Some(alike) = sound(self.is_alike(draft, (id, &vitals, &content)))? else {
+            return Ok(Match::Other);
+        };
         let rule = match (equal, alike) {
             (true, true) => RuleId::CONTENT,
             (true, false) => return Ok(Match::Near("equal content")),
@@ -352,6 +368,28 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(Match::Other);
         };
         Ok(apart.map_or_else(|| Match::Absorbs(rule, vitals.rank(id)), Match::Near))
+    }
+
+    /// Whether a row has the kind, the validity and the metadata of a draft. A draft that gives no beginning says what is true now, as
+    /// a row that began when it took the place of another one.
+    fn is_alike(&self, draft: &Draft, (id, vitals, content): (MemoryId, &Vitals, &Content)) -> Result<bool> {
+        let (said, there) = (Likeness::of_draft(draft), Likeness::of_row(vitals, content));
+        let begins = vitals.times.valid_from.filter(|begins| *begins <= self.now());
+        if said == there || begins.is_none() || draft.fields.valid_from.value().is_some() {
+            return Ok(said == there);
+        }
+        Ok(said.beginning(begins) == there && self.is_said_without_beginning(id)?)
+    }
+
+    /// Whether one of the first writers of a row has said its text without a beginning.
+    fn is_said_without_beginning(&self, id: MemoryId) -> Result<bool> {
+        let (mut left, mut found) = (EQUALS_MAX, false);
+        self.ledger.tx.any_holder(self.ns(), id, &mut |holder| {
+            found = holder.has_text() && !holder.gave("valid_from");
+            left -= 1;
+            found || left == 0
+        })?;
+        Ok(found)
     }
 
     fn absorbs_spacing(&self, new: &str, old: &str) -> bool {

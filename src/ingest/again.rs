@@ -8,13 +8,17 @@
 //! text of several writers has left no version there; the row that it got then tells from where it came. A line whose text a
 //! later line supersedes under another key has been written if that other text stands in its place, or if both say the same
 //! and stand in one row.
+//!
+//! The lines of a key that announce a text for one instant are looked at in the same way: the last texts that the key has
+//! announced for the instant say what these lines say.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
+use crate::ingest::change::replaces_from;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::model::{Decision, Evidence, Holder, MemoryId, Op, Outcome, RuleId};
+use crate::model::{Decision, Evidence, Holder, MemoryId, Op, Outcome, RuleId, Time};
 use crate::store::{PartId, Rows};
 
 /// The drafts of a batch whose key comes more than once in it: with another draft, or among what a draft supersedes.
@@ -24,6 +28,8 @@ pub(crate) struct Rewrites {
     lines: BTreeMap<usize, Lines>,
     /// The places of the first drafts of keys that supersede others, or are superseded.
     linked: BTreeSet<usize>,
+    /// The drafts of one key that announce a text for one instant, by the place of the first.
+    plans: BTreeMap<usize, Vec<usize>>,
     /// The version of its key that a draft repeats, by its place.
     again: BTreeMap<usize, MemoryId>,
 }
@@ -47,12 +53,16 @@ impl Rewrites {
     pub(crate) fn of(batch: &[Prepared]) -> Self {
         let (mut first, mut named) = (BTreeMap::new(), BTreeMap::<&str, Vec<usize>>::new());
         let mut lines: BTreeMap<usize, Lines> = BTreeMap::new();
+        let mut plans = BTreeMap::<(&str, Time), Vec<usize>>::new();
         for (at, prepared) in batch.iter().enumerate() {
             let key = prepared.checked.key();
             for name in prepared.supersedes().iter().filter(|name| key != Some(name)) {
                 named.entry(name).or_default().push(at);
             }
             let Some(key) = key else { continue };
+            if let Some(from) = replaces_from(prepared.checked.draft()) {
+                plans.entry((key, from)).or_default().push(at);
+            }
             match first.entry(key) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(place) => {
@@ -60,7 +70,9 @@ impl Rewrites {
                 }
             }
         }
-        let mut rewrites = Rewrites { lines, ..Rewrites::default() };
+        let plans = plans.into_values().filter(|places| places.len() > 1);
+        let plans = plans.filter_map(|places| Some((*places.first()?, places))).collect();
+        let mut rewrites = Rewrites { lines, plans, ..Rewrites::default() };
         if !rewrites.link(batch, &first, &named) {
             let Rewrites { lines, linked, .. } = &mut rewrites;
             lines.retain(|first, _| !linked.contains(first));
@@ -137,6 +149,10 @@ impl NamespaceWriter<'_, '_, '_> {
             let versions = self.last_versions(batch, &lines)?.unwrap_or_default();
             rewrites.again.extend(lines.written.into_iter().zip(versions));
         }
+        if let Some(places) = rewrites.plans.remove(&at).filter(|_| !rewrites.again.contains_key(&at)) {
+            let announced = self.announced_last(batch, &places)?.unwrap_or_default();
+            rewrites.again.extend(places.into_iter().zip(announced));
+        }
         let Some((id, prepared)) = rewrites.again.remove(&at).zip(batch.get(at)) else { return Ok(None) };
         let (decision, rule) = (Decision::Unchanged, RuleId::KEY);
         let outcome = self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new());
@@ -172,10 +188,7 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         let mut versions = Vec::with_capacity(drafts.len());
-        let is_one = |a: &&Prepared, b: &&Prepared| {
-            a.text() == b.text() && a.checked.partition() == b.checked.partition()
-        };
-        for lines in drafts.chunk_by(is_one).rev() {
+        for lines in drafts.chunk_by(says_the_same).rev() {
             let Some(said) = Prepared::of_lines(lines) else { return Ok(None) };
             if !self.said_under(key, at, &said)? {
                 // The last of the drafts says what the key says now, or all are written.
@@ -194,6 +207,35 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(Some(versions))
+    }
+
+    /// The announced text of their key that each of these drafts repeats, if the last texts that the key has announced for their instant
+    /// are just these.
+    fn announced_last(&mut self, batch: &[Prepared], places: &[usize]) -> Result<Option<Vec<MemoryId>>> {
+        let drafts: Vec<&Prepared> = places.iter().filter_map(|place| batch.get(*place)).collect();
+        let first =
+            drafts.first().and_then(|draft| draft.checked.key().zip(replaces_from(draft.checked.draft())));
+        let Some((key, from)) = first else { return Ok(None) };
+        let Some(held) = self.holder_to_change(key)? else { return Ok(None) };
+        let (own, texts) = (self.own_at(held, from)?, drafts.chunk_by(says_the_same));
+        let texts: Vec<_> = texts.collect();
+        let Some(left) = own.len().checked_sub(texts.len()) else { return Ok(None) };
+        let mut announced = Vec::with_capacity(drafts.len());
+        for ((id, holder), lines) in own.iter().skip(left).zip(texts) {
+            let Some(said) = Prepared::of_lines(lines) else { return Ok(None) };
+            if !self.says_again(&said, *id, holder)? {
+                return Ok(None);
+            }
+            for name in lines.iter().flat_map(|line| line.supersedes()) {
+                let Ok((found, _)) = self.find(name) else { return Ok(None) };
+                let ahead = self.ahead_of(found)?;
+                if ahead.is_none_or(|ahead| ahead.begins(*id) != Some(from)) {
+                    return Ok(None);
+                }
+            }
+            announced.extend(lines.iter().map(|_| *id));
+        }
+        Ok(Some(announced))
     }
 
     /// Whether all that a draft supersedes means one of these rows by now, or, of another agent, was superseded by one of them:
@@ -271,4 +313,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let part = self.partition_of(PartId(vitals.place.partition))?;
         Ok(content.text == said.text() && part == *said.checked.partition())
     }
+}
+
+/// Whether two drafts of a key give one text to one partition.
+fn says_the_same(a: &&Prepared, b: &&Prepared) -> bool {
+    a.text() == b.text() && a.checked.partition() == b.checked.partition()
 }

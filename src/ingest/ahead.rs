@@ -114,11 +114,6 @@ impl Ahead {
         way.is_sorted_by_key(|step| step.at).then(|| way.last().map(|step| step.at)).flatten()
     }
 
-    /// The memory that is true from this instant on: others may have been announced for the same one before.
-    pub(super) fn comes_at(&self, at: Time) -> Option<MemoryId> {
-        self.steps.iter().rfind(|step| step.at == at).map(|step| step.new)
-    }
-
     /// Whether this memory comes next.
     pub(super) fn comes_next(&self, id: MemoryId) -> bool {
         self.steps.first().is_some_and(|step| step.new == id)

@@ -773,6 +773,12 @@ pub(super) fn replaced_as(draft: &Draft) -> SupersedeMode {
     draft.supersede_mode.unwrap_or(mode)
 }
 
+/// The instant from which on a draft takes the place of what it names.
+pub(super) fn replaces_from(draft: &Draft) -> Option<Time> {
+    let replaces = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
+    draft.fields.valid_from.value().copied().filter(|_| replaces)
+}
+
 /// The refusal of a new text for what has ended: it would take the place of nothing.
 fn ended(key: Option<&str>, id: MemoryId, end: Time) -> Error {
     let name = key.map_or_else(|| id.to_string(), str::to_owned);

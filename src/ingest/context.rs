@@ -26,7 +26,7 @@ impl NamespaceWriter<'_, '_, '_> {
             if !same {
                 return Err(Error::Conflict {
                     what: format!("context {}", draft.id),
-                    why: "it is in the log with other items".to_owned(),
+                    why: "it is in the log with other items: another context has another id".to_owned(),
                 });
             }
         } else {

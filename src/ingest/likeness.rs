@@ -49,6 +49,11 @@ impl<'a> Likeness<'a> {
         }
     }
 
+    /// The same of what begins at another instant.
+    pub(super) fn beginning(self, valid_from: Option<Time>) -> Self {
+        Likeness { valid_from, ..self }
+    }
+
     /// The key under which rows with the same likeness and text are found.
     pub(super) fn key(&self, text: &str) -> [u8; LIKENESS_BYTES] {
         likeness(&self.kind, self.valid_from, self.valid_to, &self.metadata, text)

@@ -102,11 +102,12 @@ impl NamespaceWriter<'_, '_, '_> {
                 continue;
             }
             answer.versions_left += 1;
-            match versions.later.get(&id) {
-                Some(false) => answer.later.push(id),
-                Some(true) => answer.to_come.push(id),
-                None => {}
-            }
+            let told = match versions.later.get(&id) {
+                Some(false) => &mut answer.later,
+                Some(true) => &mut answer.to_come,
+                None => &mut answer.earlier,
+            };
+            told.push(id);
         }
         Ok(())
     }

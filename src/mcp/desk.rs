@@ -36,6 +36,8 @@ pub enum Question {
     },
     /// What of the memories a conversation should know from the start: a text.
     Briefing,
+    /// What the host's language model is to be told about storing: a text.
+    Instructions,
     /// What is remembered of a topic: a text. Its hits count as retrieved.
     Recall {
         /// What the conversation is about.
@@ -55,7 +57,11 @@ impl Question {
     /// ```
     pub fn is_read(&self) -> bool {
         match self {
-            Question::Tools | Question::Memory { .. } | Question::Briefing | Question::Recall { .. } => true,
+            Question::Tools
+            | Question::Memory { .. }
+            | Question::Briefing
+            | Question::Instructions
+            | Question::Recall { .. } => true,
             Question::Call { name, .. } => only_reads(name) || only_reads_graph(name),
         }
     }
@@ -131,6 +137,7 @@ impl Desk for Toolbox {
                     .collect::<String>()
                     .into())
             }
+            Question::Instructions => Ok(self.namespace().database().instructions().into()),
             Question::Recall { topic } => recall(self, &topic).map(Value::from).map_err(failed),
         }
     }
@@ -142,7 +149,10 @@ impl Desk for KnowledgeGraph {
         match question {
             Question::Tools => Ok(self.schemas().into()),
             Question::Call { name, args } => self.call(&name, args),
-            Question::Memory { .. } | Question::Briefing | Question::Recall { .. } => {
+            Question::Memory { .. }
+            | Question::Briefing
+            | Question::Instructions
+            | Question::Recall { .. } => {
                 let why = "a knowledge graph answers calls of tools only".to_owned();
                 Err(ToolError::of_error(&Error::Conflict { what: "the question".to_owned(), why }))
             }
@@ -166,6 +176,9 @@ fn recall(tools: &Toolbox, topic: &str) -> Result<String, Error> {
         }
         why => why,
     })?;
+    if found.hits.is_empty() {
+        return Ok(format!("Nothing is remembered of {topic}."));
+    }
     let mut text = format!("What is remembered of {topic}:\n");
     for hit in found.hits {
         text.push_str(&format!("- {}\n", hit.text));

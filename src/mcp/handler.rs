@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt,
-    PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
+    DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -78,12 +80,32 @@ fn text_of(answer: &Value) -> String {
     answer.as_str().unwrap_or_default().to_owned()
 }
 
+/// Whether nothing has the name that was asked for.
+fn is_absent(why: &ToolError) -> bool {
+    ["memory_not_found", "invalid_args"].contains(&why.code.as_str())
+}
+
+/// A name without the escapes of a URI; none where it has none, or where they are no text.
+fn decoded(name: &str) -> Option<String> {
+    let (first, rest) = name.split_once('%')?;
+    let mut bytes = first.as_bytes().to_vec();
+    for escaped in rest.split('%') {
+        let (digits, plain) = escaped.split_at_checked(2)?;
+        // A number may have a sign, and an escape has none.
+        let byte = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(byte, 16).ok()?);
+        bytes.extend_from_slice(plain.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Why a call was refused, in the words of the protocol: arguments have no level of their own, and a model hears what to try.
 fn error_of(why: &ToolError) -> Value {
     let next = match why.code.as_str() {
         "memory_not_found" => "; search_memories and list_memories tell ids and keys",
         "run_not_found" => "; the answers of run_maintenance and memory_compact_commit tell the ids of runs",
         "before_purge_horizon" => "; ask for a later time, or give allow_partial true for what is left",
+        "key_in_other_partition" => "; no search reads the part of an agent: write under another key",
         "conflict" => "; memory_explain tells what happened to a memory",
         _ => "",
     };
@@ -94,7 +116,35 @@ fn error_of(why: &ToolError) -> Value {
     json!({ "code": why.code, "message": message, "pointers": pointers })
 }
 
+impl Handler {
+    /// What a client is told of the server, and of what to store: by the policy, or by the file of the host.
+    async fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
+        // A client is better told the half than refused.
+        let own = ask(&self.0, Question::Instructions, context).await.ok().and_then(Result::ok);
+        match own.as_ref().map(text_of).filter(|own| !own.is_empty()) {
+            Some(own) => format!("{INSTRUCTIONS}\n\nWhat to store:\n\n{own}"),
+            None => INSTRUCTIONS.to_owned(),
+        }
+    }
+}
+
 impl ServerHandler for Handler {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut info = self.negotiate_initialize(&request)?;
+        info.instructions = Some(self.instructions(&context).await);
+        Ok(info)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let info = self.get_info().with_instructions(self.instructions(&context).await);
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
+    }
+
     fn get_info(&self) -> ServerConfig {
         let can = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         ServerConfig::new(can).with_server_info(own_name()).with_instructions(INSTRUCTIONS)
@@ -129,6 +179,22 @@ impl ServerHandler for Handler {
         Ok(answer.into())
     }
 
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(unknown("resources/subscribe"))
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(unknown("resources/unsubscribe"))
+    }
+
     /// A request of a sort that is known, with parameters of another form, or of one that is not.
     async fn on_custom_request(
         &self,
@@ -161,7 +227,7 @@ impl ServerHandler for Handler {
         check_page(request)?;
         let memory = ResourceTemplate::new("memory://{id}", "memory")
             .with_title("Memory")
-            .with_description("One memory, by its id")
+            .with_description("One memory, by its id or key")
             .with_mime_type("application/json");
         Ok(ListResourceTemplatesResult::with_all_items(vec![memory]))
     }
@@ -178,11 +244,18 @@ impl ServerHandler for Handler {
         }
         let not_found = |why: &str| ErrorData::resource_not_found(format!("{uri}: {why}"), None);
         let name = uri.strip_prefix(SCHEME).ok_or_else(|| not_found("a memory is named as memory://id"))?;
+        let look_up = async |name: String| ask(&self.0, Question::Memory { name }, &context).await;
+        let mut found = look_up(name.to_owned()).await?;
+        // A client that fills in the template writes some characters of a key by their bytes.
+        if let (Err(why), Some(plain)) = (&found, decoded(name))
+            && is_absent(why)
+        {
+            found = look_up(plain).await?;
+        }
         // A client may drop a memory that is not found. Where nobody could look, it may be there.
-        let asked = Question::Memory { name: name.to_owned() };
-        let memory = ask(&self.0, asked, &context).await?.map_err(|why| match why.code.as_str() {
-            "memory_not_found" | "invalid_args" => not_found(&why.message),
-            _ => ErrorData::internal_error(format!("{uri}: {}", why.message), None),
+        let memory = found.map_err(|why| match is_absent(&why) {
+            true => not_found(&why.message),
+            false => ErrorData::internal_error(format!("{uri}: {}", why.message), None),
         })?;
         let contents =
             ResourceContents::text(memory.to_string(), uri.clone()).with_mime_type("application/json");

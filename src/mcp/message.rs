@@ -37,6 +37,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>,
         let Called { id } = called.unwrap_or_default();
         answer(code, &id, &format!("{place}: {}", why.why))
     })?;
+    if value.is_array() {
+        return Err(refused("an array of messages is not read: send each on a line of its own"));
+    }
     let id = value.get("id").cloned();
     let is_call = value.get("method").is_some();
     match serde_json::from_value(value) {

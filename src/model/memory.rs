@@ -241,8 +241,17 @@ impl Holder {
 
     /// Whether a holder of an export gave the value that its memory has of a field.
     pub(crate) fn gave_value(&self, field: &str) -> bool {
+        self.given(field) == Some(NOT_TOLD)
+    }
+
+    /// Whether the write of the holder gave a value of a field.
+    pub(crate) fn gave(&self, field: &str) -> bool {
+        self.given(field).is_some()
+    }
+
+    fn given(&self, field: &str) -> Option<[u8; 8]> {
         let code = Fields::NAMES.iter().find(|(_, name)| *name == field).map(|(code, _)| *code);
-        self.fields.iter().any(|(of, hmac)| Some(*of) == code && *hmac == NOT_TOLD)
+        self.fields.iter().find(|(of, _)| Some(*of) == code).map(|(_, hmac)| *hmac)
     }
 
     /// Marks each field of which the memory, with the HMACs of its own values, says another value than the holder gave, or none.

@@ -684,6 +684,8 @@ pub struct Forgotten {
     /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, and other rows
     /// to which one of their keys leads.
     pub versions_left: u64,
+    /// The earlier versions among these, and the other rows. Ascending.
+    pub earlier: Vec<MemoryId>,
     /// The later versions among these: what took the place of a text that was forgotten, as a new text, a correction, or the
     /// memory into which the text was merged. It has an id of its own, so a caller who kept the first one may mean it. Ascending.
     pub later: Vec<MemoryId>,

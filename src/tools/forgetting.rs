@@ -15,6 +15,9 @@ use crate::tools::shape::{Member, Shape, at_least, bytes, list};
 /// Ids and names in an answer.
 const IDS_MAX: usize = 100;
 
+/// Versions that stay of which an answer tells the text.
+const STAYING_MAX: usize = 10;
+
 fn dry_run() -> Member {
     Shape::Flag.or(true).about("true tells what would go; false forgets it for good.")
 }
@@ -42,7 +45,7 @@ arguments! {
         ids: Option<Vec<String>> = list(name(), 1, 500).optional().about("Ids or keys.");
         tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Every write with this tag.");
         filter: Option<Value> = Shape::Object.optional()
-            .about("Every memory that matches, as {\"metadata.user\":\"ann\"}; it must have a condition.");
+            .about("Every memory that matches, as {\"metadata.user\":\"ann\"}, also in the parts of agents; it must have a condition.");
         dry_run: Option<bool> = dry_run();
     }
     one of ids tag filter;
@@ -54,7 +57,8 @@ pub(super) fn many(host: &Host, args: ForgetAllArguments, _: &dyn Caller) -> Res
         (Some(ids), ..) => Forget::names(ids),
         (None, Some(tag), _) => Forget::tag(tag),
         (None, None, filter) => {
-            Forget::filter(Filter::from_json(&filter.unwrap_or_default())?, Scope::Shared)
+            // Whoever asks to forget what tells of somebody means all of it, as with a tag.
+            Forget::filter(Filter::from_json(&filter.unwrap_or_default())?, Scope::Any)
         }
     };
     forget(host, what, args.dry_run)
@@ -68,14 +72,14 @@ fn forget(host: &Host, what: Forget, dry_run: Option<bool>) -> Result<Value> {
         if let Value::Object(members) = &mut answer {
             members.insert("sample".to_owned(), json!(sample));
         }
-        return Ok(answer);
+        return with_staying(host, answer, &plan.answer);
     }
     let done = host.namespace.forget(what)?;
     let mut answer = told_of(&done, false);
     if let Value::Object(members) = &mut answer {
         members.insert("ids".to_owned(), json!(done.tombstones.iter().take(IDS_MAX).collect::<Vec<_>>()));
     }
-    Ok(answer)
+    with_staying(host, answer, &done)
 }
 
 /// What goes, or would, and what stays, counted the same way before and after. No member of the answer is left out, and of a list
@@ -87,6 +91,7 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
         went_with,
         missing_names,
         versions_left,
+        earlier: _,
         later,
         to_come,
         undecided,
@@ -117,6 +122,21 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     answer
 }
 
+/// Adds the versions that stay where they are, the first ones, each with the beginning of what it says.
+fn with_staying(host: &Host, mut answer: Value, done: &Forgotten) -> Result<Value> {
+    let ids = [&done.earlier, &done.later, &done.to_come].into_iter().flatten().take(STAYING_MAX);
+    // A memory that is too damaged to tell can be forgotten as well.
+    let told = ids.map(|id| {
+        let found = sound(host.namespace.look_up(*id, false))?.and_then(Got::into_memory);
+        Ok(with_beginning(json!({ "id": id }), found))
+    });
+    let told = told.collect::<Result<Vec<Value>>>()?;
+    if let (Value::Object(members), false) = (&mut answer, told.is_empty()) {
+        members.insert("staying".to_owned(), told.into());
+    }
+    Ok(answer)
+}
+
 /// A memory that would go, with the beginning of what it says.
 fn doomed(host: &Host, one: &Doomed) -> Result<Value> {
     // A memory that is too damaged to tell can be forgotten as well.
@@ -132,6 +152,10 @@ pub(super) fn answer() -> Shape {
         all(told()).required().named("keys"),
         told().optional().about("The beginning of what it says.").named("text"),
     ]);
+    let staying = Shape::Open(vec![
+        told().required().named("id"),
+        told().optional().about("The beginning of what it says.").named("text"),
+    ]);
     Shape::Open(vec![
         Shape::Flag.required().named("dry_run"),
         at_least(0).required().about("Memories that go, or would.").named("memories"),
@@ -139,6 +163,7 @@ pub(super) fn answer() -> Shape {
         at_least(0).required().about("Names that named nothing.").named("missing"),
         all(told()).optional().about("The first of these names.").named("missing_names"),
         all(doomed).optional().named("sample"),
+        all(staying).optional().about("Earlier and later versions that stay, the first 10.").named("staying"),
         all(told()).optional().about("The ids of what is gone, the first 100.").named("ids"),
         all(told())
             .optional()

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
 use crate::limits::{K_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
-use crate::model::{Filter, Hit, Kind, Memory, PageRequest, Query, State, Time, Tombstone};
+use crate::model::{
+    Filter, Hit, Kind, Memory, PageRequest, Parts, Query, Significance, State, Time, Tombstone, memory_fields,
+};
 use crate::recall::Got;
 use crate::tools::arguments::arguments;
 use crate::tools::budget::{Budget, cursor_at, position, rest};
@@ -13,6 +15,9 @@ use crate::tools::shape::{Member, Shape, bytes, integer, text};
 
 /// Characters of a memory that an answer tells where it is about another one.
 const SAMPLE_CHARS: usize = 120;
+
+/// Bytes of the tags, and bytes of the metadata, that a list of memories tells: as JSON.
+const BESIDE_BYTES: usize = 200;
 
 /// What is said of hits that are not near.
 const NO_FIT: &str =
@@ -46,6 +51,33 @@ pub(super) fn with_beginning(mut told: Value, memory: Option<Memory>) -> Value {
     told
 }
 
+/// Adds what tells one memory of a list from another: when, and by which words of its writers. Long lists stay with `get_memory`.
+fn tell_beside(members: &mut Map<String, Value>, memory: &Memory) {
+    for (name, at) in [("happened_at", memory.happened_at), ("valid_from", memory.valid_from)] {
+        members.extend(at.map(|at| (name.to_owned(), json!(at))));
+    }
+    for (name, value) in [("tags", json!(memory.tags)), ("metadata", memory.metadata.clone())] {
+        let is_told = !is_nothing(&value) && value.to_string().len() <= BESIDE_BYTES;
+        members.extend(is_told.then(|| (name.to_owned(), value)));
+    }
+}
+
+/// The members that this adds.
+fn beside() -> [Member; 4] {
+    let short = "Only where they are short; get_memory tells all.";
+    [
+        told().optional().about("When it happened.").named("happened_at"),
+        told().optional().about("From when on it is true.").named("valid_from"),
+        all(told()).optional().about(short).named("tags"),
+        Shape::Object.optional().about(short).named("metadata"),
+    ]
+}
+
+/// A value that says nothing.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || *value == json!([]) || *value == json!({}) || *value == json!(false)
+}
+
 /// A member of an answer that is a text of any length.
 pub(super) fn told() -> Shape {
     Shape::Text { min: 0, max: None }
@@ -61,6 +93,7 @@ arguments! {
         kind: Option<String> = text(1, 64).optional().about("Only memories of this kind, such as knowledge or event.");
         tag: Option<String> = bytes(TAG_BYTES_MAX).optional().about("Only memories with this tag.");
         as_of: Option<String> = text(1, 40).optional().about("What was true at this time, as it was known then, as 2026-01-31T12:00:00Z.");
+        valid_at: Option<String> = text(1, 40).optional().about("What was true at this time, as it is known now, with all corrections since.");
         allow_partial: Option<bool> = Shape::Flag.or(false)
             .about("With as_of: answer with what is left where maintenance has erased a part of that past.");
     }
@@ -78,7 +111,9 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
     if let Some(at) = &args.as_of {
         query = query.as_of(time("as_of", at)?).allow_partial(args.allow_partial.unwrap_or(false));
     }
-    // The tool has one instant for what was true and what was known.
+    if let Some(at) = &args.valid_at {
+        query = query.valid_at(time("valid_at", at)?);
+    }
     let tokens = args.max_tokens.unwrap_or(1_500);
     let given = |hits: &[Hit]| {
         let mut budget = Budget::new(tokens);
@@ -111,6 +146,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
                 members.insert("created_at".to_owned(), json!(memory.created_at));
                 let stands_for = (memory.kind == Kind::Summary).then_some(memory.sources.len());
                 members.extend(stands_for.map(|count| ("stands_for".to_owned(), json!(count))));
+                tell_beside(members, &memory);
             }
         }
         hits.push(one);
@@ -128,7 +164,7 @@ pub(super) fn search(host: &Host, args: SearchArguments, _: &dyn Caller) -> Resu
 
 /// What `search_memories` answers.
 pub(super) fn search_answer() -> Shape {
-    let hit = Shape::Open(vec![
+    let mut hit = vec![
         told().required().named("id"),
         told().required().named("text"),
         Shape::Any.required().named("score"),
@@ -141,9 +177,10 @@ pub(super) fn search_answer() -> Shape {
             .optional()
             .about("Of a summary: the number of memories in its place.")
             .named("stands_for"),
-    ]);
+    ];
+    hit.extend(beside());
     Shape::Open(vec![
-        all(hit).required().named("hits"),
+        all(Shape::Open(hit)).required().named("hits"),
         told().optional().about("Says so where no memory fits well, or some may be missing.").named("note"),
         told().optional().named("next_cursor"),
     ])
@@ -203,6 +240,7 @@ pub(super) fn get_answer() -> Shape {
         told().optional().about("From when on it is true.").named("valid_from"),
         told().optional().about("Until when it is true.").named("valid_to"),
         told().optional().about("What takes its place: at valid_to, while it is live.").named("replaced_by"),
+        Shape::Flag.optional().about("Whether it carries a payload, which no tool tells.").named("payload"),
         told().optional().named("next_cursor"),
     ])
 }
@@ -212,11 +250,37 @@ fn figure(number: Option<f32>) -> Value {
     json!(number.and_then(|number| number.to_string().parse::<f64>().ok()))
 }
 
-/// A memory with the fields that a language model asks for.
+/// Tells a field of the table, if it stands in the content of a memory and its value is not that of a new memory.
+macro_rules! told_of {
+    (content, apart, $tell:ident, $name:ident, $value:expr) => {};
+    (content, $json:ident, $tell:ident, $name:ident, $value:expr) => {
+        if $value != Parts::defaults().content.$name {
+            $tell(stringify!($name), json!($value));
+        }
+    };
+    ($part:ident, $json:ident, $tell:ident, $name:ident, $value:expr) => {};
+}
+
+macro_rules! tell_content {
+    (own { $($own:tt)+ } $($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident, $sample:literal;
+    )+ })+) => {
+        /// The fields of the content that say something.
+        fn tell_content(memory: &Memory, tell: &mut dyn FnMut(&str, Value)) {
+            $($(told_of!($part, $json, tell, $name, memory.$name);)+)+
+        }
+    };
+}
+
+memory_fields!(tell_content);
+
+/// A memory with the fields that are set, but for counts of its use.
 fn one(memory: &Memory, text: &str) -> Value {
     let mut members = Map::new();
     let mut tell = |name: &str, value: Value| {
-        if !(value.is_null() || value == json!([]) || value == json!({}) || value == json!(false)) {
+        if !is_nothing(&value) {
             members.insert(name.to_owned(), value);
         }
     };
@@ -225,13 +289,22 @@ fn one(memory: &Memory, text: &str) -> Value {
     tell("state", json!(if memory.also.is_some() { State::Live } else { memory.state }));
     tell("text", json!(text));
     tell("keys", json!(memory.keys));
+    tell("agent", json!(memory.partition.agent_name()));
     tell("kind", json!(memory.kind));
     tell("tier", json!(memory.tier));
     tell("tags", json!(memory.tags));
     tell("pinned", json!(memory.pinned));
     tell("importance", figure(Some(memory.importance)));
     tell("confidence", figure(memory.confidence));
-    tell("metadata", json!(memory.metadata));
+    tell("significance", json!(Some(memory.significance).filter(|given| *given != Significance::default())));
+    tell_content(memory, &mut tell);
+    let author = (memory.author_kind.is_some() || memory.author_id.is_some())
+        .then(|| json!({ "kind": memory.author_kind, "id": memory.author_id }));
+    tell("author", json!(author));
+    tell("categories", json!(memory.categories));
+    tell("entities", json!(memory.entities));
+    tell("links", json!(memory.links));
+    tell("payload", json!(memory.has_payload));
     tell("created_at", json!(memory.created_at));
     tell("happened_at", json!(memory.happened_at));
     tell("expires_at", json!(memory.expires_at));
@@ -280,6 +353,7 @@ pub(super) fn list(host: &Host, args: ListArguments, _: &dyn Caller) -> Result<V
         if let Value::Object(members) = &mut item {
             members.extend(memory.key().map(|key| ("key".to_owned(), json!(key))));
             members.extend((!is_whole).then(|| ("cut".to_owned(), json!(true))));
+            tell_beside(members, memory);
         }
         items.push(item);
     }
@@ -288,15 +362,19 @@ pub(super) fn list(host: &Host, args: ListArguments, _: &dyn Caller) -> Result<V
 
 /// What `list_memories` answers.
 pub(super) fn list_answer() -> Shape {
-    let item = Shape::Open(vec![
+    let mut item = vec![
         told().required().named("id"),
         told().required().named("text"),
         told().required().named("kind"),
         told().required().named("created_at"),
         told().optional().named("key"),
         cut(),
-    ]);
-    Shape::Open(vec![all(item).required().named("items"), told().optional().named("next_cursor")])
+    ];
+    item.extend(beside());
+    Shape::Open(vec![
+        all(Shape::Open(item)).required().named("items"),
+        told().optional().named("next_cursor"),
+    ])
 }
 
 fn with_next(mut answer: Value, next: Option<String>) -> Value {

@@ -299,7 +299,9 @@ impl Shape {
     /// The fault of a value of another type.
     fn other(&self, value: &Value, pointer: &str) -> Fault {
         let mut what = format!("must be {}", self.told());
-        if let (Shape::Integer { .. } | Shape::Number { .. }, Value::String(_)) = (self, value) {
+        if let (Shape::Integer { .. } | Shape::Number { .. }, Value::String(text)) = (self, value)
+            && text.parse::<f64>().is_ok()
+        {
             what.push_str(", not a number in a string");
         }
         let shown: String = value.to_string().chars().take(40).collect();
@@ -390,8 +392,8 @@ fn inside(
             }
             let names: Vec<&str> = members.iter().map(|member| member.name).collect();
             let what = match names.as_slice() {
-                [] => "there are no arguments".to_owned(),
-                names => format!("there is no such argument; there are {}", names.join(", ")),
+                [] => "is no argument: there are none".to_owned(),
+                names => format!("is no argument: there are {}", names.join(", ")),
             };
             faults.push(fault(format!("{pointer}{}", step(name)), what));
         }

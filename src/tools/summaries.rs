@@ -88,7 +88,31 @@ pub(super) fn gc_plan(host: &Host, args: PlanArguments, _: &dyn Caller) -> Resul
         probes: args.probes.unwrap_or_default(),
         ..GcOptions::default()
     };
-    Ok(json!(host.namespace.gc_plan(&options)?))
+    let plan = host.namespace.gc_plan(&options)?;
+    let mut answer = json!(plan);
+    if let (Value::Object(members), true) = (&mut answer, plan.groups.is_empty()) {
+        members.insert("why".to_owned(), why_empty(&host.namespace)?.into());
+    }
+    Ok(answer)
+}
+
+/// Why a plan has no group: an open plan may have the memories that would be summarized, or there are none of them.
+fn why_empty(namespace: &Namespace) -> Result<String> {
+    let is_open = |plan: &&GcPlan| plan.state == PlanState::Open && !plan.groups.is_empty();
+    if let Some(plan) = namespace.gc_plans()?.iter().find(is_open) {
+        let id = plan.plan_id;
+        return Ok(format!(
+            "The open plan {id} has the memories: memory_compact_commit or memory_compact_abort ends it."
+        ));
+    }
+    let gc = namespace.database().policy().0.gc;
+    Ok(format!(
+        "A summary takes the place of {} or more memories of one thread, or of one channel and day, of the kinds {}, that are \
+         older than {} and little used. Memories of other kinds stay as they are.",
+        gc.min_group,
+        gc.kinds.join(", "),
+        gc.age_min
+    ))
 }
 
 /// A plan as an answer.
@@ -103,6 +127,7 @@ pub(super) fn plan_answer() -> Shape {
             .required()
             .about("Each with its group_id, state, source_ids, estimated_tokens and time_range.")
             .named("groups"),
+        told().optional().about("Why there is no group.").named("why"),
     ])
 }
 

@@ -84,15 +84,15 @@ tools! {
     Memory Adds "add_memory" writing::add(AddArguments) -> writing::written_answer;
         "Remember one fact. The same text with the same metadata and the same end is stored once. By a key that is there, the new text corrects the old one.";
     Memory Retrieves "search_memories" reading::search(SearchArguments) -> reading::search_answer;
-        "Find memories by meaning and words. Call it before you answer from memory.";
+        "Find memories by meaning and words. Call it before you answer from memory. What agents keep in parts of their own is not searched.";
     Memory Reads "get_memory" reading::get(GetArguments) -> reading::get_answer;
         "Read one memory as a whole, by its id or key, whatever became of it.";
     Memory Reads "list_memories" reading::list(ListArguments) -> reading::list_answer;
-        "Page through the memories, the newest first.";
+        "Page through the memories, the newest first, but for those that agents keep in parts of their own.";
     Memory Changes "update_memory" writing::update(UpdateArguments) -> writing::written_answer;
         "Correct a memory whose text was never true, or change its fields. What is left out stays; tags and metadata that are given replace the old ones. If the text was true until now, use supersede_memory.";
     Memory Changes "supersede_memory" writing::supersede(SupersedeArguments) -> writing::written_answer;
-        "Put what is true now in the place of what was true until now. Searches then find the new one, under the old key. By a key, others who wrote the old text keep it.";
+        "Put what is true now in place of what was true until now, under its key and with its end, unless ttl is given. By a key, others who wrote the old text keep it.";
     Memory Removes "forget_memory" forgetting::one(ForgetArguments) -> forgetting::answer;
         "Forget one memory for good. By default it only tells what would go; dry_run false forgets.";
     Memory Removes "forget_memories" forgetting::many(ForgetAllArguments) -> forgetting::answer;
@@ -105,7 +105,7 @@ tools! {
         -> || with(&["counted", "already", "unknown"]);
         "Note which memories were put into the context of a language model. Call it once for each context.";
     Envelope Adds "memory.gc_plan" summaries::gc_plan(PlanArguments) -> summaries::plan_answer;
-        "Plan in groups which old and unused memories become summaries. Nothing is removed.";
+        "Plan in groups which old and unused memories become summaries: messages, unless the policy says otherwise. Nothing is removed.";
     Envelope Reads "memory.summarize" summaries::summarize(SummarizeArguments) -> || with(&[]);
         "Get the memories of a group and the instructions to summarize them as JSON. Nothing is removed.";
     Envelope Removes "memory.compact_commit" summaries::compact_commit(CommitArguments)

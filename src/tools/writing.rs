@@ -139,6 +139,8 @@ arguments! {
         old_ids: Vec<String> = list(name(), 1, 50).required().about("Ids or keys of what is no longer true.");
         text: Option<String> = content().optional().about("What is true instead; it becomes a memory.");
         key: Option<String> = name().optional().about("With text, the name of the new memory [default: the first key of what is no longer true].");
+        ttl: Option<String> = text(1, 40).optional()
+            .about("With text, after how long it ends, such as 30d, or never [default: under a key, the end of the old text].");
         new_id: Option<String> = name().optional().about("The memory that is true instead.");
         mode: Option<SupersedeMode> = Shape::Word(MODES.iter().map(|mode| mode.as_str()).collect())
             .or(SupersedeMode::default().as_str())
@@ -151,12 +153,18 @@ arguments! {
 pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -> Result<Value> {
     let mode = args.mode.unwrap_or_default();
     if let Some(new) = args.new_id {
+        let refused = |(name, why): (&str, &str), given| {
+            Err(Error::invalid(
+                name,
+                format!("must stand beside text: a memory that is there has its {why}"),
+                given,
+            ))
+        };
         if let Some(key) = args.key {
-            return Err(Error::invalid(
-                "key",
-                "must stand beside text: a memory that is there has its names",
-                key,
-            ));
+            return refused(("key", "names"), key);
+        }
+        if let Some(ttl) = args.ttl {
+            return refused(("ttl", "end"), ttl);
         }
         host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
         let id = host.namespace.explain(new.as_str())?.id;
@@ -166,6 +174,7 @@ pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -
     }
     let mut draft = Draft::new(args.text.unwrap_or_default());
     draft.key = args.key;
+    draft.expiry = end(args.ttl.as_deref())?;
     let outcome = host.namespace.replace(&args.old_ids, draft, mode, None)?;
     let mut answer = written(&host.namespace, &outcome)?;
     if let Value::Object(members) = &mut answer {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, text};
 use oubliette::memory::SupersedeMode;
-use oubliette::{Decision, Draft, Memory, Patch, Time};
+use oubliette::{Decision, Draft, Memory, MemoryId, Patch, Time};
 
 const REPLACED: SupersedeMode = SupersedeMode::Replaced;
 
@@ -39,6 +39,45 @@ fn life_6_a_plan_that_changes_back_is_what_it_was_at_first() {
     world.check();
     world.advance("31d");
     assert_eq!(texts(&world), said(["the price is 12"]));
+}
+
+/// A file that plans for one instant is told night after night: with two keys of one memory, and with two lines of one key. It stores its
+/// lines once, whatever it names beside (LIFE-6, DEDUP-56).
+#[test]
+fn dedup_56_plans_for_one_instant_told_again_are_stored_once() {
+    // The keys of the lines, the order in which one call tells them, and what is true from the instant on.
+    let files: [(&[&str], &str); 5] = [
+        (&["a", "b"], "plan 1"),
+        (&["b", "a"], "plan 1"),
+        (&["a", "a"], "plan 1"),
+        (&["a", "b", "a"], "plan 2"),
+        (&["a", "a", "a"], "plan 2"),
+    ];
+    for ((keys, last), beside) in files.into_iter().flat_map(|file| [(file, None), (file, Some("x"))]) {
+        let world = World::new();
+        for key in ["a", "b", "x"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        world.ns.supersede_all(["b"], "a", REPLACED, None).unwrap();
+        let at = world.ahead("30d");
+        let lines = || -> Vec<Draft> {
+            let line = |(place, key): (usize, &&str)| {
+                let old: Vec<&str> = [*key].into_iter().chain(beside).collect();
+                plan(key, &format!("plan {place}"), &old, at)
+            };
+            keys.iter().enumerate().map(line).collect()
+        };
+        for night in 0..4 {
+            world.advance("1d");
+            let told = world.import(world.start_import(), lines());
+            let is_again = told.iter().all(|told| told.decision == Decision::Unchanged);
+            assert_eq!(is_again, night > 0, "{keys:?} {beside:?} night {night}: {told:?}");
+            world.check();
+        }
+        world.advance("30d");
+        assert!(texts(&world).contains(last), "{keys:?} {beside:?}: {:?}", texts(&world));
+        assert_eq!(world.row("a").text, last, "{keys:?} {beside:?}");
+    }
 }
 
 /// What was announced is said before its instant. The plan, told again, hides nothing of that, with or without others that it names.
@@ -97,6 +136,44 @@ fn dedup_56_a_line_told_again_leaves_what_a_key_says_since() {
         );
         world.check();
     }
+}
+
+/// What a supersession has said without a key is said again without an instant: it is the same memory. What a writer has given an
+/// instant, and what is not true yet, is not (DEDUP-55).
+#[test]
+fn dedup_55_what_a_supersession_has_said_is_said_again() {
+    let world = World::new();
+    let ghent = world.add(text("Ann lives in Ghent")).id;
+    world.advance("60d");
+    let replace =
+        |old: MemoryId, say: &str| world.ns.replace([old.to_string()], text(say), REPLACED, None).unwrap().id;
+    let bruges = replace(ghent, "Ann lives in Bruges");
+    let begins = world.row(bruges).valid_from;
+    for _ in 0..2 {
+        world.advance("30d");
+        let told = world.add(text("Ann lives in Bruges"));
+        assert_eq!((told.id, told.decision), (bruges, Decision::Reinforced));
+        assert_eq!(world.row(bruges).valid_from, begins);
+        world.check();
+    }
+    world.add(text("Ann lives in Bruges").key("ann:home"));
+    assert_eq!(world.live(), [bruges]);
+    world.advance("30d");
+    replace(bruges, "Ann lives in Antwerp");
+    assert_eq!(texts(&world), said(["Ann lives in Antwerp"]));
+    world.check();
+
+    // Who names an instant says something else by leaving it out.
+    let (since, later) = (world.now(), world.ahead("10d"));
+    let dated = world.add(text("Bob has a dog").valid_from(since)).id;
+    let ahead = world.add(text("Bob has a cat")).id;
+    world.ns.replace([ahead.to_string()], text("Bob has a bird"), REPLACED, Some(later)).unwrap();
+    for say in ["Bob has a dog", "Bob has a bird"] {
+        let told = world.add(text(say));
+        assert_eq!(told.decision, Decision::Stored, "{say}");
+    }
+    assert_eq!(world.row(dated).reinforcement_count, 1);
+    world.check();
 }
 
 /// What the line had replaced may be said again, by a retry or by an edited file: then it is replaced again.

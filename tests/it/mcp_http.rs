@@ -317,7 +317,10 @@ fn sessions_are_bounded_and_the_least_used_ends() {
 struct Patient(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl Desk for Patient {
-    fn respond(&self, _: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+    fn respond(&self, question: Question, _: &dyn Caller) -> Result<Value, ToolError> {
+        if question == Question::Instructions {
+            return Ok(json!(""));
+        }
         self.0.lock().unwrap().recv().unwrap();
         Ok(json!({ "hits": [] }))
     }

@@ -25,6 +25,7 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         assert_eq!((answer.forgotten, answer.missing()), (1, 0));
         let stones = answer.tombstones.len();
         assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
+        assert_eq!(answer.earlier.len() as u64, answer.versions_left);
         world.check();
     }
 }

@@ -455,6 +455,12 @@ pub(crate) struct SupersedeOptions {
     /// with the old text until then [default: the first key of the old memories]
     #[arg(long, conflicts_with = "with")]
     pub(crate) key: Option<String>,
+    /// After how long the new text ends [default: under a key the end of the text before]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with_all = ["with", "expires_at"])]
+    pub(crate) ttl: Option<String>,
+    /// When the new text ends: a time, or never
+    #[arg(long, value_name = "TIME", conflicts_with = "with")]
+    pub(crate) expires_at: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate
     #[arg(long, default_value = "replaced")]
     pub(crate) mode: String,

@@ -216,9 +216,18 @@ pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How one memory takes the place of another. That of a family of messages is not for a caller to say.
+pub(crate) fn mode(option: &str, given: &str) -> Result<SupersedeMode> {
+    match given.parse() {
+        Ok(mode) if mode != SupersedeMode::Aggregate => Ok(mode),
+        _ => Err(Error::invalid(option, "must be replaced, correction or duplicate", given)),
+    }
+}
+
 /// The draft that was typed.
 pub(crate) fn draft(options: &AddOptions, caller: &Caller) -> Result<DraftLine> {
     let mut members = options.fields.members()?;
+    options.supersede_mode.as_deref().map(|given| mode("--supersede-mode", given)).transpose()?;
     members.set("text", &options.text)?;
     members.check_payload()?;
     check_tier(&members)?;

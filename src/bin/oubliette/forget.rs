@@ -15,6 +15,7 @@ use crate::arguments::ForgetOptions;
 use crate::caller::Caller;
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
+use crate::told::Kept;
 use crate::{maintain, runs, told, write};
 
 /// `forget`.
@@ -24,6 +25,11 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         Some(agent) => Scope::agent(agent)?,
         None if options.any_agent || options.filter.is_none() => Scope::Any,
         None => Scope::Shared,
+    };
+    let kept = match (&options.tag, &options.filter) {
+        (Some(_), _) => Kept::Tag,
+        (None, Some(_)) => Kept::Filter,
+        (None, None) => Kept::Name,
     };
     let database = if options.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     place.unknown_namespace(&database.namespaces()?, output)?;
@@ -48,10 +54,10 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
         place.close(database)?;
         if output.json || output.verbose {
-            output.remark(&told(&plan));
+            output.remark(&told(&plan, kept));
             return output.document(&answers::forget_plan(&plan));
         }
-        output.line(&told(&plan))?;
+        output.line(&told(&plan, kept))?;
         return match sample.is_empty() {
             true => Ok(()),
             false => {
@@ -79,7 +85,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         copied = Some(report);
     }
     place.close(database)?;
-    output.done(&document, told::forgotten)?;
+    output.done(&document, |answer| told::forgotten(answer, kept))?;
     let Some(report) = copied else { return Ok(()) };
     maintain::tell_ended(&report, output);
     maintain::tell_lost(&report, output)
@@ -107,7 +113,7 @@ fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
 }
 
 /// A plan in a sentence.
-fn told(plan: &ForgetPlan) -> String {
+fn told(plan: &ForgetPlan, kept: Kept) -> String {
     let gone = told::gone(plan.answer.forgotten, plan.memories());
     let texts = match plan.texts {
         0 => String::new(),
@@ -118,8 +124,7 @@ fn told(plan: &ForgetPlan) -> String {
     };
     let detached = match plan.answer.detached {
         0 => String::new(),
-        1 => "; 1 memory would stay for another write of the same text, without the key".to_owned(),
-        many => format!("; {many} memories would stay for other writes of the same text, without the keys"),
+        count => format!("; {} would stay {}", told::of(count, "memory", "memories"), kept.why()),
     };
     let missing = match plan.answer.missing() {
         0 => String::new(),

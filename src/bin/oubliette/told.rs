@@ -192,12 +192,35 @@ pub(crate) fn gone(forgotten: u64, tombstones: u64) -> String {
     }
 }
 
+/// Why a memory stays that a forget has met, by what was asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Kept {
+    /// A key or an id: others have said the text.
+    Name,
+    /// A tag, which goes in any case: others have said the text, or its writer before it got the tag.
+    Tag,
+    /// A filter, which only some of the writers match.
+    Filter,
+}
+
+impl Kept {
+    /// The words behind a count.
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Kept::Name => "for another write of the same text, without the key",
+            Kept::Tag => "without the tag, because another write said the text as well",
+            Kept::Filter => "for another write of the same text",
+        }
+    }
+}
+
 /// A forget.
-pub(crate) fn forgotten(answer: &Value) -> String {
+pub(crate) fn forgotten(answer: &Value, kept: Kept) -> String {
     let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
     let mut told = format!("Forgot {}", gone(count("forgotten"), count("tombstones")));
+    let detached = format!("kept {}", kept.why());
     let notes = [
-        ("detached", "kept for another write of the same text, without the key"),
+        ("detached", detached.as_str()),
         ("went_with", "more that went with what was forgotten"),
         ("restored", "live again that it had superseded"),
         ("missing", "not found"),

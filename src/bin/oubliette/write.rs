@@ -31,7 +31,7 @@ use crate::place::{Access, Place, by_option, named};
 use crate::progress::Progress;
 use crate::read::{called, tell_gone};
 use crate::typed::{self, STREAM, Slot};
-use crate::written::{Said, SaidEnd, told_time, written};
+use crate::written::{Said, told_time, written};
 use crate::{story, told};
 
 /// The text of a memory that takes the place of others.
@@ -507,13 +507,19 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {versions}"))
 }
 
+/// The end of a life that options give.
+fn end_of(ttl: Option<&str>, expires_at: Option<&str>) -> Result<Option<Expiry>> {
+    Ok(match (ttl, expires_at) {
+        (Some(ttl), _) => Some(Expiry::After(named("--ttl", ttl.parse())?)),
+        (None, Some("never")) => Some(Expiry::Never),
+        (None, Some(at)) => Some(Expiry::At(named("--expires-at", at.parse())?)),
+        (None, None) => None,
+    })
+}
+
 /// `touch`.
 pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -> Done {
-    let expiry = match (&options.ttl, &options.expires_at) {
-        (Some(ttl), _) => Expiry::After(named("--ttl", ttl.parse())?),
-        (_, Some(at)) if at != "never" => Expiry::At(named("--expires-at", at.parse())?),
-        _ => Expiry::Never,
-    };
+    let expiry = end_of(options.ttl.as_deref(), options.expires_at.as_deref())?.unwrap_or(Expiry::Never);
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
@@ -561,14 +567,12 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
 /// `supersede`.
 pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output<'_>) -> Done {
     let namespace = place.namespace()?;
-    let mode: SupersedeMode = named("--mode", options.mode.parse())?;
-    if mode == SupersedeMode::Aggregate {
-        return Err(Error::invalid("--mode", "must be replaced, correction or duplicate", mode).into());
-    }
+    let mode = fields::mode("--mode", &options.mode)?;
     let at: Option<Time> = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
     if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
         return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
     }
+    let end = end_of(options.ttl.as_deref(), options.expires_at.as_deref())?;
     let text =
         options.with_text.as_deref().map(|typed| typed::text(NEWER, typed, output.caller)).transpose()?;
     let database = place.open(Access::Write)?;
@@ -589,16 +593,13 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         (None, text) => {
             let mut draft = Draft::new(text.unwrap_or_default());
             draft.key.clone_from(&options.key);
+            draft.expiry = end;
             let outcome = team
                 .replace(&options.old, draft, mode, at)
                 .map_err(by_option("key", "--key"))
                 .map_err(by_option("at", "--at"))
                 .map_err(tell_gone(&team, place))?;
-            let said = Said {
-                end: SaidEnd::None { keeps: "`update` with --expires-at never" },
-                until: false,
-                from: at.is_some_and(|at| at > place.now()),
-            };
+            let said = Said { end, until: false, from: at.is_some_and(|at| at > place.now()) };
             told_time(&team, written(&team, &outcome), said, &place.present())
         }
     };

@@ -9,20 +9,11 @@ use crate::answers;
 use crate::read::called;
 use crate::story;
 
-/// What a write has said of the end of a life.
-#[derive(Clone, Copy)]
-pub(crate) enum SaidEnd {
-    /// Nothing; the text tells what would have kept the memory from an end.
-    None { keeps: &'static str },
-    /// When the memory ends.
-    At(Expiry),
-}
-
 /// What a write has said of the time of its memory; its answer tells the rest.
 #[derive(Clone, Copy)]
 pub(crate) struct Said {
-    /// The end of its life.
-    pub(crate) end: SaidEnd,
+    /// The end of its life, if the write has said it.
+    pub(crate) end: Option<Expiry>,
     /// Whether it has said until when the text is true.
     pub(crate) until: bool,
     /// Whether its answer names the instant from which the text is true.
@@ -32,7 +23,6 @@ pub(crate) struct Said {
 impl Said {
     /// What a draft or a patch has said.
     pub(crate) fn of(end: Option<Expiry>, fields: &Fields) -> Self {
-        let end = end.map_or(SaidEnd::None { keeps: "--expires-at never" }, SaidEnd::At);
         Said { end, until: fields.valid_to.is_given(), from: false }
     }
 }
@@ -102,15 +92,20 @@ fn time_told(
 }
 
 /// The end of a life that is not the one that the write asked for.
-fn end_told(memory: &Memory, (decision, said): (&str, SaidEnd), now: &story::Present) -> Option<String> {
+fn end_told(
+    memory: &Memory,
+    (decision, said): (&str, Option<Expiry>),
+    now: &story::Present,
+) -> Option<String> {
     match said {
-        SaidEnd::None { keeps } => {
+        None => {
             let is_kept = decision == "revised" && memory.expires_by == ExpiresBy::Caller;
             let end = memory.expires_at.filter(|_| is_kept)?;
-            Some(format!("it ends {}, as the text before ({keeps} keeps it)", story::when(end, now)))
+            let end = story::when(end, now);
+            Some(format!("it ends {end}, as the text before (--expires-at never keeps it)"))
         }
         // Of two writes of one text the later end counts, and the text may have gained time by being written again.
-        SaidEnd::At(asked) if decision == "reinforced" => {
+        Some(asked) if decision == "reinforced" => {
             let asked = match asked {
                 Expiry::At(end) => end,
                 Expiry::After(span) => now.at.plus(span),
@@ -125,7 +120,7 @@ fn end_told(memory: &Memory, (decision, said): (&str, SaidEnd), now: &story::Pre
                 Some(_) => None,
             }
         }
-        SaidEnd::At(_) => None,
+        Some(_) => None,
     }
 }
 

@@ -221,7 +221,7 @@ fn an_error_names_field_bound_and_value_once() {
         ("--ttl", "30", "ttl"),
         ("--created-at", "yesterday", "created_at"),
         ("--author-kind", "alien", "author_kind"),
-        ("--supersede-mode", "eaten", "supersede_mode"),
+        ("--supersede-mode", "eaten", "--supersede-mode"),
     ] {
         let told = message(&[flag, value]);
         assert!(told.starts_with(&format!("{field}: must be ")), "{told}");
@@ -230,6 +230,8 @@ fn an_error_names_field_bound_and_value_once() {
         assert!(!told.contains("MODEL-"), "{told}");
     }
     assert!(message(&["--kind", "poem"]).contains("profile, event, knowledge"));
+    // A mode that no caller may give is not offered.
+    assert!(message(&["--supersede-mode", "eaten"]).contains("replaced, correction or duplicate"));
     let early = message(&["--expires-at", "0000-12-31T23:59:59Z"]);
     assert!(early.contains("0001-01-01T00:00:00Z"), "it is RFC 3339, and too early: {early}");
 }

@@ -405,12 +405,28 @@ fn a_text_that_ends_as_the_one_before_says_so() {
     assert!(!add(&["Ann is ill", "--key", "ann", "--expires-at", "never"]).contains("as the text before"));
     assert!(!add(&["Ann is back", "--key", "ann"]).contains("as the text before"));
     add(&["Ben is on holiday", "--key", "ben", "--ttl", "7d"]);
-    let words = ["--db", "m.oub", "--now", NOW, "supersede", "ben", "--with-text", "Ben is back for good"];
-    let told = sandbox.plain(&words, b"");
-    assert!(
-        told.out.contains("(in 7 days), as the text before (`update` with --expires-at never"),
-        "{told:?}"
-    );
+    let supersede = |words: &[&str]| {
+        let all = [&["--db", "m.oub", "--now", NOW, "supersede", "ben"], words].concat();
+        sandbox.plain(&all, b"")
+    };
+    let kept = supersede(&["--with-text", "Ben is back"]).out;
+    assert!(kept.contains("(in 7 days), as the text before (--expires-at never keeps it)"), "{kept}");
+    // The new text can have an end of its own, or none.
+    let end = || {
+        let told = sandbox.plain(&["--db", "m.oub", "--json", "get", "ben"], b"").out;
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()["expires_at"].clone()
+    };
+    for (given, ends) in [
+        (["--ttl", "30d"], true),
+        (["--expires-at", "2099-01-01T00:00:00Z"], true),
+        (["--expires-at", "never"], false),
+    ] {
+        let told = supersede(&[&["--with-text", &format!("Ben is away {given:?}")], &given[..]].concat());
+        assert_eq!((told.code, end().is_string()), (0, ends), "{told:?}");
+        assert!(!told.out.contains("as the text before"), "{told:?}");
+    }
+    assert_eq!(supersede(&["--with-text", "x", "--ttl", "soon"]).code, 2);
+    assert_eq!(supersede(&["--with", "ann", "--ttl", "7d"]).code, 2);
 }
 
 /// MODEL-21: a text that corrects another keeps until when that was true, and what is not true yet is found by no search.

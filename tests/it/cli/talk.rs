@@ -504,6 +504,19 @@ fn a_forget_tells_the_same_before_and_after() {
         plan.contains("1 memory would stay for another write of the same text, without the key"),
         "{plan}"
     );
+    // A tag goes alone from what its key had said before.
+    sandbox.write("lines.jsonl", r#"{"text":"shared","key":"k1","tags":["import:a:1"]}"#);
+    read(&sandbox, &["import", "lines.jsonl"]);
+    let plan = read(&sandbox, &["forget", "--tag", "import:a:1", "--dry-run"]);
+    let stays = "without the tag, because another write said the text as well";
+    assert!(plan.contains(&format!("1 memory would stay {stays}")), "{plan}");
+    let told = read(&sandbox, &["forget", "--tag", "import:a:1", "--yes"]);
+    assert!(told.contains(&format!("1 kept {stays}")), "{told}");
+    // What is true until an instant ahead, and what is true from then on, are both live.
+    read(&sandbox, &["add", "Ghent", "--key", "office"]);
+    read(&sandbox, &["supersede", "office", "--with-text", "Bruges", "--at", "2099-01-01"]);
+    let plan = read(&sandbox, &["forget", "office", "--dry-run"]);
+    assert!(plan.contains("Would forget 1 memory and 1 other version (2 live, 0 superseded"), "{plan}");
 }
 
 #[test]

@@ -4,8 +4,10 @@ use super::{call, connect, done, refused, run, text, world};
 use ::tokio::io::{AsyncReadExt, duplex};
 use oubliette::Draft;
 use oubliette::mcp::Server;
-use oubliette::memory::{Actor, SupersedeMode};
+use oubliette::memory::{Actor, AuthorKind, Significance, SupersedeMode};
+use oubliette::policy::Syntax;
 use oubliette::tools::Toolbox;
+use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
 use serde_json::{Value, json};
 
 #[test]
@@ -88,6 +90,13 @@ fn a_write_tells_the_end_of_its_memory() {
             let kept = done(&client, "update_memory", json!({ "id": tool, "ttl": "never" })).await;
             assert_eq!(kept.get("expires_at"), None, "{tool}");
         }
+        for (ttl, ends) in [("1h", end.clone()), ("never", json!(null))] {
+            let text = format!("The build is yellow for {ttl}");
+            let args = json!({ "text": text, "old_ids": ["add_memory"], "ttl": ttl });
+            assert_eq!(done(&client, "supersede_memory", args).await["expires_at"], ends, "{ttl}");
+        }
+        let by = json!({ "new_id": "add_memory", "old_ids": ["update_memory"], "ttl": "1h" });
+        assert_eq!(refused(&client, "supersede_memory", by).await.0, "invalid_args");
         world.add(Draft::new("Ann lives in Ghent").key("home").valid_to(world.ahead("30d")));
         let moved = done(&client, "add_memory", json!({ "text": "Ann lives in Gent", "key": "home" })).await;
         assert_eq!(moved["valid_to"], json!(world.ahead("30d")));
@@ -97,6 +106,189 @@ fn a_write_tells_the_end_of_its_memory() {
         let new = done(&client, "add_memory", new).await["id"].clone();
         let told = done(&client, "supersede_memory", json!({ "old_ids": [old], "new_id": new })).await;
         assert_eq!(told["expires_at"], end);
+    });
+}
+
+/// A model that asks when, who and whose reads the answer in the list, and the rest in the memory itself.
+#[test]
+fn what_is_read_says_when_and_whose() {
+    let world = world();
+    let at: oubliette::Time = "2026-01-01T12:00:00Z".parse().unwrap();
+    let moved = Draft::new("Ann moved")
+        .key("move")
+        .tag("home")
+        .metadata(json!({ "user": "ann" }))
+        .happened_at(at)
+        .valid_from(at)
+        .thread("t-1")
+        .author_kind(AuthorKind::Human)
+        .author_id("ann")
+        .significance(Significance::Core)
+        .payload(json!({ "x": 1 }));
+    world.add(Draft { categories: Some(vec!["life".to_owned()]), ..moved });
+    let long = json!({ "note": "n".repeat(300) });
+    world.add(Draft::new("Ann sang").metadata(long.clone()));
+    run(async {
+        let client = connect(&world).await;
+        for (tool, args, items) in [
+            ("search_memories", json!({ "query": "Ann" }), "hits"),
+            ("list_memories", json!({ "oldest_first": true }), "items"),
+        ] {
+            let told = done(&client, tool, args).await;
+            let find = |text: &str| {
+                let all = told[items].as_array().unwrap().iter();
+                all.clone().find(|one| one["text"] == text).unwrap_or_else(|| panic!("{told}")).clone()
+            };
+            let moved = find("Ann moved");
+            assert_eq!((&moved["happened_at"], &moved["valid_from"]), (&json!(at), &json!(at)), "{tool}");
+            assert_eq!(
+                (&moved["tags"], &moved["metadata"]),
+                (&json!(["home"]), &json!({ "user": "ann" })),
+                "{tool}"
+            );
+            let sang = find("Ann sang");
+            assert!(
+                ["metadata", "tags", "happened_at"].iter().all(|name| sang.get(name).is_none()),
+                "{sang}"
+            );
+        }
+        let whole = done(&client, "get_memory", json!({ "id": "move" })).await;
+        let expected = json!({
+            "thread": "t-1", "author": { "kind": "human", "id": "ann" }, "categories": ["life"],
+            "significance": "core", "payload": true,
+        });
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&whole[name], value, "{whole}");
+        }
+        assert_eq!(whole.get("scope_label"), None, "{whole}");
+        let listed = done(&client, "list_memories", json!({})).await["items"][0]["id"].clone();
+        assert_eq!(done(&client, "get_memory", json!({ "id": listed })).await["metadata"], long);
+    });
+}
+
+/// The past as it was known then, and as it is known now.
+#[test]
+fn a_past_that_was_corrected_since_is_asked_for_in_two_ways() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        done(&client, "add_memory", json!({ "text": "Ann lives in Gent", "key": "home" })).await;
+        world.advance("30d");
+        done(&client, "update_memory", json!({ "id": "home", "text": "Ann lives in Ghent" })).await;
+        world.advance("30d");
+        done(&client, "supersede_memory", json!({ "old_ids": ["home"], "text": "Ann lives in Lier" })).await;
+        for (name, says) in [("as_of", "Ann lives in Gent"), ("valid_at", "Ann lives in Ghent")] {
+            let args = json!({ "query": "Ann lives", name: world.ago("45d") });
+            let told = done(&client, "search_memories", args).await;
+            let texts: Vec<_> = told["hits"].as_array().unwrap().iter().map(|hit| &hit["text"]).collect();
+            assert_eq!(texts, [says], "{name}");
+        }
+        let asked = json!({ "query": "x", "valid_at": "monday" });
+        assert_eq!(refused(&client, "search_memories", asked).await.1, ["/valid_at"]);
+    });
+}
+
+/// A memory that is forgotten by its id leaves what it said before: the answer tells these texts, before and after.
+#[test]
+fn a_forget_by_id_tells_the_versions_that_stay() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let ghent = done(&client, "add_memory", json!({ "text": "Ann lives in Ghent" })).await["id"].clone();
+        let move_to = json!({ "old_ids": [ghent], "text": "Ann lives in Bruges" });
+        let bruges = done(&client, "supersede_memory", move_to).await["id"].clone();
+        for dry_run in [true, false] {
+            let args = json!({ "id": bruges, "dry_run": dry_run });
+            let told = done(&client, "forget_memory", args).await;
+            let staying = json!([{ "id": ghent, "text": "Ann lives in Ghent" }]);
+            assert_eq!((&told["versions_left"], &told["staying"]), (&json!(1), &staying), "{told}");
+        }
+        assert_eq!(done(&client, "forget_memory", json!({ "id": ghent })).await.get("staying"), None);
+    });
+}
+
+/// What an agent keeps in a part of its own is found by no search, and goes with all that is forgotten of somebody.
+#[test]
+fn what_is_in_the_part_of_an_agent_is_forgotten_by_a_filter() {
+    let world = world();
+    let note = Draft::new("The planner's note: buy a boat").agent("planner").key("note");
+    world.add(note.metadata(json!({ "user": "ann" })));
+    world.add(Draft::new("Ann wants a boat").metadata(json!({ "user": "ann" })));
+    run(async {
+        let client = connect(&world).await;
+        let found = done(&client, "search_memories", json!({ "query": "boat" })).await;
+        assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+        assert_eq!(done(&client, "get_memory", json!({ "id": "note" })).await["agent"], "planner");
+        let answer = call(&client, "add_memory", json!({ "text": "x", "key": "note" })).await;
+        assert!(text(&answer).contains("write under another key"), "{}", text(&answer));
+        let all = json!({ "filter": { "metadata.user": "ann" }, "dry_run": false });
+        assert_eq!(done(&client, "forget_memories", all).await["memories"], 2);
+        let tools = client.list_all_tools().await.unwrap();
+        let about = |name: &str| {
+            let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+            tool.description.clone().unwrap_or_default()
+        };
+        assert!(["search_memories", "list_memories"].iter().all(|name| about(name).contains("agents keep")));
+    });
+}
+
+/// What the policy or the host says of storing reaches the model with the first answer.
+#[test]
+fn a_client_is_told_what_to_store() {
+    let world = world();
+    let told = |world: &super::World| {
+        run(async {
+            let client = connect(world).await;
+            client.peer_info().unwrap().instructions.clone().unwrap()
+        })
+    };
+    let first = told(&world);
+    assert!(first.starts_with("A memory that lasts"), "{first}");
+    assert!(first.ends_with(&world.db.instructions()), "{first}");
+    world.db.set_policy("rules.text = \"Keep it short.\"", Syntax::Toml).unwrap();
+    assert!(told(&world).ends_with("What to store:\n\nKeep it short."));
+    world.db.set_policy("rules.text = \"\"", Syntax::Toml).unwrap();
+    assert!(told(&world).ends_with("with dry_run false to do it."));
+}
+
+#[test]
+fn a_plan_without_groups_says_why() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        done(&client, "add_memory", json!({ "text": "Ann looked at a flat" })).await;
+        let told = done(&client, "memory_gc_plan", json!({})).await;
+        assert_eq!(told["groups"], json!([]));
+        let why = told["why"].as_str().unwrap();
+        assert!(why.contains("of the kinds message,") && why.contains("stay as they are"), "{why}");
+    });
+}
+
+/// A client writes a key into the template as the rules of URIs say.
+#[test]
+fn a_resource_is_found_by_the_escapes_of_its_key() {
+    let world = world();
+    world.add(Draft::new("Ann lives in Ghent").key("ann:home/köln"));
+    world.add(Draft::new("Half is left").key("50%25"));
+    run(async {
+        let client = connect(&world).await;
+        let read = async |name: &str| {
+            let asked = ReadResourceRequestParams::new(format!("memory://{name}"));
+            client.read_resource(asked).await.map(|told| format!("{:?}", told.contents))
+        };
+        for name in ["ann:home/köln", "ann%3Ahome%2Fk%C3%B6ln"] {
+            assert!(read(name).await.unwrap().contains("Ann lives in Ghent"), "{name}");
+        }
+        assert!(read("50%25").await.unwrap().contains("Half is left"));
+        assert!(read("50%2525").await.unwrap().contains("Half is left"));
+        for name in ["ann%3Ahom", "ann%3", "ann%+1x", "%FF"] {
+            assert!(read(name).await.is_err(), "{name}");
+        }
+        let client = connect(&super::world()).await;
+        let topic = json!({ "topic": "tea" }).as_object().unwrap().clone();
+        let told =
+            client.get_prompt(GetPromptRequestParams::new("recall").with_arguments(topic)).await.unwrap();
+        assert_eq!(told.messages[0].content.as_text().unwrap().text, "Nothing is remembered of tea.");
     });
 }
 

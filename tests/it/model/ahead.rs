@@ -5,6 +5,18 @@ use oubliette::memory::SupersedeMode;
 use oubliette::{MemoryId, Time};
 use std::collections::BTreeSet;
 
+impl Row {
+    /// Whether a row is true as a write says: from the instant that the write gives, or, if it gives none, since the row took the place
+    /// of another.
+    pub(super) fn is_true_as(&self, write: &Write, now: Time) -> bool {
+        let says_none = |hold: &Hold| !hold.follows && hold.valid.0.is_none();
+        let began =
+            self.valid_from.is_some_and(|from| from <= now) && self.holders.iter().take(8).any(says_none);
+        let from = self.valid_from == write.valid.0 || (write.valid.0.is_none() && began);
+        from && self.valid_to == write.valid.1
+    }
+}
+
 impl Model {
     /// The row that a key means: what is true until another takes its place, or else what will be true first, or else the
     /// current one.

@@ -192,7 +192,7 @@ impl Model {
             let repeats = write.key.is_none() && row.holders.iter().all(is_its_own);
             let lasts = row.expires.is_none() || write.expiry.is_some();
             let ends = row.expires == write.expiry || (repeats && lasts);
-            alike && ends && row.current(now) && (row.valid_from, row.valid_to) == write.valid
+            alike && ends && row.current(now) && row.is_true_as(write, now)
         });
         // The canonical one absorbs (DEDUP-15); ids ascend as rows come to be.
         let equal = equals.max_by_key(|(id, row)| (row.reinforcement, Reverse(**id)));
