@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::ahead::Ahead;
-use crate::ingest::change::replaces_from;
-use crate::ingest::fields::{expire, not_taken};
+use crate::ingest::fields::{expire, not_taken, replaces_from};
 use crate::ingest::likeness::{Likeness, is_of_one_writer, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;

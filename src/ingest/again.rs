@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::change::replaces_from;
+use crate::ingest::fields::replaces_from;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::model::{Decision, Evidence, Holder, MemoryId, Op, Outcome, RuleId, Time};
 use crate::store::{PartId, Rows};

@@ -6,7 +6,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ingest::ahead::{Ahead, Step};
 use crate::ingest::edit::{Edit, keeping_imports, keeping_pin, patch_holder};
-use crate::ingest::fields::{not_taken, note_replacement};
+use crate::ingest::fields::{not_taken, note_replacement, replaced_as};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, Replaces, space_of};
 use crate::ledger::{Change, Entry, Moves, NewRow, given, notes_vector, tags_fit, tier_ttl};
 use crate::model::{
@@ -203,9 +203,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 why: "maintenance removed it; `restore` brings it back".to_owned(),
             });
         }
-        // Until the instant at which another memory takes its place, a key changes what is true.
+        // Until the instant at which another memory takes its place, a change is one of what is true.
         if let Some(by) = vitals.times.superseded_by()
-            && (number.is_none() || self.ahead_of(id)?.is_none())
+            && self.ahead_of(id)?.is_none()
         {
             let why = format!("it is superseded by {by}");
             return Err(Error::Conflict { what: format!("change {name}"), why });
@@ -255,6 +255,14 @@ impl NamespaceWriter<'_, '_, '_> {
         self.update(name, patch, None)
     }
 
+    /// The writers of a row for whom a change is one.
+    fn writers_of(&self, id: MemoryId, through: Through) -> Result<Vec<Holder>> {
+        match through {
+            Through::Holder(number) => Ok(vec![self.holder(id, number)?]),
+            Through::All => self.ledger.tx.holders(self.ns(), id),
+        }
+    }
+
     /// Changes in place, by revision, or by copy on write. Returns where the write stands now.
     fn change(
         &mut self,
@@ -285,12 +293,11 @@ impl NamespaceWriter<'_, '_, '_> {
             self.replace_at(Step::new(changed.0, id, at))?;
             return Ok(changed);
         };
-        if let Through::Holder(number) = through {
-            self.open_ahead(&mut ahead, &self.holder(id, number)?)?;
+        for had in self.writers_of(id, through)? {
+            self.open_ahead(&mut ahead, &had)?;
         }
         self.bring_back(&ahead)?;
-        if let Through::Holder(number) = through {
-            let had = self.holder(id, number)?;
+        for had in self.writers_of(id, through)? {
             self.change_ahead(&mut ahead, &had, &edit)?;
         }
         let changed = self.change_current(id, through, edit, mode)?;
@@ -765,18 +772,6 @@ impl NamespaceWriter<'_, '_, '_> {
 /// What is said of a key whose holder is gone: its row is damaged.
 pub(super) fn no_holder(id: MemoryId) -> Error {
     Error::corrupted("holder", id.as_bytes(), "a key names a holder that is not there")
-}
-
-/// How a draft replaces what its key says: a new text corrects it, unless the draft replaces other memories as well.
-pub(super) fn replaced_as(draft: &Draft) -> SupersedeMode {
-    let mode = if draft.supersedes.is_empty() { SupersedeMode::Correction } else { SupersedeMode::default() };
-    draft.supersede_mode.unwrap_or(mode)
-}
-
-/// The instant from which on a draft takes the place of what it names.
-pub(super) fn replaces_from(draft: &Draft) -> Option<Time> {
-    let replaces = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
-    draft.fields.valid_from.value().copied().filter(|_| replaces)
 }
 
 /// The refusal of a new text for what has ended: it would take the place of nothing.

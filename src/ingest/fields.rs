@@ -7,8 +7,8 @@ use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{given, said_by, tell, tier_ttl};
 use crate::model::{
-    ExpiresBy, Expiry, Fields, Holder, Life, NOT_TOLD, PINNED_TAG, Parts, REPLACES_CODE, SupersedeMode, Time,
-    Vitals,
+    Draft, ExpiresBy, Expiry, Fields, Holder, Life, NOT_TOLD, PINNED_TAG, Parts, REPLACES_CODE,
+    SupersedeMode, Time, Vitals,
 };
 use crate::policy::Policy;
 use crate::text::Secret;
@@ -118,4 +118,16 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
         Expiry::After(span) => callers(Some(base.plus(span))),
         Expiry::Tier => Life::of_tier(base, tier_ttl(vitals.tier, &policy.ttl)),
     });
+}
+
+/// How a draft replaces what its key says: a new text corrects it, unless the draft replaces other memories as well.
+pub(super) fn replaced_as(draft: &Draft) -> SupersedeMode {
+    let mode = if draft.supersedes.is_empty() { SupersedeMode::Correction } else { SupersedeMode::default() };
+    draft.supersede_mode.unwrap_or(mode)
+}
+
+/// The instant from which on a draft takes the place of what it names.
+pub(super) fn replaces_from(draft: &Draft) -> Option<Time> {
+    let replaces = !draft.supersedes.is_empty() && replaced_as(draft) == SupersedeMode::Replaced;
+    draft.fields.valid_from.value().copied().filter(|_| replaces)
 }

@@ -30,6 +30,14 @@ impl By {
         }
     }
 
+    /// The same where no other key leads there: an id stands for the memory with all its writers.
+    fn name_of_own(self, world: &World, key: &str) -> String {
+        match world.get(key) {
+            Ok(Got::Memory(row)) if row.holders.len() == 1 => self.name(world, key),
+            _ => key.to_owned(),
+        }
+    }
+
     fn replace(self, world: &World, key: &str, say: &str, at: Option<Time>) -> Result<Outcome> {
         world.ns.replace([self.name(world, key)], text(say), REPLACED, at)
     }
@@ -140,6 +148,7 @@ fn model_61_a_tool_forgets_an_id_with_its_versions() {
 enum Op {
     Add(usize),
     Update(usize),
+    Weigh(usize),
     Replace(usize, Option<i64>),
     Wait(i64),
     Forget(usize),
@@ -149,7 +158,8 @@ fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS.len();
     prop_oneof![
         2 => key().prop_map(Op::Add),
-        1 => key().prop_map(Op::Update),
+        2 => key().prop_map(Op::Update),
+        1 => key().prop_map(Op::Weigh),
         5 => (key(), proptest::option::of(1_i64..20)).prop_map(|(key, hours)| Op::Replace(key, hours)),
         3 => (1_i64..12).prop_map(Op::Wait),
         1 => key().prop_map(Op::Forget),
@@ -179,7 +189,13 @@ fn step(world: &World, by: By, op: &Op, number: usize) -> Option<ErrorKind> {
     let say = format!("text {number}");
     match *op {
         Op::Add(at) => world.ns.add(text(&say).key(KEYS[at])).map(drop),
-        Op::Update(at) => world.ns.update(KEYS[at], Patch::new().text(&*say)).map(drop),
+        Op::Update(at) => {
+            world.ns.update(by.name_of_own(world, KEYS[at]), Patch::new().text(&*say)).map(drop)
+        }
+        Op::Weigh(at) => {
+            let patch = Patch::new().importance(0.7).tags([say.as_str()]);
+            world.ns.update(by.name_of_own(world, KEYS[at]), patch).map(drop)
+        }
         Op::Replace(at, hours) => {
             let at = (KEYS[at], hours.map(|hours| world.now().plus(Span::from_millis(hours * 3_600_000))));
             by.replace(world, at.0, &say, at.1).map(drop)

@@ -202,9 +202,12 @@ impl Machine {
             Op::Pin(at, pinned) => {
                 let Some(id) = self.row(ns, at) else { return };
                 let outcome = self.world.db.namespace(ns).unwrap().pin(id.to_string(), *pinned);
-                let is_superseded = self.model(ns).rows[&id].superseded.is_some();
-                assert_eq!(outcome.is_ok(), !is_superseded, "{outcome:?}");
+                let row = &self.model(ns).rows[&id];
+                let is_over = row.superseded.is_some() && self.model(ns).ahead(id, now).is_none();
+                assert_eq!(outcome.is_ok(), !is_over, "{outcome:?}");
                 if outcome.is_ok() {
+                    // What is to follow gets nothing of that.
+                    self.model(ns).edit(id, None, Edit::default(), id, now);
                     self.model(ns).pin(id, *pinned);
                 }
             }

@@ -52,7 +52,7 @@ impl Model {
     }
 
     /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
-    pub(super) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
+    pub(crate) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
         self.rows[&id].superseded.filter(|_| !self.rows[&id].over(now))?;
         let (mut steps, mut at) = (Vec::new(), id);
         while let Some(step) = self.step(at, now) {
@@ -180,14 +180,23 @@ impl Model {
         self.restore(id, now, To::Write).unwrap();
     }
 
-    /// What the texts that a key announces have of a change of what it says: what the announcement did not give itself.
-    pub(super) fn change_ahead(
+    /// The same of all keys for which a change is one.
+    pub(super) fn change_all_ahead(
         &mut self,
+        (id, through): (MemoryId, Option<usize>),
         steps: &[(MemoryId, MemoryId, Time)],
-        had: &Hold,
         edit: &Edit,
         now: Time,
     ) {
+        let all = 0..self.rows[&id].holders.len();
+        for at in all.filter(|at| through.is_none_or(|through| *at == through)) {
+            let had = self.rows[&id].holders[at].clone();
+            self.change_ahead(steps, &had, edit, now);
+        }
+    }
+
+    /// What the texts that a key announces have of a change of what it says: what the announcement did not give itself.
+    fn change_ahead(&mut self, steps: &[(MemoryId, MemoryId, Time)], had: &Hold, edit: &Edit, now: Time) {
         for (_, id, at) in steps {
             let own = |hold: &Hold| hold.key == had.key && hold.ahead;
             // What was to come went with its last writer, where that is back now.

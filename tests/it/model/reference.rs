@@ -255,7 +255,7 @@ impl Model {
         new: MemoryId,
         now: Time,
     ) -> Told {
-        let Some(steps) = self.ahead(id, now).filter(|_| through.is_some()) else {
+        let Some(steps) = self.ahead(id, now) else {
             let led = through.and_then(|at| self.led_ahead(id, at, &edit, now));
             let told = self.edit_current(id, through, edit, new, now, led);
             if let (Some(begins), Told::Stored) = (led, &told) {
@@ -265,8 +265,7 @@ impl Model {
         };
         let before = self.clone();
         self.bring_back(id, &steps, now);
-        let had = self.rows[&id].holders[through.unwrap()].clone();
-        self.change_ahead(&steps, &had, &edit, now);
+        self.change_all_ahead((id, through), &steps, &edit, now);
         let told = self.edit_current(id, through, edit, new, now, None);
         if matches!(told, Told::Conflict | Told::Invalid) {
             *self = before;
