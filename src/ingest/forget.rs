@@ -419,9 +419,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let written = if brings_back { self.written_by(&rows)? } else { Written::default() };
         // A key leaves the row from which it was led before those to which it leads.
         let (led, own) = written.led_last(&rows);
+        self.ledger.leaving.extend(doomed.iter().filter(|_| brings_back));
         for (id, numbers) in own.iter().chain(&led) {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
+                self.ledger.leaving.remove(&(*id, *number));
                 // A holder that a supersession had moved has gone back, or went with its row.
                 let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
                     Some(None) => continue,

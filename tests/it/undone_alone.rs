@@ -3,7 +3,7 @@
 use crate::backup::copy_of;
 use crate::growth::{cost, linear};
 use crate::world::{World, span, text};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{Expiry, SupersedeMode, Tier};
 use oubliette::{Draft, Forget, Memory, MemoryId, Patch, Scope};
 
@@ -166,6 +166,44 @@ fn life_26_what_a_caller_has_announced_outlives_the_tag_of_an_import() {
         world.check();
         world.advance("40h");
         assert_eq!((world.row("a").id, world.live()), (announced, vec![announced]), "{by_tag}");
+        world.check();
+    }
+}
+
+/// Takes an import back by its tag, or by the run.
+fn take_back(world: &World, run: RunId, by_tag: bool) {
+    world.advance("1h");
+    match by_tag {
+        true => drop(world.forget_tag(TAG)),
+        false => drop(world.ns.undo(run).unwrap()),
+    }
+}
+
+/// Imports lines in one run, with the tag.
+fn import<const N: usize>(world: &World, lines: [Draft; N]) -> RunId {
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, lines.map(|line| line.tag(TAG)).to_vec());
+    run
+}
+
+/// What the lines of an import said through a key is nothing that the key has said since: the last of these words goes as well.
+#[test]
+fn model_33_what_a_key_said_before_comes_back_whatever_the_import_said_last_through_it() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let [old, same, other] =
+            [(GHENT, "b"), (BRUGES, "d"), (CAT, "c")].map(|(said, key)| world.add(text(said).key(key)).id);
+        let lines = [
+            text("Carl has a dog").key("c").supersedes("b"),
+            text(BRUGES).key("b"),
+            text(BRUGES).key("e").supersedes("b"),
+        ];
+        let run = import(&world, lines);
+        take_back(&world, run, by_tag);
+        assert_eq!(["b", "d", "c"].map(|key| world.row(key).id), [old, same, other], "{by_tag}");
+        assert_eq!(world.live(), [old, same, other]);
+        assert_eq!(world.row("d").holders.len(), 1);
         world.check();
     }
 }
