@@ -23,7 +23,7 @@ pub(crate) struct Answering {
 /// # Errors
 /// `Corrupted` if no readable current row holds the key, but an unreadable one does.
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
-    holder_among(rows, ns, key, now, |_, _| Ok(true))
+    holder_among(rows, ns, key, now, |_, _, _| Ok(true))
 }
 
 /// The row that answers to `key` among the rows that a live read sees. Two of them can hold the key, if one is to take
@@ -37,7 +37,7 @@ pub(crate) fn visible_holder_of_key(
     key: &str,
     now: Time,
 ) -> Result<Option<Answering>> {
-    holder_among(rows, ns, key, now, |id, vitals| {
+    holder_among(rows, ns, key, now, |id, _, vitals| {
         // Where a key only leads, another holder has written the row.
         let may_be_ahead = vitals.place.holders > 1;
         Ok(vitals.times.visible_live(now) && !(may_be_ahead && leads_ahead(rows, ns, (key, id), now)?))
@@ -116,14 +116,14 @@ pub(crate) fn holder_among(
     ns: NsId,
     key: &str,
     now: Time,
-    wanted: impl Fn(MemoryId, &Vitals) -> Result<bool>,
+    wanted: impl Fn(MemoryId, u32, &Vitals) -> Result<bool>,
 ) -> Result<Option<Answering>> {
     let (mut best, mut damaged): (Option<Answering>, _) = (None, None);
     // At most one row is current, and of many versions it is nearly always the latest. So the versions before it are
     // not read.
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
         let read = rows.vitals(ns, id).and_then(|vitals| match vitals {
-            Some(vitals) => Ok(wanted(id, &vitals)?.then_some(vitals)),
+            Some(vitals) => Ok(wanted(id, number, &vitals)?.then_some(vitals)),
             None => Ok(None),
         });
         let vitals = match read {

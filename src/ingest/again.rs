@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::replaces_from;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::model::{Decision, Evidence, Holder, MemoryId, Op, Outcome, RuleId, Time};
+use crate::model::{Decision, Evidence, Holder, MemoryId, Outcome, RuleId, Time};
 use crate::store::{PartId, Rows};
 
 /// The drafts of a batch whose key comes more than once in it: with another draft, or among what a draft supersedes.
@@ -289,7 +289,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The row of several writers that the writer of a row had left, as its journal tells.
     fn left_by(&self, id: MemoryId) -> Result<Option<MemoryId>> {
         let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        let made = told.iter().find(|row| row.op == Op::Insert && row.rule == RuleId::DETACH);
+        let made = told.iter().find(|step| step.is_parted());
         Ok(made.and_then(|row| row.evidence.members.first().copied()))
     }
 

@@ -6,8 +6,8 @@ use crate::error::{Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::change::no_holder;
 use crate::ingest::edit::Edit;
-use crate::ingest::predecessors::{Written, by_row};
 use crate::ingest::versions::Versions;
+use crate::ingest::written::{Written, by_row};
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{
     Forgotten, Holder, Kind, MemoryId, Patch, RuleId, RunId, SupersedeMode, Times, TombstoneReason,
@@ -378,12 +378,15 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let mut answer =
             self.take_holders(&doomed, &has_tag, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)?;
-        let gone =
-            BTreeSet::from_iter(doomed.iter().map(|(id, _)| *id).chain(answer.tombstones.iter().copied()));
+        let gone: BTreeSet<MemoryId> = answer.tombstones.iter().copied().collect();
+        let left: BTreeSet<MemoryId> = doomed.into_iter().map(|(id, _)| id).collect();
         let mut restored = BTreeSet::new();
         for (id, (runs, numbers)) in kept.into_iter().filter(|(id, _)| !gone.contains(id)) {
-            answer.detached += 1;
+            answer.detached += u64::from(!left.contains(&id));
             restored.append(&mut self.restore_named_by(id, &runs, &numbers)?);
+            if let Some(before) = self.left_for(id, &runs)? {
+                restored.append(&mut self.restore_named_by(before, &runs, &BTreeSet::new())?);
+            }
         }
         answer.restored += restored.len() as u64;
         Ok(answer)
@@ -419,9 +422,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let written = if brings_back { self.written_by(&rows)? } else { Written::default() };
         // A key leaves the row from which it was led before those to which it leads.
         let (led, own) = written.led_last(&rows);
+        self.ledger.leaving.extend(doomed.iter().filter(|_| brings_back));
         for (id, numbers) in own.iter().chain(&led) {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
+                self.ledger.leaving.remove(&(*id, *number));
                 // A holder that a supersession had moved has gone back, or went with its row.
                 let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
                     Some(None) => continue,
@@ -452,15 +457,16 @@ impl NamespaceWriter<'_, '_, '_> {
                 .filter_map(|leaver| leaver.key.clone())
                 .chain(applied.lost_keys.iter().cloned());
             keys.extend(of_leavers.filter_map(|key| Some((part?, key))));
+            let runs = leavers.iter().filter_map(|leaver| leaver.run).collect();
             if brings_back {
-                restored.append(&mut self.restore_predecessors(&applied)?);
+                restored.append(&mut self.restore_predecessors(&applied, &runs)?);
             }
             if reason == TombstoneReason::ForgetByTag {
-                restored.append(&mut self.restore_led_on(&applied, &leavers)?);
+                restored.append(&mut self.restore_led_on(&applied, &runs)?);
             }
             // An undo goes by the steps of its run.
             if reason == TombstoneReason::ForgetByTag
-                && let Some(before) = self.left_for(*id, &leavers)?
+                && let Some(before) = self.left_for(*id, &runs)?
             {
                 parted.entry(before).or_default().extend(leavers.iter().cloned());
             }

@@ -40,6 +40,7 @@ mod summary;
 mod tests;
 mod undo;
 mod versions;
+mod written;
 
 use std::cell::{Cell, OnceCell};
 use std::ops::ControlFlow;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
+use crate::ingest::written::Written;
 use crate::ledger::{Applied, Change, Onward, inverse};
 use crate::model::{
     Delta, Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason,
@@ -47,6 +48,9 @@ struct TakenBack {
     lost: Vec<String>,
 }
 
+/// For rows that are gone, the rows of their own for which the first of their writers had left them.
+type Parted = BTreeMap<MemoryId, Option<MemoryId>>;
+
 /// What a slice of an undo has read of the rows that had taken the place of others. The next slice reads that anew.
 #[derive(Default)]
 struct Looked {
@@ -68,60 +72,17 @@ impl Looked {
     }
 }
 
-/// Numbers of holders, by their rows.
-pub(super) type ByRow = BTreeMap<MemoryId, Vec<u32>>;
-
-pub(super) fn by_row(holders: Vec<(MemoryId, u32)>) -> ByRow {
-    let mut rows = ByRow::new();
-    for (id, number) in holders {
-        rows.entry(id).or_default().push(number);
-    }
-    rows
-}
-
-/// Where writers that leave rows had written, and what had taken the place of the rows of their keys.
-#[derive(Default)]
-pub(super) struct Written {
-    /// For each row that is left, the rows in which those who leave it had written, by their keys; none where nothing tells that of one
-    /// of them.
-    rows: BTreeMap<MemoryId, BTreeMap<String, MemoryId>>,
-    /// What had superseded a row.
-    superseded: BTreeMap<MemoryId, MemoryId>,
-    /// The holders that only lead to their row, or came there: whether from a row whose place it has taken, and which is left as well.
-    led: BTreeMap<(MemoryId, u32), bool>,
-}
-
-impl Written {
-    /// Whether a caller had let a row with these keys, which now leads to `at`, be replaced by a row that none of these keys wrote.
-    fn is_by_caller(&self, at: MemoryId, (id, of_row): (MemoryId, &[String]), by: MemoryId) -> bool {
-        // What was superseded by a row that has gone meanwhile is superseded by another one now.
-        let by = self.superseded.get(&id).copied().unwrap_or(by);
-        let wrote = |rows: &BTreeMap<String, MemoryId>| of_row.iter().any(|key| rows.get(key) == Some(&by));
-        self.rows.get(&at).is_some_and(|rows| !wrote(rows))
-    }
-
-    /// Parts the holders that leave rows: those that came because their row has taken the place of one that goes first, and those of
-    /// rows where all came from others; and all the rest.
-    pub(super) fn led_last(&self, leaving: &ByRow) -> (ByRow, ByRow) {
-        let (mut last, mut first) = (ByRow::new(), ByRow::new());
-        for (id, numbers) in leaving {
-            let only_led = numbers.iter().all(|number| self.led.contains_key(&(*id, *number)));
-            for number in numbers {
-                let came = self.led.get(&(*id, *number)).is_some_and(|came| *came);
-                let part = if only_led || came { &mut last } else { &mut first };
-                part.entry(*id).or_default().push(*number);
-            }
-        }
-        (last, first)
-    }
-}
-
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
     /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
-    /// beside the newest; but not if that was announced for another row, whose place the erased row had taken.
-    pub(super) fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
-        let mut restored = BTreeSet::new();
+    /// beside the newest; but not if that was announced for another row, whose place the erased row had taken. What others than
+    /// these imports had let be replaced stays so, where what they had put in its place is still there.
+    pub(super) fn restore_predecessors(
+        &mut self,
+        applied: &Applied,
+        runs: &BTreeSet<RunId>,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let (mut restored, mut parted) = (BTreeSet::new(), BTreeMap::new());
         for erased in &applied.erased {
             let ids = erased.predecessors.iter().map(|(id, _)| *id);
             let onward = erased.onward.as_ref();
@@ -162,7 +123,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 let change = match onward.filter(|_| !has_left) {
                     Some(onward) if !plan.is_empty() => self.back_to_plan((id, &row), (onward, &plan))?,
                     Some(onward) if goes_on => Some(Change::LeadOn { id, onward: Box::new(onward.clone()) }),
-                    _ => inverse(Op::Supersede, id),
+                    _ => self.unless_replaced(id, erased.id, (runs, &mut parted))?,
                 };
                 match change {
                     Some(Change::LeadOn { .. }) => led.push((id, change)),
@@ -191,6 +152,62 @@ impl NamespaceWriter<'_, '_, '_> {
             restored.append(&mut live);
         }
         Ok(restored)
+    }
+
+    /// The change by which a row comes back whose superseder is gone; none where somebody else than these imports had let it be
+    /// replaced, and it stays so.
+    fn unless_replaced(
+        &mut self,
+        id: MemoryId,
+        gone: MemoryId,
+        (runs, parted): (&BTreeSet<RunId>, &mut Parted),
+    ) -> Result<Option<Change>> {
+        let Some(by) = self.replaced_by_others(id, runs, parted)? else {
+            return Ok(inverse(Op::Supersede, id));
+        };
+        self.lead_apart(id, gone, by)?;
+        Ok(None)
+    }
+
+    /// The row that somebody else than these imports had let take the place of another one, while it is there; or the row of its own for
+    /// which a writer has left that row.
+    fn replaced_by_others(
+        &self,
+        id: MemoryId,
+        runs: &BTreeSet<RunId>,
+        parted: &mut Parted,
+    ) -> Result<Option<MemoryId>> {
+        let step = self.superseding_step(id)?.filter(JournalRow::is_named_supersession);
+        let step = step.filter(|step| step.run.is_none_or(|run| !runs.contains(&run)));
+        let Some(by) = step.and_then(|step| step.evidence.members.first().copied()) else { return Ok(None) };
+        let stands = match (self.ledger.tx.has_row(self.ns(), by)?, parted.entry(by)) {
+            (true, _) => Some(by),
+            (false, Entry::Occupied(known)) => *known.get(),
+            (false, Entry::Vacant(unknown)) => *unknown.insert(self.parted_from(by)?),
+        };
+        Ok(match stands {
+            Some(stands) if !self.ledger.leads_to(self.ns(), stands, id)? => Some(stands),
+            _ => None,
+        })
+    }
+
+    /// The row of its own for which the first of the writers of a row that is gone had left that row.
+    fn parted_from(&self, gone: MemoryId) -> Result<Option<MemoryId>> {
+        let ns = self.ns();
+        let mut left = self.ledger.tx.journal_of(ns, gone)?;
+        left.retain(|step| step.op == Op::Detach && step.rule == RuleId::DETACH);
+        left.sort_unstable_by_key(|step| step.holder);
+        for step in left {
+            // The row was made with it.
+            let made = sound(self.ledger.tx.journal_row(ns, step.seq + 1))?.flatten();
+            let made = made.filter(|made| made.is_parted() && made.evidence.members.first() == Some(&gone));
+            if let Some(row) = made.and_then(|made| made.subject)
+                && self.ledger.tx.has_row(ns, row)?
+            {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes these changes of rows, and says which of the rows are live again.
@@ -395,9 +412,19 @@ impl NamespaceWriter<'_, '_, '_> {
             tags.any(|tag| step.deltas.iter().any(|delta| adds(delta, tag)))
         };
         let told = self.changes_of_holder(at, holder.number)?;
-        let last = told.iter().rfind(names);
-        let its = last.filter(|step| step.deltas.iter().any(|delta| adds(delta, tag)));
-        Ok(its.and_then(|step| step.run))
+        if let Some(last) = told.iter().rfind(names) {
+            let is_its = last.deltas.iter().any(|delta| adds(delta, tag));
+            return Ok(last.run.filter(|_| is_its));
+        }
+        // What was told of the tags of a writer who has left another row for this one is told no more.
+        let parted = self.parting(at)?.filter(|step| step.holder == Some(holder.number));
+        let is_alone = holder.import_tags().all(|its| its == tag);
+        Ok(parted.filter(|_| is_alone).and_then(|step| step.run))
+    }
+
+    /// The step of the journal by which a row was made for a writer that had left another row for it.
+    fn parting(&self, id: MemoryId) -> Result<Option<JournalRow>> {
+        Ok(self.ledger.tx.journal_of(self.ns(), id)?.into_iter().find(JournalRow::is_parted))
     }
 
     /// What the journal tells of the changes of a holder.
@@ -408,15 +435,10 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(told)
     }
 
-    /// The row of others that a key had left for this row, in an import of the leavers that had written there before. Nobody of that
+    /// The row of others that a key had left for this row, in one of these imports, which had written there before. Nobody of that
     /// import may be there any more.
-    pub(super) fn left_for(&self, id: MemoryId, leavers: &[Holder]) -> Result<Option<MemoryId>> {
-        let runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
-        if runs.is_empty() {
-            return Ok(None);
-        }
-        let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        let parted = told.iter().find(|step| step.op == Op::Insert && step.rule == RuleId::DETACH);
+    pub(super) fn left_for(&self, id: MemoryId, runs: &BTreeSet<RunId>) -> Result<Option<MemoryId>> {
+        let parted = if runs.is_empty() { None } else { self.parting(id)? };
         let parted = parted.filter(|step| step.run.is_some_and(|run| runs.contains(&run)));
         let Some(before) = parted.and_then(|step| step.evidence.members.first().copied()) else {
             return Ok(None);
@@ -424,14 +446,13 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(self.ledger.tx.has_row(self.ns(), before)?.then_some(before))
     }
 
-    /// Makes the rows live again that were led on from erased rows to what a line of the leavers' runs had put in their place.
+    /// Makes the rows live again that were led on from erased rows to what a line of these imports had put in their place.
     pub(super) fn restore_led_on(
         &mut self,
         applied: &Applied,
-        leavers: &[Holder],
+        runs: &BTreeSet<RunId>,
     ) -> Result<BTreeSet<MemoryId>> {
         let (ns, mut restored) = (self.ns(), BTreeSet::new());
-        let runs: BTreeSet<RunId> = leavers.iter().filter_map(|holder| holder.run).collect();
         for erased in applied.erased.iter().filter(|erased| !erased.predecessors.is_empty()) {
             let Some(by) = erased.onward.as_ref().and_then(Onward::replaced_by) else { continue };
             let is_named = |step: &JournalRow| {
@@ -446,7 +467,7 @@ impl NamespaceWriter<'_, '_, '_> {
             for id in self.latest_first(ids.collect())? {
                 let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
                 if row.is_some_and(|row| row.times.superseded_by() == Some(by)) {
-                    restored.append(&mut self.take_back_named(id, by, &runs)?.live);
+                    restored.append(&mut self.take_back_named(id, by, runs)?.live);
                 }
             }
         }
@@ -500,6 +521,10 @@ impl NamespaceWriter<'_, '_, '_> {
             let is_elsewhere = since.iter().any(|later| matches!(later.op, Op::Restore | Op::Supersede));
             return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by, is_own }));
         };
+        let mut by = by;
+        for later in self.ledger.told_since(self.ns(), id, step.seq)? {
+            by = later.led_on().filter(|(_, gone)| *gone == by).map_or(by, |(to, _)| to);
+        }
         // A later supersession is another one. One that an earlier write had asked for, and the step has only put back, is older.
         let by_step =
             row.times.superseded.filter(|superseded| superseded.at == step.at && superseded.by == by);
@@ -528,7 +553,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Ok(applied) => {
                 // The row that had taken its place may go with the last of its writers, who return.
                 self.keep_replaced(&applied, id, runs)?;
-                let mut live = self.restore_predecessors(&applied)?;
+                let mut live = self.restore_predecessors(&applied, runs)?;
                 let back = applied.restored.unwrap_or_default();
                 live.extend(back.is_live().then_some(id));
                 Ok(TakenBack { live, lost: back.lost(id) })
@@ -551,9 +576,23 @@ impl NamespaceWriter<'_, '_, '_> {
                 if *old == id || !is_there || step.is_none_or(is_of_run) || !self.ledger.is_whole(ns, *old)? {
                     continue;
                 }
-                let onward = Box::new(Onward::apart(erased.id, id, self.now()));
-                self.apply(RuleId::RESTORE, Change::LeadOn { id: *old, onward })?;
-                self.lead_on_again(*old)?;
+                self.lead_apart(*old, erased.id, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a row be superseded by another one that says for it what a row that is gone has said. Its keys lead there, but for those
+    /// that say something else by now.
+    fn lead_apart(&mut self, id: MemoryId, gone: MemoryId, by: MemoryId) -> Result<()> {
+        let (ns, now) = (self.ns(), self.now());
+        let onward = Box::new(Onward::apart(gone, by, now));
+        self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
+        for writer in self.ledger.readable_holders(ns, id)? {
+            let Some(key) = &writer.key else { continue };
+            let found = sound(self.ledger.staying_holder_of_key(ns, key, now))?;
+            if found.is_some_and(|found| !found.is_some_and(|row| row.vitals.times.is_or_will_be_true(now))) {
+                self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;
             }
         }
         Ok(())
@@ -660,84 +699,13 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(left)
     }
 
-    /// Where writers that are about to leave rows have written. It is asked before the first of them leaves: of a writer whose own
-    /// row is gone nothing tells where it wrote.
-    pub(super) fn written_by(&self, leaving: &ByRow) -> Result<Written> {
-        let (ns, tx, mut written) = (self.ns(), &*self.ledger.tx, Written::default());
-        // The holders of a key, by their rows. Many rows may be left by writers of one key.
-        let mut of_keys: BTreeMap<String, BTreeMap<MemoryId, u32>> = BTreeMap::new();
-        for (at, numbers) in leaving {
-            let mut rows = Some(BTreeMap::new());
-            for number in numbers {
-                let leaver = sound(tx.holder(ns, *at, *number))?.flatten();
-                if let Some(leaver) = &leaver {
-                    let came = self.came_from_leaving(leaver, leaving)?;
-                    written.led.extend((came || leaver.follows).then_some(((*at, *number), came)));
-                }
-                let leaver = leaver.filter(Holder::has_text);
-                let Some((key, leaver)) = leaver.and_then(|leaver| Some((leaver.key.clone()?, leaver)))
-                else {
-                    continue;
-                };
-                if leaver.from.is_some() && !of_keys.contains_key(&key) {
-                    let of_key: BTreeMap<_, _> = tx.holders_of_key(ns, &key)?.into_iter().collect();
-                    for id in of_key.keys() {
-                        let times = sound(tx.vitals(ns, *id))?.flatten().map(|row| row.times);
-                        let by = times.and_then(|times| times.superseded_by());
-                        written.superseded.extend(by.map(|by| (*id, by)));
-                    }
-                    of_keys.insert(key.clone(), of_key);
-                }
-                let row = self.written_in(*at, leaver, of_keys.get(&key))?;
-                rows = rows.zip(row).map(|(mut rows, row)| {
-                    rows.insert(key, row);
-                    rows
-                });
-            }
-            written.rows.extend(rows.map(|rows| (*at, rows)));
-        }
-        Ok(written)
-    }
-
-    /// Whether a writer came to its row because that has taken the place of a row which is left as well, and not because the two were
-    /// united.
-    fn came_from_leaving(&self, leaver: &Holder, leaving: &ByRow) -> Result<bool> {
-        let Some(from) = leaver.from.filter(|from| leaving.contains_key(from)) else { return Ok(false) };
-        let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
-        let by = times.and_then(|times| times.superseded);
-        Ok(by.is_some_and(|by| by.mode != SupersedeMode::Duplicate))
-    }
-
-    /// The row in which a writer of the row `at` has written what it says there, among the rows of its key: the first on its way. A key
-    /// that a supersession had led to a row, and which has said the same since, has written there. None if nothing tells it.
-    fn written_in(
-        &self,
-        at: MemoryId,
-        mut writer: Holder,
-        of_key: Option<&BTreeMap<MemoryId, u32>>,
-    ) -> Result<Option<MemoryId>> {
-        let (ns, mut row) = (self.ns(), at);
-        // Damaged rows could lead in a circle, so no row is visited twice.
-        let mut seen = BTreeSet::new();
-        while let Some(from) = writer.from.filter(|from| seen.insert(*from)) {
-            let Some(number) = of_key.and_then(|of_key| of_key.get(&from)) else {
-                return Ok(self.ledger.tx.has_row(ns, from)?.then_some(from));
-            };
-            match sound(self.ledger.tx.holder(ns, from, *number))?.flatten() {
-                Some(before) if !before.follows => (row, writer) = (from, before),
-                Some(_) => break,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(row))
-    }
-
     /// Whether a writer of a row is among those of the last row of a way, by its key, or because the writer went this way.
     fn is_still_at(&mut self, way: &[MemoryId], id: MemoryId) -> Result<bool> {
         let ns = self.ns();
         let mut writers = self.ledger.readable_holders(ns, id)?;
         writers.retain(Holder::has_text);
         let keys: Vec<String> = writers.iter().filter_map(|holder| holder.key.clone()).collect();
+        let has_keyless = keys.len() < writers.len();
         if !self.copies_at_end(id, Some(writers), way)?.is_empty() {
             return Ok(true);
         }
@@ -746,7 +714,18 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(true);
             }
         }
-        Ok(false)
+        Ok(has_keyless && self.is_of_same_writer(id, way)?)
+    }
+
+    /// Whether a writer without a key, who said something else in the place of a row by its id, is still on the row which that made.
+    fn is_of_same_writer(&self, id: MemoryId, way: &[MemoryId]) -> Result<bool> {
+        let [by] = way else { return Ok(false) };
+        let maker = sound(self.ledger.tx.holder(self.ns(), *by, 0))?.flatten();
+        if !maker.is_some_and(|maker| maker.key.is_none() && maker.wrote_row_text()) {
+            return Ok(false);
+        }
+        let step = self.superseding_step(id)?.filter(|step| step.rule == RuleId::REVISE);
+        Ok(step.is_some_and(|step| step.evidence.members.first() == Some(by)))
     }
 
     /// The copies of writers of a row in the last row of a way, on which each row has taken in the one before; of all writers, if

@@ -2,7 +2,7 @@
 //! row that had superseded it.
 
 use crate::error::{Error, Result, sound};
-use crate::index::{holder_among, holder_of_key};
+use crate::index::{Answering, holder_among};
 use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, too_many_tags, unite};
@@ -177,6 +177,8 @@ impl Ledger<'_, '_> {
                     led.tags.clone_from(&copy.tags);
                 }
                 self.replace_holder(ns, at, &led)?;
+                // It stays for what was there before.
+                self.leaving.remove(&(at, led.number));
                 self.note_came_from(ns, at, &led, came);
                 unite(&mut tags, &led.tags);
                 left.push(copy.clone());
@@ -271,7 +273,8 @@ impl Ledger<'_, '_> {
     /// The writers of a returning row that have said something else since. For each of them another row has the key, after
     /// everything that had come there from the returning row itself was given back: a current row, or a row that was
     /// written since and has ended. What has ended is no reason to say again what was said before. An undo asks as well for a
-    /// version that was written since and stands, and for what has ended for good. What can't be read says nothing.
+    /// version that was written since and stands, and for what has ended for good. What can't be read says nothing, and what is about
+    /// to leave its row says nothing any more.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId, to: RestoreTo) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut said, mut all) = (SaidSince::default(), true);
@@ -291,6 +294,12 @@ impl Ledger<'_, '_> {
         Ok(said)
     }
 
+    /// The row that answers to a key, without those that the key is about to leave.
+    pub(crate) fn staying_holder_of_key(&self, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
+        let stays = |id: MemoryId, number: u32, _: &Vitals| Ok(!self.leaving.contains(&(id, number)));
+        holder_among(&*self.tx, ns, key, now, stays)
+    }
+
     /// The row that tells what the key of a holder of `id` has said since that row went.
     fn later_of(
         &self,
@@ -305,7 +314,7 @@ impl Ledger<'_, '_> {
             let stands = times.removed_at.is_none() && times.superseded.is_none();
             times.is_current(context.now) || (stands && went.is_some_and(|went| times.recorded_at >= went))
         };
-        let found = sound(holder_of_key(&*self.tx, ns, key, context.now))?.flatten();
+        let found = sound(self.staying_holder_of_key(ns, key, context.now))?.flatten();
         let found = found.filter(|found| found.id != id && is_later(&found.vitals.times));
         let mut later = found.map(|found| found.id);
         if later.is_none() && to == RestoreTo::Undo {
@@ -328,7 +337,8 @@ impl Ledger<'_, '_> {
         let Some(went) = went else { return Ok(None) };
         let mut last = None;
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
-            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != id);
+            let row = sound(self.tx.vitals(ns, other))?.flatten();
+            let row = row.filter(|_| other != id && !self.leaving.contains(&(other, number)));
             let Some(times) = row.map(|row| row.times) else { return Ok(ControlFlow::Continue(())) };
             if times.recorded_at < went {
                 return Ok(ControlFlow::Break(()));
@@ -382,8 +392,9 @@ impl Ledger<'_, '_> {
         let mut first: Option<Time> = None;
         let Some(key) = &holder.key else { return Ok(went) };
         // What was said before it went is of no interest, and there may be much of it.
-        self.tx.latest_holders_of_key(ns, key, &mut |other, _| {
-            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|_| other != id);
+        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            let row = sound(self.tx.vitals(ns, other))?.flatten();
+            let row = row.filter(|_| other != id && !self.leaving.contains(&(other, number)));
             let Some(row) = row else { return Ok(ControlFlow::Continue(())) };
             let recorded = row.times.recorded_at;
             if recorded < went {
@@ -408,7 +419,7 @@ impl Ledger<'_, '_> {
         }
         // A key that only leads here leads on.
         let Some(key) = holder.key.as_deref().filter(|_| holder.has_text()) else { return Ok(false) };
-        let others = |id: MemoryId, _: &Vitals| Ok(id != old);
+        let others = |id: MemoryId, _: u32, _: &Vitals| Ok(id != old);
         let last = sound(holder_among(&*self.tx, context.ns, key, context.now, others))?.flatten();
         Ok(last.is_some_and(|last| last.id != new))
     }

@@ -728,7 +728,7 @@ impl Ledger<'_, '_> {
                     true => times.is_or_will_be_true(context.now),
                     false => times.is_current(context.now),
                 });
-                if other == id || !has_key {
+                if other == id || !has_key || (!is_superseder && self.leaving.contains(&(other, number))) {
                     continue;
                 }
                 if to == RestoreTo::Write && self.says_ahead(context, other, &key)? {

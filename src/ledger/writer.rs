@@ -90,6 +90,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) named: Option<Named>,
     /// Rows of the journal whose values the transaction has all redacted.
     pub(super) redacted: BTreeSet<(NsId, u64)>,
+    /// The holders that are about to leave their rows: what they say there is no later word of their keys.
+    pub(crate) leaving: BTreeSet<(MemoryId, u32)>,
     /// The name of one namespace: the one from which the transaction erased a memory in place of setting it aside.
     pub(super) purging: Option<(NsId, String)>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
@@ -242,6 +244,7 @@ impl<'a, 't> Ledger<'a, 't> {
             named: None,
             redacted: BTreeSet::new(),
             namespaces_are_sound: false,
+            leaving: BTreeSet::new(),
             purging: None,
             recount: BTreeSet::new(),
         })

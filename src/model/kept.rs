@@ -149,6 +149,11 @@ impl JournalRow {
         self.op == Op::Supersede && self.rule == RuleId::SUPERSEDE
     }
 
+    /// Whether the memory was made for a writer that has left another memory for it.
+    pub(crate) fn is_parted(&self) -> bool {
+        self.op == Op::Insert && self.rule == RuleId::DETACH
+    }
+
     /// Where the memory was led on from one that has gone: what it was led to, and what has gone.
     pub(crate) fn led_on(&self) -> Option<(MemoryId, MemoryId)> {
         match self.evidence.members[..] {

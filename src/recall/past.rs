@@ -52,7 +52,7 @@ impl<S: Source> Reader<'_, S> {
         if crate::model::check_key(key).is_err() {
             return Ok(None);
         }
-        holder_among(self.rows(), ns, key, self.now, |_, vitals| Ok(self.sees(vitals)))
+        holder_among(self.rows(), ns, key, self.now, |_, _, vitals| Ok(self.sees(vitals)))
     }
 
     /// The memory that a name led to at an instant, if it was visible then.

@@ -165,6 +165,37 @@ fn life_26_what_a_line_that_said_again_has_replaced_comes_back() {
     }
 }
 
+/// So does what the line has replaced where it has given its key a memory apart from what others say: by a field of its own, by what a
+/// later line says through the key, or because another key that said the same has left as well.
+#[test]
+fn life_26_what_a_line_apart_from_others_has_replaced_comes_back() {
+    let mut important = text(GHENT).key("b").supersedes("c");
+    important.fields.importance = Some(0.9);
+    let again = || text(GHENT).key("b").supersedes("c");
+    let stories = [
+        vec![important],
+        vec![again(), text("Bob has a dog").key("b")],
+        vec![again(), text("Bob has a dog").key("a")],
+        vec![text("Bob has a dog").key("a"), again().supersedes("a")],
+    ];
+    for (place, lines) in stories.into_iter().enumerate() {
+        let world = World::new();
+        for key in ["a", "b"] {
+            world.add(text(GHENT).key(key));
+        }
+        let other = world.add(text(BRUGES).key("c")).id;
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, lines.into_iter().map(|line| line.tag(FIRST)).collect());
+        assert_eq!(world.row("c").text, GHENT);
+        world.advance("1h");
+        world.forget_tag(FIRST);
+        assert_eq!(world.row("c").id, other, "{place}");
+        assert_eq!(["a", "b"].map(|key| world.row(key).text), [GHENT, GHENT], "{place}");
+        world.check();
+    }
+}
+
 /// The same of a line whose key goes with the tag, while somebody else says what it said.
 #[test]
 fn life_26_what_a_key_that_goes_has_named_in_a_later_import_comes_back() {

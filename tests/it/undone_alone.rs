@@ -3,7 +3,7 @@
 use crate::backup::copy_of;
 use crate::growth::{cost, linear};
 use crate::world::{World, span, text};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{Expiry, SupersedeMode, Tier};
 use oubliette::{Draft, Forget, Memory, MemoryId, Patch, Scope};
 
@@ -168,6 +168,98 @@ fn life_26_what_a_caller_has_announced_outlives_the_tag_of_an_import() {
         assert_eq!((world.row("a").id, world.live()), (announced, vec![announced]), "{by_tag}");
         world.check();
     }
+}
+
+/// Takes an import back by its tag, or by the run.
+fn take_back(world: &World, run: RunId, by_tag: bool) {
+    world.advance("1h");
+    match by_tag {
+        true => drop(world.forget_tag(TAG)),
+        false => drop(world.ns.undo(run).unwrap()),
+    }
+}
+
+/// Imports lines in one run, with the tag.
+fn import<const N: usize>(world: &World, lines: [Draft; N]) -> RunId {
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, lines.map(|line| line.tag(TAG)).to_vec());
+    run
+}
+
+/// What the lines of an import said through a key is nothing that the key has said since: the last of these words goes as well.
+#[test]
+fn model_33_what_a_key_said_before_comes_back_whatever_the_import_said_last_through_it() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        let [old, same, other] =
+            [(GHENT, "b"), (BRUGES, "d"), (CAT, "c")].map(|(said, key)| world.add(text(said).key(key)).id);
+        let lines = [
+            text("Carl has a dog").key("c").supersedes("b"),
+            text(BRUGES).key("b"),
+            text(BRUGES).key("e").supersedes("b"),
+        ];
+        let run = import(&world, lines);
+        take_back(&world, run, by_tag);
+        assert_eq!(["b", "d", "c"].map(|key| world.row(key).id), [old, same, other], "{by_tag}");
+        assert_eq!(world.live(), [old, same, other]);
+        assert_eq!(world.row("d").holders.len(), 1);
+        world.check();
+    }
+}
+
+/// What somebody let a memory replace stays replaced by that, where the key says in an import what it had only led to, and the import goes
+/// on with the key that wrote the text, or with its own.
+#[test]
+fn model_33_what_others_had_replaced_stays_replaced_when_an_import_had_said_it_as_well() {
+    for (by_tag, of_import, own) in
+        [false, true].into_iter().flat_map(|a| [(a, false, false), (a, true, false), (a, false, true)])
+    {
+        let world = World::new();
+        let [old, new] = [(GHENT, "c"), (BRUGES, "d")].map(|(said, key)| world.add(text(said).key(key)).id);
+        world.advance("1h");
+        let first = of_import.then(|| world.start_import());
+        match first {
+            Some(run) => drop(world.import(run, vec![text(BRUGES).key("d").supersedes("c")])),
+            None => world.ns.supersede_all(["c"], new, SupersedeMode::Replaced, None).unwrap(),
+        }
+        let next = match own {
+            true => text(CAT).key("e").supersedes("c"),
+            false => text(CAT).key("d"),
+        };
+        let run = import(&world, [text(BRUGES).key("c"), next]);
+        take_back(&world, run, by_tag);
+        let row = world.row("d");
+        assert_eq!((world.live(), row.text.as_str()), (vec![row.id], BRUGES), "{by_tag} {of_import} {own}");
+        assert_eq!((world.row("c").id, world.row(old).superseded_by()), (row.id, Some(row.id)));
+        world.check();
+        if let Some(first) = first {
+            world.ns.undo(first).unwrap();
+            assert_eq!(
+                (world.row("c").id, world.row("d").text.as_str(), world.live().len()),
+                (old, BRUGES, 2)
+            );
+            world.check();
+        }
+    }
+}
+
+/// Who updates a memory of several writers by its id speaks for all of them: the text of before does not come back for the others when one
+/// of them leaves with an import.
+#[test]
+fn model_33_what_an_update_said_for_all_stays_the_word_of_those_who_stay() {
+    let world = World::new();
+    let old = world.add(text(GHENT)).id;
+    world.advance("1h");
+    let run = world.start_import();
+    world.import(run, vec![text(GHENT).key("a")]);
+    let patch = Patch { text: Some(BRUGES.to_owned()), ..Patch::default() };
+    let new = world.ns.update(old.to_string(), patch).unwrap().id;
+    import(&world, [text(CAT).key("a")]);
+    world.forget_tag(TAG);
+    world.ns.undo(run).unwrap();
+    assert_eq!((world.live(), world.row(old).superseded_by()), (vec![new], Some(new)));
+    world.check();
 }
 
 /// What is announced for a key replaces what the key said, and not what a line of an import said that had named it: so a copy knows it,
