@@ -45,7 +45,7 @@ const ENDS_EARLIER: &str = "equal content, ends earlier";
 const ENDS_LATER: &str = "equal content, ends later";
 
 /// A memory that a name means, and of a key the number of its holder.
-type Named = (MemoryId, Option<u32>);
+pub(super) type Named = (MemoryId, Option<u32>);
 
 /// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
@@ -78,6 +78,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let part = self.open_partition(prepared.checked.partition())?;
         let mut message = self.message_of(prepared.checked.draft());
         let named = self.named_before(prepared.checked.draft())?;
+        let is_said = self.is_said_already(prepared.checked.draft())?;
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.keyless_steps(prepared, part, message.as_ref())?,
@@ -85,7 +86,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
-        self.supersede_named(prepared.checked.draft(), &named, &outcome)?;
+        self.supersede_named(prepared.checked.draft(), (&named, is_said), &outcome)?;
         Ok(outcome)
     }
 
@@ -124,7 +125,11 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The instant ahead at which the text of a draft takes the place of what its key says until then, with the other memories that
     /// the draft names; none for a draft that says what is true now, and for the memory that begins at the instant.
-    fn replaces_ahead(&self, draft: &Draft, (id, number): (MemoryId, u32)) -> Result<Option<Time>> {
+    pub(super) fn replaces_ahead(
+        &self,
+        draft: &Draft,
+        (id, number): (MemoryId, u32),
+    ) -> Result<Option<Time>> {
         let from = replaces_from(draft).filter(|from| *from > self.now());
         // Mostly nothing lies ahead, and the row needs no look.
         let Some(from) = from else { return Ok(None) };
@@ -136,7 +141,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The row that is to take the place of what the key of a draft says at this instant, and says what the draft says: the write is
     /// repeated.
-    fn announced_already(
+    pub(super) fn announced_already(
         &mut self,
         draft: &Draft,
         (id, number): (MemoryId, u32),
@@ -593,14 +598,20 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Supersedes the memories that the draft names, with what they meant before its write. What this row already stands for, by an
-    /// earlier run of the same import, is done. A write that is the same again replaces nothing of what a key has said since.
+    /// earlier run of the same import, is done. A write of what its key says already, whatever fields come with it, replaces nothing of
+    /// what a key has said since.
     pub(super) fn supersede_named(
         &mut self,
         draft: &Draft,
-        named: &[Option<Named>],
+        (named, is_said): (&[Option<Named>], bool),
         wrote: &Outcome,
     ) -> Result<()> {
-        let (new, is_again) = (wrote.id, *wrote.decision.settled() == Decision::Unchanged);
+        let is_again = is_said
+            && match wrote.decision.settled() {
+                Decision::Unchanged | Decision::Updated => true,
+                _ => wrote.rule == RuleId::DETACH,
+            };
+        let new = wrote.id;
         let mut old = Vec::new();
         for (name, named) in draft.supersedes.iter().zip(named) {
             let found = match named {
@@ -611,40 +622,12 @@ impl NamespaceWriter<'_, '_, '_> {
             let found = found.map_or_else(|| self.find(name), Ok)?;
             let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
             let is_done = found.0 == new || vitals.times.superseded_by() == Some(new);
-            if !(is_done || is_again && self.has_gone_on(name, found, new)?) {
+            if !(is_done || is_again && self.has_gone_on((name, found), (draft, new))?) {
                 old.push(found);
             }
         }
         let mode = draft.supersede_mode.unwrap_or_default();
         self.supersede_in_run(old, new, (mode, draft.fields.valid_from.value().copied()))
-    }
-
-    /// Whether a key says another text by now than the one whose place a memory has taken, and not by the import that writes now.
-    fn has_gone_on(&self, key: &str, (id, number): Named, by: MemoryId) -> Result<bool> {
-        let Some(number) = number else { return Ok(false) };
-        let (ns, run) = (self.ns(), self.context.run);
-        let text_of = |id, number| -> Result<(Holder, String)> {
-            let (holder, (_, content)) = (self.holder(id, number)?, self.ledger.load(ns, id)?);
-            let text = holder.text.clone().unwrap_or(content.text);
-            Ok((holder, text))
-        };
-        let Some((holder, says)) = sound(text_of(id, number))? else { return Ok(false) };
-        if run.is_some() && holder.run == run {
-            return Ok(false);
-        }
-        let mut has_gone_on = false;
-        self.ledger.tx.latest_holders_of_key(ns, key, &mut |other, number| {
-            // What can't be read tells nothing.
-            let Some((holder, said)) = sound(text_of(other, number))?.filter(|_| other != id) else {
-                return Ok(ControlFlow::Continue(()));
-            };
-            if !holder.has_text() || !self.ledger.leads_to(ns, other, by)? {
-                return Ok(ControlFlow::Continue(()));
-            }
-            has_gone_on = said != says;
-            Ok(ControlFlow::Break(()))
-        })?;
-        Ok(has_gone_on)
     }
 
     /// [`Self::supersede_each`], which the run counts that writes.
@@ -708,7 +691,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if done.contains(&old) {
             return Ok(());
         }
-        ahead.as_ref().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+        ahead.as_mut().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
         if let Some(number) = number.filter(|_| old == through) {
             old = self.set_apart(old, number)?;
         }
@@ -720,7 +703,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let beyond = if mode == SupersedeMode::Aggregate { None } else { self.ahead_of(new)? };
         if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
             ahead = ahead.and_then(beyond);
-            self.bring_back(&ahead)?;
+            self.bring_back(&mut ahead)?;
         }
         self.replace_ahead(&ahead, new)
     }

@@ -14,12 +14,14 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::ingest::add::Named;
 use crate::ingest::fields::replaces_from;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::model::{Decision, Evidence, Holder, MemoryId, Outcome, RuleId, Time};
-use crate::store::{PartId, Rows};
+use crate::model::{Decision, Draft, Evidence, Holder, MemoryId, Outcome, RuleId, Time};
+use crate::store::{PartId, Rows, Table, Walk, keys};
 
 /// The drafts of a batch whose key comes more than once in it: with another draft, or among what a draft supersedes.
 #[derive(Default)]
@@ -258,7 +260,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         while seen.insert(at) {
-            let Some(holder) = self.holder_of_key(at, key)? else { return Ok(None) };
+            let Some(holder) = self.ledger.holder_of_key(self.ns(), at, Some(key))? else { return Ok(None) };
             let Some(from) = holder.from.filter(|_| holder.follows) else { break };
             (by, at) = (at, from);
         }
@@ -267,17 +269,17 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Whether a draft says under its key what a row says, and has written it.
     fn wrote(&self, id: MemoryId, line: &Prepared) -> Result<bool> {
-        let Some(key) = line.checked.key() else { return Ok(false) };
-        let wrote = self.holder_of_key(id, key)?.is_some_and(|holder| !holder.follows);
-        Ok(wrote && self.has_text(id, line)?)
+        let holder = self.ledger.holder_of_key(self.ns(), id, line.checked.key())?;
+        Ok(holder.is_some_and(|holder| holder.has_text()) && self.has_text(id, line)?)
     }
 
     /// The version of a key before another one, if it says what a draft says.
     fn version_before(&self, key: &str, at: MemoryId, said: &Prepared) -> Result<Option<MemoryId>> {
         let mut earlier = None;
-        for old in self.ledger.tx.superseded_by(self.ns(), at)? {
-            earlier = self.said_under(key, old, said)?.then_some(old).or(earlier);
-        }
+        self.ledger.versions_superseded_by(self.ns(), key, at, &mut |old| {
+            earlier = self.said_under(key, old, said)?.then_some(old);
+            Ok(if earlier.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
         if earlier.is_some() {
             return Ok(earlier);
         }
@@ -295,14 +297,83 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Whether a version of a key says what a draft says.
     fn said_under(&self, key: &str, id: MemoryId, said: &Prepared) -> Result<bool> {
-        let Some(holder) = self.holder_of_key(id, key)? else { return Ok(false) };
+        let Some(holder) = self.ledger.holder_of_key(self.ns(), id, Some(key))? else { return Ok(false) };
         self.says_again(said, id, &holder)
     }
 
-    /// The holder of a row that wrote under a key.
-    fn holder_of_key(&self, id: MemoryId, key: &str) -> Result<Option<Holder>> {
-        let holders = self.ledger.readable_holders(self.ns(), id)?;
-        Ok(holders.into_iter().find(|holder| holder.key.as_deref() == Some(key)))
+    /// Whether the key of a draft says by itself what the draft says, now or from the instant on that the draft names. Nothing is
+    /// asked for a draft that supersedes nothing.
+    pub(super) fn is_said_already(&mut self, draft: &Draft) -> Result<bool> {
+        let Some(key) = draft.key.as_deref().filter(|_| !draft.supersedes.is_empty()) else {
+            return Ok(false);
+        };
+        let Some(found) = self.holder_to_change(key)? else { return Ok(false) };
+        let found = match self.replaces_ahead(draft, found)? {
+            Some(at) => self.announced_already(draft, found, at)?,
+            None => Some(found),
+        };
+        let said = found.map(|(id, number)| self.said_in(id, number)).transpose()?;
+        Ok(said.is_some_and(|(holder, text)| holder.has_text() && text == draft.text))
+    }
+
+    /// A holder of a row, with what it says there.
+    fn said_in(&self, id: MemoryId, number: u32) -> Result<(Holder, String)> {
+        let (holder, (_, content)) = (self.holder(id, number)?, self.ledger.load(self.ns(), id)?);
+        let text = holder.text.clone().unwrap_or(content.text);
+        Ok((holder, text))
+    }
+
+    /// Whether a key, which a draft names, says another text by now than the one whose place the draft has taken before, and not by
+    /// the import that writes now. `by` is the memory of the draft.
+    pub(super) fn has_gone_on(
+        &self,
+        (name, (id, number)): (&str, Named),
+        (draft, by): (&Draft, MemoryId),
+    ) -> Result<bool> {
+        let Some(number) = number else { return Ok(false) };
+        let run = self.context.run;
+        let Some((holder, says)) = sound(self.said_in(id, number))? else { return Ok(false) };
+        if run.is_some() && holder.run == run {
+            return Ok(false);
+        }
+        // The key of the draft may have come with its text from rows that were merged since.
+        let (mut at, mut seen) = (Some(by), BTreeSet::new());
+        while let Some(place) = at.filter(|place| seen.insert(*place)) {
+            if let Some(said) = self.text_replaced(name, place)? {
+                return Ok(said != says);
+            }
+            let own = self.ledger.holder_of_key(self.ns(), place, draft.key.as_deref())?;
+            at = own.and_then(|own| own.from);
+        }
+        let took = self.took_place_of_gone(draft, by)?;
+        Ok(took.is_some_and(|took| took < holder.since))
+    }
+
+    /// The last text of a key whose place a memory has taken, if it is still there.
+    fn text_replaced(&self, key: &str, by: MemoryId) -> Result<Option<String>> {
+        let (mut at, mut seen) = (None, BTreeSet::new());
+        self.ledger.versions_superseded_by(self.ns(), key, by, &mut |old| {
+            at = Some(old);
+            Ok(ControlFlow::Break(()))
+        })?;
+        // The key may have led to that row only, from one in which it had said something.
+        while let Some(id) = at.filter(|id| seen.insert(*id)) {
+            let Some(holder) = self.ledger.holder_of_key(self.ns(), id, Some(key))? else { break };
+            if holder.has_text() {
+                return Ok(sound(self.said_in(id, holder.number))?.map(|(_, text)| text));
+            }
+            at = holder.from;
+        }
+        Ok(None)
+    }
+
+    /// When the memory of a draft took the place of others, if none of these is there any more.
+    fn took_place_of_gone(&self, draft: &Draft, by: MemoryId) -> Result<Option<Time>> {
+        let places = Walk::prefix(&keys::memory(self.ns(), by));
+        if draft.fields.valid_from.is_given() || self.ledger.tx.any(Table::Superseded, &places)? {
+            return Ok(None);
+        }
+        Ok(sound(self.ledger.tx.vitals(self.ns(), by))?.flatten().and_then(|row| row.times.valid_from))
     }
 
     /// Whether a row has the text of a draft, in the same partition.

@@ -9,7 +9,7 @@ use crate::index::{Answering, answering_to_key};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, Moves, RestoreTo};
 use crate::model::{Holder, MemoryId, Overtaken, RuleId, SupersedeMode, Time, Vitals};
-use crate::store::Rows;
+use crate::store::{Rows, Table, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to take the place of a memory that is true now, or will be before.
@@ -235,9 +235,30 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
+    /// The holder of a memory that was written to take the place of what the key of this holder says. The other keys of the memory are
+    /// not read.
+    pub(super) fn own_ahead(&self, id: MemoryId, had: &Holder) -> Result<Option<Holder>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let numbers = match &had.key {
+            Some(key) => {
+                let there =
+                    tx.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), usize::MAX)?;
+                there.into_iter().map(|(_, number)| number).collect()
+            }
+            None => tx.keyless_holders(ns, id)?,
+        };
+        for number in numbers {
+            let own = tx.holder(ns, id, number)?.filter(Holder::replaces_ahead);
+            if own.is_some() {
+                return Ok(own);
+            }
+        }
+        Ok(None)
+    }
+
     /// Makes the memory that is true now one that can be changed: its keys come back to it. Of what is to come after that, only what
     /// is to change leaves its place.
-    pub(super) fn bring_back(&mut self, ahead: &Ahead) -> Result<()> {
+    pub(super) fn bring_back(&mut self, ahead: &mut Ahead) -> Result<()> {
         // From the last on, so that a key goes back the way that it went.
         let later = ahead.steps.iter().skip(1).rev().filter(|step| !step.stands).map(|step| step.old);
         for id in later.chain([ahead.old]) {
@@ -247,6 +268,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Write })?;
             }
         }
+        // No row says the first step any more.
+        ahead.may_change(ahead.old, false);
         Ok(())
     }
 

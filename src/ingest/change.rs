@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::policy::OnKey;
 use crate::store::control::RunRow;
-use crate::store::{IndexId, PartId, Rows, SpaceId, Table, keys};
+use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -268,40 +268,55 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         id: MemoryId,
         through: Through,
-        mut edit: Edit,
+        edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
-        let Some(mut ahead) = self.ahead_of(id)? else {
-            let Some((at, holder)) = self.not_begun(id, through, &edit)? else {
-                return self.change_current(id, through, edit, mode);
-            };
-            // What the key says is true at once, and until the other begins.
-            for end in [&mut edit.patch.fields.valid_from, &mut edit.patch.fields.valid_to] {
-                if !end.is_given() {
-                    *end = Field::Null;
-                }
+        let mut ahead = self.ahead_of(id)?;
+        if let Some(ahead) = &mut ahead {
+            for had in self.writers_of(id, through)? {
+                self.open_ahead(ahead, &had)?;
             }
-            let changed = match holder.follows {
-                true => self.change_current(id, through, edit, mode)?,
-                // What is to come stays the key's own.
-                false => {
-                    let mut parts = self.parts_of_row(id)?;
-                    self.keep_own(&mut parts, &holder)?;
-                    self.copy(id, parts, holder, edit)?
-                }
-            };
-            self.replace_at(Step::new(changed.0, id, at))?;
-            return Ok(changed);
-        };
-        for had in self.writers_of(id, through)? {
-            self.open_ahead(&mut ahead, &had)?;
         }
-        self.bring_back(&ahead)?;
+        let not_begun = self.not_begun((id, ahead.is_some()), through, &edit)?;
+        ahead.as_mut().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
+        if let Some(not_begun) = not_begun {
+            let changed = self.change_before(id, through, edit, mode, not_begun)?;
+            ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, id))?;
+            return Ok(changed);
+        }
+        let Some(mut ahead) = ahead else { return self.change_current(id, through, edit, mode) };
         for had in self.writers_of(id, through)? {
             self.change_ahead(&mut ahead, &had, &edit)?;
         }
         let changed = self.change_current(id, through, edit, mode)?;
         self.replace_ahead(&ahead, changed.0)?;
+        Ok(changed)
+    }
+
+    /// Writes a text that is true at once, until a memory begins which its key leads to or has announced.
+    fn change_before(
+        &mut self,
+        id: MemoryId,
+        through: Through,
+        mut edit: Edit,
+        mode: SupersedeMode,
+        (at, holder): (Time, Holder),
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        for end in [&mut edit.patch.fields.valid_from, &mut edit.patch.fields.valid_to] {
+            if !end.is_given() {
+                *end = Field::Null;
+            }
+        }
+        let changed = match holder.follows {
+            true => self.change_current(id, through, edit, mode)?,
+            // What is to come stays the key's own.
+            false => {
+                let mut parts = self.parts_of_row(id)?;
+                self.keep_own(&mut parts, &holder)?;
+                self.copy(id, parts, holder, edit)?
+            }
+        };
+        self.replace_at(Step::new(changed.0, id, at))?;
         Ok(changed)
     }
 
@@ -323,37 +338,22 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// The holder of a memory that was written to take the place of what the key of this holder says. The other keys of the memory are
-    /// not read.
-    pub(super) fn own_ahead(&self, id: MemoryId, had: &Holder) -> Result<Option<Holder>> {
-        let (ns, tx) = (self.ns(), &*self.ledger.tx);
-        let numbers = match &had.key {
-            Some(key) => {
-                let there =
-                    tx.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), usize::MAX)?;
-                there.into_iter().map(|(_, number)| number).collect()
-            }
-            None => tx.keyless_holders(ns, id)?,
-        };
-        for number in numbers {
-            let own = tx.holder(ns, id, number)?.filter(Holder::replaces_ahead);
-            if own.is_some() {
-                return Ok(own);
-            }
-        }
-        Ok(None)
-    }
-
     /// When a memory begins that says another text than a key is to say now, and the holder of the key: the key leads there, or
     /// the memory was written to take the place of what the key said. What the key said before is gone already, by its own
     /// end or because it was forgotten.
-    fn not_begun(&self, id: MemoryId, through: Through, edit: &Edit) -> Result<Option<(Time, Holder)>> {
+    fn not_begun(
+        &self,
+        (id, is_replaced_ahead): (MemoryId, bool),
+        through: Through,
+        edit: &Edit,
+    ) -> Result<Option<(Time, Holder)>> {
         let Through::Holder(number) = through else { return Ok(None) };
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let from = vitals.times.valid_from.filter(|from| *from > self.now());
         let given = edit.patch.fields.valid_from.value();
         let begins = from.filter(|from| edit.patch.text.is_some() && given.is_none_or(|given| given < from));
-        let Some(begins) = begins.filter(|_| vitals.times.superseded.is_none()) else { return Ok(None) };
+        let stands = is_replaced_ahead || vitals.times.superseded.is_none();
+        let Some(begins) = begins.filter(|_| stands) else { return Ok(None) };
         let holder = self.holder(id, number)?;
         Ok(Some((begins, holder)).filter(|(_, holder)| holder.follows || holder.replaces_ahead()))
     }

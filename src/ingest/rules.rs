@@ -315,7 +315,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         let (decision, rule) = (Decision::Consolidated, RuleId::CONSOLIDATE);
         let outcome = self.outcome(&keyed, now, decision, rule, evidence, Vec::new());
         if signature != "fewer words" {
-            self.supersede_named(draft, &named, &outcome)?;
+            self.supersede_named(draft, (&named, false), &outcome)?;
         }
         Ok(outcome)
     }

@@ -25,6 +25,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let held = prepared.checked.key().map(|key| self.held_in(key, part)).transpose()?.flatten();
         let held = held.map(|(id, _)| id);
         let named = self.named_before(draft)?;
+        let is_said = self.is_said_already(draft)?;
         let id = self.next_id()?;
         let mut others = match self.time_of(draft) {
             Some(at) if !self.is_again(held, draft)? => {
@@ -51,7 +52,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (_, older) in others {
             self.replace_snapshot(older, outcome.id)?;
         }
-        self.supersede_named(draft, &named, &outcome)?;
+        self.supersede_named(draft, (&named, is_said), &outcome)?;
         Ok(outcome)
     }
 

@@ -1,12 +1,13 @@
 //! Holders: the writes that a row stands for, and what each of them brought.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
 use crate::ledger::writer::{Brought, Context, Ledger, truth};
 use crate::model::{Content, Holder, MemoryId};
-use crate::store::{Junction, JunctionRow, NsId, Rows, Table, keys};
+use crate::store::{Junction, JunctionRow, NsId, Read, Rows, Table, Walk, keys};
 
 impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
@@ -249,7 +250,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The holder of a row that has a key. One that can't be read is left out.
-    pub(super) fn holder_of_key(&self, ns: NsId, id: MemoryId, key: Option<&str>) -> Result<Option<Holder>> {
+    pub(crate) fn holder_of_key(&self, ns: NsId, id: MemoryId, key: Option<&str>) -> Result<Option<Holder>> {
         let Some(key) = key else { return Ok(None) };
         let row = keys::holder_key_row(ns, key, id);
         for (_, number) in self.tx.id_and_number(Table::HolderKey, &row, usize::MAX)? {
@@ -258,6 +259,40 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// The rows of a key whose place `by` has taken, the one with the highest id first, until `visit` breaks off. Other versions of the
+    /// key, and other rows that `by` has superseded, are passed over however many they are.
+    pub(crate) fn versions_superseded_by(
+        &self,
+        ns: NsId,
+        key: &str,
+        by: MemoryId,
+        visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let last = |table, walk: &Walk, read: fn(&[u8]) -> Result<MemoryId>| -> Result<Option<MemoryId>> {
+            let mut last = None;
+            self.tx.walk(table, walk, &mut |row, _| {
+                last = Some(read(row)?);
+                Ok(ControlFlow::Break(()))
+            })?;
+            Ok(last)
+        };
+        let mut versions = Walk::prefix(&keys::holder_key_prefix(ns, key)).reversed();
+        loop {
+            let version = |row: &[u8]| keys::HolderKey::read(Table::HolderKey, row).map(|row| row.id);
+            let Some(id) = last(Table::HolderKey, &versions, version)? else { return Ok(()) };
+            let after = keys::end_of(&keys::superseded(ns, by, id)).unwrap_or_default();
+            let places = Walk::prefix(&keys::memory(ns, by)).before(&after).reversed();
+            let superseded = |row: &[u8]| keys::Superseded::read(Table::Superseded, row).map(|row| row.id);
+            let Some(old) = last(Table::Superseded, &places, superseded)? else { return Ok(()) };
+            let row = keys::holder_key_row(ns, key, old);
+            versions = match old == id {
+                true if visit(id)?.is_break() => return Ok(()),
+                true => versions.before(&row),
+                false => versions.before(&keys::end_of(&row).unwrap_or_default()),
+            };
+        }
     }
 
     /// Whether a key is to say the text of a row, or leads there from another row of which it is to say the text before.

@@ -262,3 +262,46 @@ fn a_write_through_the_first_of_many_keys_that_follow_one_another() {
     let (small, large) = (of(20), of(80));
     linear(Tally { read: 4 * small.read, ..small }, large, 4);
 }
+
+/// A line is told again whose superseded key has had many versions since: the key is asked for the text that the line had replaced, and
+/// for no other.
+#[test]
+fn a_line_told_again_after_many_versions_of_what_it_names() {
+    let world = world();
+    world.add(text("the old plan").key("state"));
+    let line = || text("the plan").key("plan").supersedes("state");
+    world.add(line());
+    let again = || cost(|| assert_eq!(world.add(line()).decision, Decision::Unchanged));
+    let say = |at: usize| text(&format!("state number {at}")).key("state");
+    fill(&world, 0, 50, say);
+    let small = again();
+    fill(&world, 50, 1_000, say);
+    constant(small, again());
+    assert_eq!(world.row("state").text, "state number 999");
+    world.check();
+}
+
+/// Many keys say one text, and each tells it again and names a memory of its own.
+#[test]
+fn lines_of_many_keys_of_one_text_that_name_others() {
+    let of = |n: usize, tags: Option<&str>| {
+        let world = world();
+        let say = |at: usize| text("one text for all").key(format!("k{at}"));
+        fill(&world, 0, n, say);
+        fill(&world, 0, n, |at| text(&format!("side text {at}")).key(format!("s{at}")));
+        let line = |at: usize| say(at).supersedes(format!("s{at}"));
+        let lines = |tag: Option<&str>| -> Vec<Draft> {
+            (0..n).map(|at| tag.into_iter().fold(line(at), |line, tag| line.tag(tag))).collect()
+        };
+        let first = cost(|| drop(world.import(world.start_import(), lines(tags))));
+        assert_eq!(world.live().len(), 1);
+        let again = cost(|| drop(world.import(world.start_import(), lines(tags.map(|_| "later")))));
+        world.check();
+        (first, again)
+    };
+    for tags in [None, Some("import:notes:1")] {
+        let (small, large) = (of(50, tags), of(200, tags));
+        linear(small.0, large.0, 4);
+        linear(small.1, large.1, 4);
+    }
+}
