@@ -182,6 +182,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let Some(by) = step.and_then(|step| step.evidence.members.first().copied()) else { return Ok(None) };
         let stands = match (self.ledger.tx.has_row(self.ns(), by)?, parted.entry(by)) {
             (true, _) => Some(by),
+            // Without an import the row comes back for what its writers have said since.
+            (false, _) if runs.is_empty() => None,
             (false, Entry::Occupied(known)) => *known.get(),
             (false, Entry::Vacant(unknown)) => *unknown.insert(self.parted_from(by)?),
         };
