@@ -118,8 +118,8 @@ pub mod memory {
         Actor, AgentName, Aggregate, AggregateId, AggregateType, Announced, Attachment, AuthorKind, Bucket,
         ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
         ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Goal, GoalDraft, GoalId, Holder,
-        InContext, Included, Inclusion, Limbo, Link, Partition, Payload, PointInTime, Significance,
-        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
+        InContext, Included, Inclusion, Limbo, Link, Overtaken, Partition, Payload, PointInTime,
+        Significance, SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }
