@@ -24,36 +24,44 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for what was announced for it.
-    /// What its key says by now takes its place at once.
+    /// What all its writers say by now stays in its place; of some of them, those leave it.
     pub(super) fn back_to_plan(
         &mut self,
         (id, vitals): (MemoryId, &Vitals),
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Change>> {
-        let is_to_come = vitals.times.from() > self.now();
-        let next = match !is_to_come && self.says_now(id)? {
-            false => self.next_on(id, &vitals.overtaken, (onward, plan))?,
-            true => None,
+        let now = self.now();
+        let said = if vitals.times.from() > now { Vec::new() } else { self.said_now(id)? };
+        let onward = match said.iter().flatten().max() {
+            Some((_, by)) if said.iter().all(Option::is_some) => Some(Onward::apart(onward.gone(), *by, now)),
+            Some(_) => None,
+            None => {
+                let next = self.next_on(id, &vitals.overtaken, (onward, plan))?;
+                next.map(|next| onward.replaced_as(next))
+            }
         };
-        Ok(match next {
-            Some(next) => Some(Change::LeadOn { id, onward: Box::new(onward.replaced_as(next)) }),
+        Ok(match onward {
+            Some(onward) => Some(Change::LeadOn { id, onward: Box::new(onward) }),
             None => inverse(Op::Supersede, id),
         })
     }
 
-    /// Whether a key of a row that is not back yet says another text by now.
-    fn says_now(&self, id: MemoryId) -> Result<bool> {
-        let now = self.now();
-        let writers = self.ledger.readable_holders(self.ns(), id)?.into_iter().filter(Holder::has_text);
-        for key in writers.filter_map(|writer| writer.key) {
-            let meant = sound(self.meant_by_key(&key))?.flatten().filter(|found| found.id != id);
-            let Some(meant) = meant.filter(|found| found.vitals.times.visible_live(now)) else { continue };
+    /// For each writer of a row that is not back yet, the row in which its key says another text by now, with the instant of that, if it
+    /// does.
+    fn said_now(&self, id: MemoryId) -> Result<Vec<Option<(Time, MemoryId)>>> {
+        let mut said = Vec::new();
+        for writer in self.ledger.readable_holders(self.ns(), id)?.into_iter().filter(Holder::has_text) {
+            let meant = writer.key.map(|key| sound(self.meant_by_key(&key))).transpose()?;
+            let meant = meant.flatten().flatten().filter(|found| found.id != id);
+            let Some(meant) = meant.filter(|found| found.vitals.times.visible_live(self.now())) else {
+                said.push(None);
+                continue;
+            };
             let holder = sound(self.ledger.tx.holder(self.ns(), meant.id, meant.number))?.flatten();
-            if holder.is_some_and(|holder| holder.has_text()) {
-                return Ok(true);
-            }
+            let is_said = holder.is_some_and(|holder| holder.has_text());
+            said.push(is_said.then_some((meant.vitals.times.recorded_at, meant.id)));
         }
-        Ok(false)
+        Ok(said)
     }
 
     /// What was to take the place of a row before an erased one did: what the row keeps, what its own keys have announced of what was to

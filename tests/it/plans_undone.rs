@@ -205,6 +205,31 @@ fn model_33_what_was_announced_is_what_it_was_without_the_import() {
     }
 }
 
+/// What a key says after an import stands alone, also where it is to be replaced itself: the text of before does not come back beside it.
+#[test]
+fn model_33_an_old_text_does_not_come_back_beside_a_newer_one_that_is_to_be_replaced() {
+    let world = World::new();
+    let start = world.now();
+    for key in ["a", "b"] {
+        world.add(text(&format!("first of {key}")).key(key));
+    }
+    let run = world.start_import();
+    let options = oubliette::WriteOptions { run: Some(run), ..oubliette::WriteOptions::default() };
+    let line = Say { key: 1, names: vec![0], from: None };
+    world.ns.add_all(vec![draft(&line, "line".to_owned(), start)], &options).unwrap();
+    world.advance("1m");
+    world.add(text("newer").key("a"));
+    let ahead = Say { key: 1, names: vec![0], from: Some(5) };
+    world.add(draft(&ahead, "text 5".to_owned(), start));
+    world.ns.replace(["a"], text("text 4"), SupersedeMode::Replaced, at(start, Some(15))).unwrap();
+    world.advance("1m");
+    world.ns.undo(run).unwrap();
+    world.check();
+    let live: BTreeSet<String> = world.live().into_iter().map(|id| world.row(id).text).collect();
+    assert_eq!(live, BTreeSet::from(["first of b".to_owned(), "newer".to_owned()]));
+    assert_eq!(told(&world, start)[&1].1["a"], "newer");
+}
+
 proptest! {
     #![proptest_config(random(64, 3_000))]
 
