@@ -295,10 +295,19 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.replace_at(step)?;
             }
         }
-        for (id, told) in &ahead.told {
-            self.ledger.keep_overtaken(&self.context, *id, *told)?;
+        let stands: BTreeSet<MemoryId> =
+            ahead.steps.iter().filter(|step| step.stands).map(|step| step.old).collect();
+        for (id, told) in ahead.told.iter().filter(|(id, _)| !stands.contains(id)) {
+            self.ledger.keep_overtaken(&self.context, *id, (*told, self.has_announced(*id, told.by)?))?;
         }
         made.map_or(Ok(()), |made| self.ledger.inherit_overtaken(&self.context, ahead.old, made))
+    }
+
+    /// Whether a writer of a row has announced a text by its key, so that the text itself tells what it is to replace.
+    fn has_announced(&self, id: MemoryId, by: MemoryId) -> Result<bool> {
+        let mut writers = self.ledger.readable_holders(self.ns(), id)?;
+        writers.retain(Holder::has_text);
+        self.is_announced_for(by, &writers)
     }
 
     /// Lets what was announced before take the place of a row. That is no act of the run that writes now, and no undo of the run

@@ -346,7 +346,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        overtaken: Overtaken,
+        (overtaken, is_own): (Overtaken, bool),
     ) -> Result<()> {
         let Overtaken { by: told, end, at, .. } = overtaken;
         self.keep_announced(context, id, Announced { end, at })?;
@@ -355,7 +355,8 @@ impl Ledger<'_, '_> {
         let is_as_told =
             by.by == told && by.mode == SupersedeMode::Replaced && row.times.valid_to >= Some(end);
         let comes = self.comes_as(context, told)?;
-        let mut is_kept = false;
+        // What the row's own keys have announced says so itself.
+        let mut is_kept = is_own;
         for one in &row.overtaken {
             is_kept |= self.comes_as(context, one.by)? == comes;
         }

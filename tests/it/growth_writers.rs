@@ -233,10 +233,16 @@ fn a_write_through_a_key_that_has_many_texts_announced() {
     };
     let says: fn(&World) = |world| drop(world.add(text("fresh words").key("a")));
     let tags: fn(&World) = |world| drop(world.ns.update("a", Patch::new().tags(["x"])).unwrap());
-    for spread in [0, 1000] {
-        let (small, large) = (of(20, spread, says), of(80, spread, says));
-        linear(small, large, 4);
-        assert!(large.written <= small.written + 8, "{small:?}, then {large:?}");
+    let plans: fn(&World) = |world| {
+        drop(world.add(text("the next plan").key("a").supersedes("a").valid_from(world.ahead("1d"))));
+    };
+    // In the order of their instants, for one instant, and each before the one that was announced last.
+    for spread in [0, 1000, -1000] {
+        for write in [says, plans] {
+            let (small, large) = (of(20, spread, write), of(80, spread, write));
+            linear(small, large, 4);
+            assert!(large.written <= small.written + 8, "{small:?}, then {large:?}");
+        }
         linear(of(20, spread, tags), of(80, spread, tags), 4);
     }
 }
