@@ -541,7 +541,8 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let end = self.ledger.merged_on(self.ns(), by)?.last().copied().unwrap_or(by);
         let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
-        if stands.is_some_and(|row| row.times.superseded.is_some()) {
+        let now = self.now();
+        if stands.is_some_and(|row| row.times.superseded.is_some() && !row.times.is_or_will_be_true(now)) {
             // An old fact does not come back beside the newest.
             return Ok(stays(&format!("{end}, which took its place, has been replaced since")));
         }
@@ -555,6 +556,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Ok(applied) => {
                 // The row that had taken its place may go with the last of its writers, who return.
                 self.keep_replaced(&applied, id, runs)?;
+                self.go_on(id)?;
                 let mut live = self.restore_predecessors(&applied, runs)?;
                 let back = applied.restored.unwrap_or_default();
                 live.extend(back.is_live().then_some(id));

@@ -62,7 +62,9 @@ impl NamespaceWriter<'_, '_, '_> {
             doomed = self.next_holders(run)?;
             let repeated = self.repeated(&doomed)?;
             let goes = |holder: &Holder| holder.run == Some(run);
+            self.ledger.undoing = Some((run, doomed.iter().copied().collect()));
             done = self.take_holders(&doomed, &goes, RuleId::UNDO, TombstoneReason::Undone)?;
+            self.ledger.undoing = None;
             let next = self.ledger.tx.holders_of_run(ns, run, 1)?;
             if next.iter().zip(doomed.last()).any(|((next, _), (last, _))| next == last) {
                 // What becomes of a row of so many holders is known with the last of them.

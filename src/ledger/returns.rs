@@ -294,9 +294,17 @@ impl Ledger<'_, '_> {
         Ok(said)
     }
 
+    /// Whether a holder is about to leave its row.
+    pub(super) fn is_leaving(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
+        match &self.undoing {
+            Some((run, slice)) if !slice.contains(&(id, number)) => self.tx.holds_run(ns, *run, id, number),
+            _ => Ok(self.leaving.contains(&(id, number))),
+        }
+    }
+
     /// The row that answers to a key, without those that the key is about to leave.
     pub(crate) fn staying_holder_of_key(&self, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
-        let stays = |id: MemoryId, number: u32, _: &Vitals| Ok(!self.leaving.contains(&(id, number)));
+        let stays = |id: MemoryId, number: u32, _: &Vitals| Ok(!self.is_leaving(ns, id, number)?);
         holder_among(&*self.tx, ns, key, now, stays)
     }
 
@@ -316,7 +324,12 @@ impl Ledger<'_, '_> {
         };
         let found = sound(self.staying_holder_of_key(ns, key, context.now))?.flatten();
         let found = found.filter(|found| found.id != id && is_later(&found.vitals.times));
+        let is_ahead = found.as_ref().is_some_and(|found| found.vitals.times.from() > context.now);
         let mut later = found.map(|found| found.id);
+        if is_ahead && to == RestoreTo::Undo {
+            // Until that begins, the key says what it is to replace.
+            later = self.said_until(context, key, id)?.or(later);
+        }
         if later.is_none() && to == RestoreTo::Undo {
             later = self.last_version(ns, key, (id, went))?;
         }
@@ -324,6 +337,24 @@ impl Ledger<'_, '_> {
             Some(later) if sound(self.load(ns, later))?.is_some() => Some(later),
             _ => None,
         })
+    }
+
+    /// The row that tells what a key says now, and that another one is to replace at an instant ahead.
+    fn said_until(&self, context: &Context, key: &str, id: MemoryId) -> Result<Option<MemoryId>> {
+        let (ns, now, mut said) = (context.ns, context.now, None);
+        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            let row = sound(self.tx.vitals(ns, other))?.flatten().filter(|row| row.times.visible_live(now));
+            if row.is_none() || other == id || self.is_leaving(ns, other, number)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let says =
+                sound(self.tx.holder(ns, other, number))?.flatten().is_some_and(|said| said.has_text());
+            // What the row itself is to replace is older.
+            let says = says && !self.leads_to(ns, other, id)?;
+            said = says.then_some(other);
+            Ok(if says { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(said)
     }
 
     /// The last text of a key that was written since the row `id` went, and that another text of a caller has superseded. What
@@ -338,8 +369,9 @@ impl Ledger<'_, '_> {
         let mut last = None;
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
             let row = sound(self.tx.vitals(ns, other))?.flatten();
-            let row = row.filter(|_| other != id && !self.leaving.contains(&(other, number)));
-            let Some(times) = row.map(|row| row.times) else { return Ok(ControlFlow::Continue(())) };
+            let is_other = other != id && !self.is_leaving(ns, other, number)?;
+            let times = row.filter(|_| is_other).map(|row| row.times);
+            let Some(times) = times else { return Ok(ControlFlow::Continue(())) };
             if times.recorded_at < went {
                 return Ok(ControlFlow::Break(()));
             }
@@ -394,8 +426,8 @@ impl Ledger<'_, '_> {
         // What was said before it went is of no interest, and there may be much of it.
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
             let row = sound(self.tx.vitals(ns, other))?.flatten();
-            let row = row.filter(|_| other != id && !self.leaving.contains(&(other, number)));
-            let Some(row) = row else { return Ok(ControlFlow::Continue(())) };
+            let is_other = other != id && !self.is_leaving(ns, other, number)?;
+            let Some(row) = row.filter(|_| is_other) else { return Ok(ControlFlow::Continue(())) };
             let recorded = row.times.recorded_at;
             if recorded < went {
                 return Ok(ControlFlow::Break(()));

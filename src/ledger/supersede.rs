@@ -139,14 +139,23 @@ impl Ledger<'_, '_> {
     /// A row that has superseded another, and what takes its place before anything of it is true: they give up a key that
     /// they got by that.
     fn superseder_and_to_come(&self, context: &Context, by: MemoryId) -> Result<BTreeSet<MemoryId>> {
-        let times = |id| -> Result<Option<Times>> {
-            Ok(sound(self.tx.vitals(context.ns, id))?.flatten().map(|vitals| vitals.times))
-        };
-        let (mut chain, mut at) = (BTreeSet::from([by]), times(by)?);
-        while let Some(next) = at.and_then(|times| times.superseded_by()) {
-            at = times(next)?.filter(|times| times.valid_from > Some(context.now) && chain.insert(next));
+        let (mut chain, mut next) = (BTreeSet::new(), Some(by));
+        while let Some(at) = next.filter(|at| chain.insert(*at)) {
+            let times = sound(self.tx.vitals(context.ns, at))?.flatten().map(|row| row.times);
+            next = times.and_then(|times| times.superseded_by());
+            if let Some(to) = next
+                && !self.begins_ahead(context, to)?
+            {
+                break;
+            }
         }
         Ok(chain)
+    }
+
+    /// Whether a row begins at an instant ahead.
+    fn begins_ahead(&self, context: &Context, id: MemoryId) -> Result<bool> {
+        let row: Option<Vitals> = sound(self.tx.vitals(context.ns, id))?.flatten();
+        Ok(row.is_some_and(|row| row.times.valid_from > Some(context.now)))
     }
 
     /// A row, and the rows into which it was merged, one after the other.
@@ -607,10 +616,11 @@ impl Ledger<'_, '_> {
                 self.bring_back(ns, old, &copies)?;
             }
             let Some(times) = vitals.flatten().map(|vitals| vitals.times) else { break };
-            if beyond == Beyond::Merges && times.merged_into().is_none() {
+            let Some(next) = times.superseded_by() else { break };
+            let goes_on = beyond == Beyond::All || times.merged_into().is_some();
+            if !goes_on && !self.begins_ahead(context, next)? {
                 copies.retain(|copy| copy.key.is_none());
             }
-            let Some(next) = times.superseded_by() else { break };
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
@@ -728,7 +738,7 @@ impl Ledger<'_, '_> {
                     true => times.is_or_will_be_true(context.now),
                     false => times.is_current(context.now),
                 });
-                if other == id || !has_key || (!is_superseder && self.leaving.contains(&(other, number))) {
+                if other == id || !has_key || (!is_superseder && self.is_leaving(ns, other, number)?) {
                     continue;
                 }
                 if to == RestoreTo::Write && self.says_ahead(context, other, &key)? {

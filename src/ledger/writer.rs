@@ -92,6 +92,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) redacted: BTreeSet<(NsId, u64)>,
     /// The holders that are about to leave their rows: what they say there is no later word of their keys.
     pub(crate) leaving: BTreeSet<(MemoryId, u32)>,
+    /// The import that is undone, with the holders that the present slice takes. The others are about to leave as well.
+    pub(crate) undoing: Option<(RunId, BTreeSet<(MemoryId, u32)>)>,
     /// The name of one namespace: the one from which the transaction erased a memory in place of setting it aside.
     pub(super) purging: Option<(NsId, String)>,
     /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted, or because
@@ -245,6 +247,7 @@ impl<'a, 't> Ledger<'a, 't> {
             redacted: BTreeSet::new(),
             namespaces_are_sound: false,
             leaving: BTreeSet::new(),
+            undoing: None,
             purging: None,
             recount: BTreeSet::new(),
         })

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::model::{MemoryId, Time};
+use crate::model::{MemoryId, RunId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, TextId};
@@ -88,6 +88,11 @@ pub(crate) trait Traces: TextRows {
     /// Whether some holder of a memory has `key`.
     fn holds_key(&self, ns: NsId, key: &str, id: MemoryId) -> Result<bool> {
         Ok(!self.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, id), 1)?.is_empty())
+    }
+
+    /// Whether a run has brought a holder.
+    fn holds_run(&self, ns: NsId, run: RunId, id: MemoryId, number: u32) -> Result<bool> {
+        self.look(Table::HolderRun, &keys::holder_run(ns, run, id, number), &mut |_| Ok(()))
     }
 
     /// Numbers of the holders of a memory, damaged ones too.

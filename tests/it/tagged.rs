@@ -228,3 +228,26 @@ fn life_26_an_announced_text_has_the_tags_of_its_own_imports_alone() {
     assert_eq!((world.row("a").id, world.row("a").tags), (announced, vec!["home".to_owned()]));
     world.check();
 }
+
+/// Two lines of one key, of which one begins at an instant ahead, come before what another key has announced for the text of before.
+/// When the import is taken back by its tag, that text ends again at the instant that was announced for it (MODEL-33, LIFE-26).
+#[test]
+fn life_26_what_was_announced_is_announced_again_without_the_tag() {
+    let world = World::new();
+    world.add(text("Ann works at Acme").key("a"));
+    world.add(text("Ann has a dog").key("b"));
+    let at = world.ahead("20h");
+    world.add(text("Ann works at Globex").key("c").supersedes("a").valid_from(at));
+    let run = world.start_import();
+    let later = text("Ann works at Umbrella").key("a").supersedes("b").valid_from(world.ahead("10h"));
+    world.import(run, vec![text("Ann works at Initech").key("a").tag(FIRST), later.tag(FIRST)]);
+    world.advance("1h");
+    world.forget_tag(FIRST);
+    world.check();
+    world.clock.set(at);
+    let mut texts: Vec<String> = world.live().into_iter().map(|id| world.row(id).text).collect();
+    texts.sort();
+    assert_eq!(texts, ["Ann has a dog", "Ann works at Globex"]);
+    assert_eq!(world.row("a").text, "Ann works at Globex");
+    world.check();
+}

@@ -9,7 +9,7 @@ use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, EventQuery, Expiry, Field, PointInTime, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Decision, Draft, Kind, PageRequest, Patch, Scope, State, WriteOptions};
+use oubliette::{Decision, Draft, Kind, PageRequest, Patch, Scope, Span, State, WriteOptions};
 
 fn pass(world: &World, passes: &[Pass]) -> Option<RunId> {
     world.db.maintain_with(&MaintainOptions::live().passes(passes.to_vec())).unwrap().run
@@ -714,4 +714,44 @@ fn model_8_a_text_of_before_an_import_begins_when_its_writer_said() {
     assert_eq!((version.text.as_str(), version.valid_from), ("Ann  likes tea", None));
     assert!(world.row(id).valid_from.is_some());
     world.check();
+}
+
+/// A line says again what its key says, and names a memory. That another text is announced for the key is no newer word, so the
+/// named memory comes back when the import is taken back, and leads to none of the two (MODEL-33, LIFE-26).
+#[test]
+fn model_33_a_named_memory_is_back_where_the_one_that_stays_is_to_be_replaced() {
+    for (by_tag, planned) in [(false, false), (false, true), (true, false), (true, true)] {
+        let world = World::new();
+        world.add(text(GHENT).key("job"));
+        world.add(text("Carl has a cat").key("old"));
+        let at = world.ahead("10h");
+        if planned {
+            let replaced = SupersedeMode::Replaced;
+            world.ns.replace(["job"], text(BRUGES), replaced, Some(at)).unwrap();
+        }
+        let told = || {
+            let now = world.now();
+            let told = [now, at.plus(Span::from_hours(1))].map(|at| {
+                world.clock.set(at);
+                let texts: BTreeSet<String> = world.live().into_iter().map(|id| world.row(id).text).collect();
+                (texts, ["job", "old"].map(|key| world.row(key).text))
+            });
+            world.clock.set(now);
+            told
+        };
+        let before = told();
+        world.advance("1h");
+        let run = world.start_import();
+        world.import(run, vec![text(GHENT).key("job").supersedes("old").tag("import:z:1")]);
+        world.advance("1h");
+        if by_tag {
+            world.forget_tag("import:z:1");
+        } else {
+            // The tag of the line.
+            let lost = world.ns.undo(run).unwrap().lost;
+            assert!(matches!(&lost[..], [fields] if fields.starts_with("changes of fields")), "{lost:?}");
+        }
+        assert_eq!(told(), before, "{by_tag} {planned}");
+        world.check();
+    }
 }

@@ -333,3 +333,28 @@ fn model_33_an_undo_does_not_wait_for_each_key_that_was_led() {
     };
     linear(undo(1_500), undo(6_000), 4);
 }
+
+/// An undo works in slices, and what stays does not depend on where one slice ends: what the import has said in a later slice is no
+/// later word of its key (MODEL-33).
+#[test]
+fn model_33_an_undo_of_many_lines_leaves_what_one_of_few_leaves() {
+    let left = |fillers: usize| {
+        let world = World::new();
+        world.add(text("Ann likes tea").key("d"));
+        world.advance("1m");
+        world.add(text("Ann likes coffee").key("b").supersedes("d"));
+        world.advance("1m");
+        let run = world.start_import();
+        for (words, key) in [("Bob likes tea", "b"), ("Dan likes tea", "d")] {
+            let filler = |at: usize| text(&format!("filler {at} before {key}")).key(&format!("{key}{at}"));
+            world.import(run, (0..fillers).map(filler).collect());
+            world.import(run, vec![text(words).key(key)]);
+        }
+        world.advance("1m");
+        world.ns.undo(run).unwrap();
+        world.check();
+        ["b", "d"].map(|key| world.row(key).text)
+    };
+    assert_eq!(left(0), ["Ann likes coffee", "Ann likes coffee"]);
+    assert_eq!(left(1_050), left(0));
+}
