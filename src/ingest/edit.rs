@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::index::Lineage;
-use crate::ingest::fields::expire;
+use crate::ingest::fields::expire_from;
 use crate::ingest::{NamespaceWriter, space_of};
 use crate::ledger::{Change, given, tags_fit};
 use crate::limits::TAGS_MAX;
@@ -264,7 +264,6 @@ impl NamespaceWriter<'_, '_, '_> {
     /// # Errors
     /// `Invalid` for a validity that would end before it begins, together with what the row keeps of its own.
     pub(super) fn patch_parts(&self, parts: &mut Parts, edit: &Edit) -> Result<()> {
-        let recorded = parts.vitals.times.recorded_at;
         let tier = parts.vitals.tier;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
@@ -285,9 +284,8 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(expiry) = edit.patch.expiry.or(moved.then_some(Expiry::Tier)) {
             // A newly given life counts from now on, that of a tier from the beginning.
             let begins = edit.begins.filter(|_| expiry == Expiry::Tier);
-            parts.vitals.times.recorded_at = begins.unwrap_or(self.now());
-            expire(&mut parts.vitals, expiry, self.policy);
-            parts.vitals.times.recorded_at = recorded;
+            let base = parts.vitals.created_at.max(begins.unwrap_or(self.now()));
+            expire_from(base, &mut parts.vitals, expiry, self.policy);
         }
         let (fields, times) = (&edit.patch.fields, &parts.vitals.times);
         let given = fields.valid_from.value().is_some() || fields.valid_to.value().is_some();

@@ -108,9 +108,14 @@ pub(super) fn not_taken(given: &Fields, row: &Parts) -> Vec<&'static str> {
 
 /// Sets the end of life that the caller gave, or else that of the tier.
 pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
-    // Imported history must not be expired from the start, so the life begins at the recording at the
-    // earliest.
-    let base = vitals.created_at.max(vitals.times.recorded_at);
+    // Imported history must not be expired from the start, and what is announced must not end before it begins: the life begins at
+    // the recording at the earliest, and where the text begins to be true.
+    let base = vitals.created_at.max(vitals.times.recorded_at).max(vitals.times.from());
+    expire_from(base, vitals, expiry, policy);
+}
+
+/// The same of a life that counts from an instant.
+pub(super) fn expire_from(base: Time, vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
     let callers = |end: Option<Time>| Life { end, by: ExpiresBy::Caller };
     vitals.set_life(match expiry {
         Expiry::Never => callers(None),

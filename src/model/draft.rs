@@ -193,7 +193,8 @@ impl Draft {
         self
     }
 
-    /// With an end of life: an instant (`expires_at` in JSON and on the command line), a lifetime (`ttl`), or never.
+    /// With an end of life: an instant (`expires_at` in JSON and on the command line), a lifetime (`ttl`), or never. A lifetime counts
+    /// from the write, or from `valid_from` if the text begins later. An instant must lie after `valid_from`.
     ///
     /// ```
     /// use oubliette::Draft;
@@ -490,6 +491,7 @@ impl CheckedDraft {
         check_content(&draft.text, draft.vector.is_some())?;
         draft.vector.as_deref().map_or(Ok(()), check_vector_length)?;
         draft.fields.check()?;
+        check_life(draft.expiry, draft.fields.valid_from.value())?;
         draft.payload.as_ref().map_or(Ok(()), Payload::check)?;
         draft.tags = draft.tags.map(|tags| check_tags(&tags)).transpose()?;
         draft.categories = draft.categories.map(|names| check_categories(&names)).transpose()?;
@@ -564,12 +566,23 @@ pub(crate) fn check_patch(mut patch: Patch) -> Result<Patch> {
     patch.text.as_deref().map_or(Ok(()), |text| check_content(text, patch.vector.is_some()))?;
     patch.vector.as_deref().map_or(Ok(()), check_vector_length)?;
     patch.fields.check()?;
+    check_life(patch.expiry, patch.fields.valid_from.value())?;
     patch.payload.iter().flatten().try_for_each(Payload::check)?;
     patch.tags = patch.tags.map(|tags| check_tags(&tags)).transpose()?;
     patch.categories = patch.categories.map(|names| check_categories(&names)).transpose()?;
     patch.entities = patch.entities.map(|entities| check_entities(&entities)).transpose()?;
     patch.links = patch.links.map(|links| check_links(&links)).transpose()?;
     Ok(patch)
+}
+
+/// An end of life before the text begins would leave nothing to be true.
+fn check_life(expiry: Option<Expiry>, from: Option<&Time>) -> Result<()> {
+    match (expiry, from) {
+        (Some(Expiry::At(end)), Some(from)) if end <= *from => {
+            Err(Error::invalid("expires_at", format!("must lie after valid_from, {from}"), end))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Lets the tag `pinned` set the flag, and the flag set the tag.

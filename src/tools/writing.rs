@@ -40,7 +40,9 @@ fn metadata() -> Member {
 }
 
 fn ttl() -> Member {
-    text(1, 40).optional().about("After how long it ends, such as 30d or 12h, or never.")
+    text(1, 40).optional().about(
+        "After how long it ends, such as 30d or 12h, or never. Counts from valid_from if that is later.",
+    )
 }
 
 /// The end of a memory by its `ttl`. One that has come would forget what is meant to be kept.

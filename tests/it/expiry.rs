@@ -523,3 +523,31 @@ fn a_reader_counts_what_came_due_as_a_writer_does() {
     }
     assert_eq!(world.db.stats().unwrap().memories.live, 9);
 }
+
+/// LIFE-1: what is announced lives from the instant on at which it begins, whoever gave it a lifetime, and has no end before.
+#[test]
+fn life_1_what_is_announced_does_not_end_before_it_begins() {
+    let world = World::new();
+    let at = world.ahead("10d");
+    let begins = |words: &str| text(words).valid_from(at);
+    let closed = world.add(begins("the office is closed").expiry(span("3h")).key("office")).id;
+    let mut draft = begins("the build is red");
+    draft.fields.tier = Some(Tier::Working);
+    let red = world.add(draft).id;
+    assert_eq!(
+        [closed, red].map(|id| world.row(id).expires_at),
+        ["3h", "72h"].map(|ttl| Some(at.plus(span(ttl))))
+    );
+    // A change of the memory gives a life that counts from the change.
+    world.ns.update("office", Patch::new().expiry(span("11d"))).unwrap();
+    assert_eq!(world.row("office").expires_at, Some(world.ahead("11d")));
+    for end in ["9d", "10d"] {
+        let end = Expiry::At(world.ahead(end));
+        let refused = world.ns.add(begins("the lab is closed").expiry(end)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().starts_with("expires_at"), "{refused}");
+        let patch = Patch::new().valid_from(at).expiry(end);
+        assert_eq!(world.ns.update("office", patch).unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    world.check();
+}

@@ -284,7 +284,7 @@ pub(crate) struct FieldOptions {
     /// When the memory ends: a time (UTC unless it names its offset), or never
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
-    /// After how long the memory ends
+    /// After how long the memory ends, counted from --valid-from if that is later
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with = "expires_at")]
     pub(crate) ttl: Option<String>,
     /// World time from which the text is true; UTC unless it names its offset
@@ -455,7 +455,7 @@ pub(crate) struct SupersedeOptions {
     /// with the old text until then [default: the first key of the old memories]
     #[arg(long, conflicts_with = "with")]
     pub(crate) key: Option<String>,
-    /// After how long the new text ends [default: under a key the end of the text before]
+    /// After how long the new text ends, counted from --at if that is later [default: under a key the end of the text before]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with_all = ["with", "expires_at"])]
     pub(crate) ttl: Option<String>,
     /// When the new text ends: a time, or never
