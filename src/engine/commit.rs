@@ -15,10 +15,10 @@ use crate::hygiene::{Taken, TakenQueries};
 use crate::ledger::Ledger;
 use crate::store::Durability;
 
-/// Memories whose accesses a commit of maintenance counts.
+/// Most memories whose accesses one commit counts.
 pub(super) const FOLDED_MAX: usize = 256;
-/// Memories whose accesses any other commit counts: a writer pays little for the searches before it. A memory that is found
-/// again and again waits for its turn, and is then written once.
+/// Memories whose accesses a commit earns that is none of maintenance, and which it or a later one counts: writers pay little for
+/// the searches before them. A memory that is found again and again waits for its turn, and is then written once.
 const FOLDED_PER_WRITE: usize = 8;
 
 impl Inner {
@@ -225,8 +225,9 @@ impl Committer for Arc<Inner> {
 
     fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
         let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
+        let counted = self.accesses.earn(FOLDED_PER_WRITE, FOLDED_MAX);
         loop {
-            let done = self.attempt_mended(self.durability, FOLDED_PER_WRITE, |session| {
+            let done = self.attempt_mended(self.durability, counted, |session| {
                 for (at, unit) in units.iter_mut().enumerate() {
                     if matches!(answers.get(at), Some(None)) {
                         unit(session).and_then(|()| session.end_unit()).map_err(|why| (at, why))?;

@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
 use crate::hygiene::queries::Queries;
@@ -76,11 +77,13 @@ type Place = (NsId, MemoryId);
 #[derive(Debug, Default)]
 struct State {
     /// By namespace.
-    noted: BTreeMap<NsId, HashMap<MemoryId, Noted>>,
+    noted: BTreeMap<NsId, HashMap<MemoryId, Noted, RandomState>>,
     /// Memories of all namespaces.
     count: usize,
     /// Retrievals that were given up since the handle was opened.
     dropped: u64,
+    /// How many memories the writes so far may still count.
+    earned: usize,
     /// Memories whose turn comes, the last of them first. When their turn is over, those that were noted meanwhile have theirs,
     /// so each memory has its turn however few are taken at a time.
     turns: Vec<Place>,
@@ -102,10 +105,7 @@ impl Accesses {
         most: usize,
         retrievals: impl IntoIterator<Item = (MemoryId, Noted)>,
     ) {
-        let mut state = self.state.lock();
-        for (id, one) in retrievals {
-            state.add((ns, id), one, most);
-        }
+        self.state.lock().add(ns, retrievals, most);
     }
 
     /// What is noted of a memory.
@@ -122,6 +122,18 @@ impl Accesses {
     /// Number of memories, or of queries if they are more, that wait for a commit.
     pub(crate) fn waiting(&self) -> usize {
         self.len(None).max(self.queries.len(None))
+    }
+
+    /// How many memories a write counts, which earns `each` of them: all that wait, or `at_once` when so many are earned. To count many
+    /// at once costs less, because neighbouring rows share pages and one row of the journal tells of all.
+    pub(crate) fn earn(&self, each: usize, at_once: usize) -> usize {
+        let waiting = self.waiting();
+        let earned = &mut self.state.lock().earned;
+        *earned = (*earned + each).min(at_once);
+        if *earned < waiting.min(at_once) {
+            return 0;
+        }
+        std::mem::take(earned)
     }
 
     /// Retrievals that were given up since the handle was opened.
@@ -154,15 +166,18 @@ impl Accesses {
 }
 
 impl State {
-    /// Joins what is noted of a memory. A memory beyond the first `most` is given up and counted.
-    fn add(&mut self, (ns, id): Place, one: Noted, most: usize) {
-        match self.noted.entry(ns).or_default().entry(id) {
-            Entry::Occupied(mut known) => known.get_mut().join(one),
-            Entry::Vacant(free) if self.count < most => {
-                free.insert(one);
-                self.count += 1;
+    /// Joins what is noted of memories of a namespace. A memory beyond the first `most` is given up and counted.
+    fn add(&mut self, ns: NsId, all: impl IntoIterator<Item = (MemoryId, Noted)>, most: usize) {
+        let of_namespace = self.noted.entry(ns).or_default();
+        for (id, one) in all {
+            match of_namespace.entry(id) {
+                Entry::Occupied(mut known) => known.get_mut().join(one),
+                Entry::Vacant(free) if self.count < most => {
+                    free.insert(one);
+                    self.count += 1;
+                }
+                Entry::Vacant(_) => self.dropped += one.retrievals,
             }
-            Entry::Vacant(_) => self.dropped += one.retrievals,
         }
     }
 
@@ -243,9 +258,9 @@ impl Drop for Taken {
             return;
         }
         let mut state = self.from.state.lock();
-        for (place, one) in self.entries.drain(..) {
+        for ((ns, id), one) in self.entries.drain(..) {
             // They had their room before, so the bound does not apply.
-            state.add(place, one, usize::MAX);
+            state.add(ns, [(id, one)], usize::MAX);
         }
     }
 }
@@ -316,6 +331,24 @@ mod tests {
         // Those that come again wait behind those that wait already.
         (1..=2).for_each(note);
         assert_eq!([take(), take(), take(), take()], [vec![3, 4], vec![1, 5], vec![2], vec![]]);
+    }
+
+    #[test]
+    fn a_write_counts_few_at_once_and_many_by_and_by() {
+        let all = Arc::new(Accesses::default());
+        let note = |numbers: std::ops::RangeInclusive<u8>| {
+            all.note(NS, 99, numbers.map(|number| (id(number), Noted::one(at(1), None, None))));
+        };
+        let write = |_| {
+            let mut taken = all.take(all.earn(2, 8));
+            let counted = taken.len();
+            taken.is_committed();
+            counted
+        };
+        note(1..=2);
+        assert_eq!(write(0), 2);
+        note(1..=20);
+        assert_eq!(Vec::from_iter((0..12).map(write)), [0, 0, 0, 8, 0, 0, 0, 8, 0, 4, 0, 0]);
     }
 
     #[test]
