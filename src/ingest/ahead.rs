@@ -259,6 +259,14 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Makes the memory that is true now one that can be changed: its keys come back to it. Of what is to come after that, only what
     /// is to change leaves its place.
     pub(super) fn bring_back(&mut self, ahead: &mut Ahead) -> Result<()> {
+        let mut whole = ahead.steps.len();
+        for (place, step) in ahead.steps.iter().enumerate().skip(1).rev().filter(|(_, step)| !step.stands) {
+            if !self.ledger.is_whole(self.ns(), step.old)? {
+                whole = place;
+            }
+        }
+        // A row of which a part is damaged stays as it is, with what comes after it.
+        ahead.steps.truncate(whole);
         // From the last on, so that a key goes back the way that it went.
         let later = ahead.steps.iter().skip(1).rev().filter(|step| !step.stands).map(|step| step.old);
         for id in later.chain([ahead.old]) {

@@ -1,7 +1,7 @@
 //! What an undo leaves of supersessions at instants ahead: each text that was announced takes the place again of what its own key
 //! says, and of nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
@@ -36,7 +36,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Some((_, by)) if said.iter().all(Option::is_some) => Some(Onward::apart(onward.gone(), *by, now)),
             Some(_) => None,
             None => {
-                let next = self.next_on(id, &vitals.overtaken, (onward, plan))?;
+                let next = self.next_on((id, vitals), (onward, plan))?;
                 next.map(|next| onward.replaced_as(next))
             }
         };
@@ -69,8 +69,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// take the place.
     fn next_on(
         &mut self,
-        id: MemoryId,
-        kept: &[Overtaken],
+        (id, vitals): (MemoryId, &Vitals),
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Overtaken>> {
         let last = self.last_supersession(id)?;
@@ -85,6 +84,7 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let is_said = onward.via().is_none() && !keys(&holders).is_disjoint(&keys(onward.holders()));
         let follows = |place| is_by_caller || (place == 0 && is_said);
+        let kept = self.kept_by(id, vitals)?;
         for next in self.follows_on((kept, &holders), (plan, onward.at()), follows)? {
             if next.end > self.now() && !self.ledger.leads_to(self.ns(), next.by, id)? {
                 return Ok(Some(next));
@@ -98,32 +98,32 @@ impl NamespaceWriter<'_, '_, '_> {
     /// plan comes first.
     fn follows_on(
         &mut self,
-        (kept, holders): (&[Overtaken], &[Holder]),
+        (kept, holders): (Vec<Overtaken>, &[Holder]),
         (plan, since): (&Plan, Time),
         follows: impl Fn(usize) -> bool,
     ) -> Result<Vec<Overtaken>> {
+        let its: BTreeMap<MemoryId, Overtaken> = kept.iter().map(|one| (one.by, *one)).collect();
         let mut all = Vec::new();
         for (place, (by, end)) in plan.iter().enumerate() {
-            let its = self.kept_of(kept, *by)?;
             let via = self.announced_via(*by, holders)?.or(follows(place).then_some(None));
-            all.extend(its.or(via.map(|via| Overtaken { by: *by, end: *end, at: since, via })));
+            let said = via.map(|via| Overtaken { by: *by, end: *end, at: since, via });
+            all.extend(its.get(by).copied().or(said));
         }
-        for one in kept {
-            let by = self.comes_as(one)?.filter(|by| plan.iter().all(|(to_come, _)| to_come != by));
-            all.extend(by.map(|by| Overtaken { by, ..*one }));
-        }
+        let planned: BTreeSet<MemoryId> = plan.iter().map(|(by, _)| *by).collect();
+        all.extend(kept.into_iter().filter(|one| !planned.contains(&one.by)));
         all.sort_by_key(|one| one.end);
         Ok(all)
     }
 
-    /// What a row keeps of a supersession by a memory, or by one that this has corrected or taken in.
-    fn kept_of(&mut self, kept: &[Overtaken], by: MemoryId) -> Result<Option<Overtaken>> {
-        for one in kept {
-            if self.comes_as(one)? == Some(by) {
-                return Ok(Some(Overtaken { by, ..*one }));
-            }
+    /// What a row keeps, and those whose places it is to take, of what is still to come, each by what comes in its place by now, the
+    /// first of each.
+    fn kept_by(&mut self, id: MemoryId, row: &Vitals) -> Result<Vec<Overtaken>> {
+        let (mut kept, mut known) = (Vec::new(), BTreeSet::new());
+        for one in self.ledger.overtaken(self.ns(), id, row)? {
+            let by = self.comes_as(&one)?.filter(|by| known.insert(*by));
+            kept.extend(by.map(|by| Overtaken { by, ..one }));
         }
-        Ok(None)
+        Ok(kept)
     }
 
     /// What comes in the place of the memory that was to take a row's place, if that is still to happen.
@@ -148,7 +148,7 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn was_to_go(&mut self, (id, vitals): (MemoryId, &Vitals), by: MemoryId) -> Result<bool> {
         let holders = self.ledger.readable_holders(self.ns(), id)?;
         Ok(vitals.times.announced.is_some()
-            || self.kept_of(&vitals.overtaken, by)?.is_some()
+            || self.kept_by(id, vitals)?.iter().any(|kept| kept.by == by)
             || self.is_announced_for(by, &holders)?)
     }
 
@@ -164,7 +164,8 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(());
         }
         let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
-        for next in self.follows_on((&row.overtaken, &holders), (plan, now), |_| false)? {
+        let kept = self.kept_by(id, &row)?;
+        for next in self.follows_on((kept, &holders), (plan, now), |_| false)? {
             if next.by == id || next.end <= now {
                 continue;
             }
@@ -229,14 +230,12 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The step of the journal by which a row was superseded, before it was led on from rows that have gone.
     pub(super) fn superseding_step(&self, id: MemoryId) -> Result<Option<JournalRow>> {
-        let told = self.ledger.tx.journal_of(self.ns(), id)?.into_iter();
-        Ok(told.rev().find(|step| step.op == Op::Supersede && step.led_on().is_none()))
+        self.ledger.last_supersession(self.ns(), id, |step| step.led_on().is_none())
     }
 
     /// The last step of the journal by which another row took the place of this one.
     pub(super) fn last_supersession(&self, id: MemoryId) -> Result<Option<JournalRow>> {
-        let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        Ok(told.into_iter().rfind(|step| step.op == Op::Supersede))
+        self.ledger.last_supersession(self.ns(), id, |_| true)
     }
 
     /// What a caller's restoration had called off for erased rows is replaced by the rows with the same key that are back in

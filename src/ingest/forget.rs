@@ -7,7 +7,7 @@ use crate::ingest::NamespaceWriter;
 use crate::ingest::change::no_holder;
 use crate::ingest::edit::Edit;
 use crate::ingest::versions::Versions;
-use crate::ingest::written::{Written, by_row};
+use crate::ingest::written::{ByRow, Written, by_row};
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{
     Forgotten, Holder, Kind, MemoryId, Patch, RuleId, RunId, SupersedeMode, Times, TombstoneReason,
@@ -423,7 +423,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // A key leaves the row from which it was led before those to which it leads.
         let (led, own) = written.led_last(&rows);
         self.ledger.leaving.extend(doomed.iter().filter(|_| brings_back));
-        for (id, numbers) in own.iter().chain(&led) {
+        for (id, numbers) in self.in_order(&own)?.into_iter().chain(&led) {
             let (mut there, mut leavers, mut is_copy) = (Vec::new(), Vec::new(), true);
             for number in numbers {
                 self.ledger.leaving.remove(&(*id, *number));
@@ -482,6 +482,32 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         self.tell_derived(&mut answer)?;
         Ok(answer)
+    }
+
+    /// Rows that writers leave, each before what is to take its place at an instant ahead: as a row comes back, it takes its keys from
+    /// all that follows.
+    fn in_order<'r>(&self, rows: &'r ByRow) -> Result<Vec<(&'r MemoryId, &'r Vec<u32>)>> {
+        let mut before = BTreeMap::<MemoryId, Vec<MemoryId>>::new();
+        for id in rows.keys() {
+            let times = sound(self.ledger.tx.vitals(self.ns(), *id))?.flatten().map(|row| row.times);
+            if let Some((by, _)) = times.and_then(|times| times.replaced_ahead(self.now())) {
+                before.entry(by).or_default().push(*id);
+            }
+        }
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+        for id in rows.keys() {
+            let mut way = vec![*id];
+            while let Some(at) = way.pop() {
+                match before.remove(&at) {
+                    Some(first) => {
+                        way.push(at);
+                        way.extend(first.into_iter().rev());
+                    }
+                    None => order.extend(rows.get_key_value(&at).filter(|_| seen.insert(at))),
+                }
+            }
+        }
+        Ok(order)
     }
 
     /// What leavers had superseded by rows that stay: a row that was led on to another one comes back when its writers have left that

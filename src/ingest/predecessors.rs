@@ -615,7 +615,10 @@ impl NamespaceWriter<'_, '_, '_> {
     fn take_keys_of_gone(&mut self, id: MemoryId, rows: &[MemoryId]) -> Result<()> {
         let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
         for at in rows {
-            let mut copies = self.ledger.copies_from(self.ns(), *at, came)?;
+            let mut copies = match &writers {
+                Some(writers) => self.ledger.copies_of(self.ns(), *at, came, writers)?,
+                None => self.ledger.copies_from(self.ns(), *at, came)?,
+            };
             copies.retain(|copy| {
                 let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
                 copy.follows && writers.as_ref().is_none_or(is_its)

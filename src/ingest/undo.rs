@@ -40,6 +40,23 @@ pub(crate) struct UndoStep {
     pub(crate) finished: bool,
 }
 
+/// The holders of a run that are in one row.
+struct OfRow {
+    id: MemoryId,
+    /// The first of them.
+    numbers: Vec<u32>,
+    /// At how many of these it was looked.
+    looked: usize,
+    /// Whether these are all, or as many as a slice takes.
+    is_all: bool,
+}
+
+impl OfRow {
+    fn new(id: MemoryId) -> Self {
+        OfRow { id, numbers: Vec::new(), looked: 0, is_all: false }
+    }
+}
+
 impl NamespaceWriter<'_, '_, '_> {
     /// One slice of undoing an import. A run that was undone is left alone, so undoing twice has no effect.
     ///
@@ -65,8 +82,10 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.undoing = Some((run, doomed.iter().copied().collect()));
             done = self.take_holders(&doomed, &goes, RuleId::UNDO, TombstoneReason::Undone)?;
             self.ledger.undoing = None;
-            let next = self.ledger.tx.holders_of_run(ns, run, 1)?;
-            if next.iter().zip(doomed.last()).any(|((next, _), (last, _))| next == last) {
+            let last = doomed.last().map(|(last, _)| keys::holder_run_row(ns, run, *last));
+            let rest =
+                last.map(|last| self.ledger.tx.id_and_number(Table::HolderRun, &last, 1)).transpose()?;
+            if rest.is_some_and(|rest| !rest.is_empty()) {
                 // What becomes of a row of so many holders is known with the last of them.
                 (done.forgotten, done.detached) = (0, 0);
             }
@@ -106,35 +125,45 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(UndoStep { done, astray, parted, updated, repeats, told_on, superseded, untold, finished })
     }
 
-    /// The holders of a run that the next slice takes: of whole rows, unless one row alone has too many.
+    /// The holders of a run that the next slice takes: of whole rows, unless one row alone has too many. A key that was led on from a row
+    /// of the run leads on from what comes back in the place of that row, which goes first.
     fn next_holders(&self, run: RunId) -> Result<Vec<(MemoryId, u32)>> {
-        let mut most = SLICE;
-        loop {
-            let mut next = self.ledger.tx.holders_of_run(self.ns(), run, most)?;
-            let is_cut = next.len() == most;
-            if let Some((last, _)) = next.last().copied().filter(|_| is_cut) {
-                let whole = next.iter().position(|(id, _)| *id == last).filter(|whole| *whole > 0);
-                next.truncate(whole.unwrap_or(SLICE));
+        let (mut next, mut met) = (Vec::new(), BTreeSet::new());
+        for (id, _) in self.ledger.tx.holders_of_run(self.ns(), run, SLICE)? {
+            let mut way = Vec::from_iter(met.insert(id).then(|| OfRow::new(id)));
+            while let Some(row) = way.last_mut() {
+                if let Some(before) = self.waits_for(run, row)? {
+                    way.extend(met.insert(before).then(|| OfRow::new(before)));
+                    continue;
+                }
+                if !next.is_empty() && next.len() + row.numbers.len() > SLICE {
+                    return Ok(next);
+                }
+                next.extend(row.numbers.iter().map(|number| (row.id, *number)));
+                way.pop();
             }
-            let own = self.not_led(run, &next)?;
-            // A slice of few would be one of many, and each looks at all that wait.
-            if !is_cut || own.len() >= SLICE / 2 {
-                return Ok(if own.is_empty() { next } else { own });
-            }
-            most = most.saturating_mul(2);
         }
+        Ok(next)
     }
 
-    /// Those of the holders of a run that wait for none beyond these. A key that was led on from a row of the run leads on from what
-    /// comes back in the place of that row, which goes first.
-    fn not_led(&self, run: RunId, next: &[(MemoryId, u32)]) -> Result<Vec<(MemoryId, u32)>> {
-        let taken = BTreeSet::from_iter(next.iter().copied());
-        let mut waits = BTreeSet::new();
-        for (id, number) in next {
-            let before = self.led_from(run, *id, *number)?;
-            waits.extend(before.filter(|before| !taken.contains(before)).map(|_| *id));
+    /// The row from which the next holder of a row was led there, if one of the rest was. Of a row that waits, no more is read than that.
+    fn waits_for(&self, run: RunId, row: &mut OfRow) -> Result<Option<MemoryId>> {
+        loop {
+            while let Some(number) = row.numbers.get(row.looked) {
+                row.looked += 1;
+                if let Some((before, _)) = self.led_from(run, row.id, *number)? {
+                    return Ok(Some(before));
+                }
+            }
+            if row.is_all {
+                return Ok(None);
+            }
+            let most = SLICE.min(2 * row.looked + 4);
+            let there = keys::holder_run_row(self.ns(), run, row.id);
+            let numbers = self.ledger.tx.id_and_number(Table::HolderRun, &there, most)?;
+            row.is_all = numbers.len() < most || most == SLICE;
+            row.numbers = numbers.into_iter().map(|(_, number)| number).collect();
         }
-        Ok(next.iter().copied().filter(|(id, _)| !waits.contains(id)).collect())
     }
 
     /// The holder of the same run from whose row the key of a holder was led to its row, and only leads there.

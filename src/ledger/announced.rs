@@ -8,7 +8,9 @@ use crate::index::leads_ahead;
 use crate::ledger::applied::Erased;
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::writer::{Context, Ledger, Why};
-use crate::model::{Announced, Holder, MemoryId, Overtaken, SupersedeMode, Time, Times};
+use crate::model::{
+    Announced, Holder, MemoryId, Overtaken, SupersedeMode, Supersession, Time, Times, Vitals,
+};
 use crate::store::{NsId, Rows};
 
 /// What keys have said in the place of a row that a caller brings back, and what they have announced.
@@ -370,29 +372,54 @@ impl Ledger<'_, '_> {
     }
 
     /// What has corrected or merged a row, or the row itself.
-    fn comes_as(&mut self, context: &Context, id: MemoryId) -> Result<MemoryId> {
+    fn comes_as(&self, context: &Context, id: MemoryId) -> Result<MemoryId> {
         Ok(self.successor(context.ns, id, context.now)?.map_or(id, |(id, _)| id))
     }
 
-    /// Gives what a row has kept to the row that has taken its place.
+    /// Gives what a row has kept to the row that has taken its place. Of a row that is to be replaced at an instant ahead, what takes its
+    /// place asks for that itself, as long as the row is there.
     pub(crate) fn inherit_overtaken(
         &mut self,
         context: &Context,
         from: MemoryId,
         to: MemoryId,
     ) -> Result<()> {
-        let had = sound(self.tx.vitals(context.ns, from))?.flatten().map(|row| row.overtaken);
+        let had = sound(self.tx.vitals(context.ns, from))?.flatten();
+        let had = had.filter(|had| announced(&had.times).is_none_or(|by| by.by != to));
+        had.map_or(Ok(()), |had| self.hand_on(context, &had, to))
+    }
+
+    /// A row goes: what takes its place can't ask it any more.
+    pub(super) fn hand_on_overtaken(&mut self, context: &Context, had: &Vitals) -> Result<()> {
+        announced(&had.times).map_or(Ok(()), |by| self.hand_on(context, had, by.by))
+    }
+
+    fn hand_on(&mut self, context: &Context, had: &Vitals, to: MemoryId) -> Result<()> {
         let heir = sound(self.tx.vitals(context.ns, to))?.flatten().map(|row| row.times);
-        let (mut had, Some(heir)) = (had.unwrap_or_default(), heir) else { return Ok(()) };
-        // What was to come before the heir comes is over by then.
-        had.retain(|one| one.by != to && Some(one.by) != heir.superseded_by() && one.end >= heir.from());
-        if had.is_empty() {
-            return Ok(());
-        }
+        let Some(heir) = heir.filter(|_| !had.overtaken.is_empty()) else { return Ok(()) };
+        let had = handed_on(had, to, &heir);
         self.change_overtaken(context, to, |kept| {
-            had.retain(|one| kept.iter().all(|its| its.by != one.by));
-            kept.extend(had.into_iter().map(|one| Overtaken { via: one.via.or(Some(to)), ..one }));
+            let known: BTreeSet<MemoryId> = kept.iter().map(|one| one.by).collect();
+            kept.extend(had.filter(|one| !known.contains(&one.by)));
         })
+    }
+
+    /// What a row keeps, and what those rows keep whose places it is to take: those of which a caller has said so, also after others
+    /// that only come along with it.
+    pub(crate) fn overtaken(&self, ns: NsId, id: MemoryId, row: &Vitals) -> Result<Vec<Overtaken>> {
+        let mut all = row.overtaken.clone();
+        let mut known: BTreeSet<MemoryId> = all.iter().map(|one| one.by).collect();
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let (mut next, mut seen) = (vec![id], BTreeSet::from([id]));
+        while let Some(at) = next.pop() {
+            for before in self.tx.superseded_by(ns, at)? {
+                let Some(had) = sound(self.tx.vitals(ns, before))?.flatten() else { continue };
+                let Some(by) = announced(&had.times).filter(|_| seen.insert(before)) else { continue };
+                all.extend(handed_on(&had, id, &row.times).filter(|one| known.insert(one.by)));
+                next.extend(by.via.is_some().then_some(before));
+            }
+        }
+        Ok(all)
     }
 
     fn change_overtaken(
@@ -434,4 +461,18 @@ impl Ledger<'_, '_> {
         self.place_row(context, id, &before, &content, vitals, &content)?;
         Ok(())
     }
+}
+
+/// What takes the place of a row at an instant that lay ahead when that was said.
+fn announced(times: &Times) -> Option<Supersession> {
+    let by = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced)?;
+    times.valid_to.is_some_and(|end| end > by.at).then_some(by)
+}
+
+/// What a row leaves of what it keeps to the row that has taken its place: what was to come before that comes is over by then.
+fn handed_on(had: &Vitals, to: MemoryId, heir: &Times) -> impl Iterator<Item = Overtaken> {
+    let (from, by) = (heir.from(), heir.superseded_by());
+    let stays = move |one: &Overtaken| one.by != to && Some(one.by) != by && one.end >= from;
+    let had = had.overtaken.clone().into_iter().filter(stays);
+    had.map(move |one| Overtaken { via: one.via.or(Some(to)), ..one })
 }

@@ -88,7 +88,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Those of them that can be copies of certain holders of the row `from`.
-    pub(super) fn copies_of(
+    pub(crate) fn copies_of(
         &mut self,
         ns: NsId,
         at: MemoryId,

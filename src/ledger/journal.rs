@@ -61,6 +61,25 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
+    /// The last step of the journal by which another row has taken the place of this one, if it is such a step. What the journal tells
+    /// of single holders is not read.
+    pub(crate) fn last_supersession(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        is: impl Fn(&JournalRow) -> bool,
+    ) -> Result<Option<JournalRow>> {
+        let steps = Walk::prefix(&keys::journal_holder(ns, id, None));
+        for seq in self.tx.journal_numbers(&steps)?.into_iter().rev() {
+            let step = sound(self.tx.journal_row(ns, seq))?.flatten();
+            let step = step.filter(|step| step.op == Op::Supersede && is(step));
+            if step.is_some() {
+                return Ok(step);
+            }
+        }
+        Ok(None)
+    }
+
     /// The steps of the journal about a row after one of them, in their order.
     pub(crate) fn told_since(&self, ns: NsId, id: MemoryId, seq: u64) -> Result<Vec<JournalRow>> {
         let mut later = self.tx.journal_numbers(&Walk::prefix(&keys::memory(ns, id)))?;

@@ -114,9 +114,8 @@ impl Ledger<'_, '_> {
         let mut led = BTreeMap::<MemoryId, Vec<MemoryId>>::new();
         let superseded = self.tx.superseded_by(ns, by)?;
         for id in &superseded {
-            let told = self.tx.journal_of(ns, *id)?;
-            let last = told.iter().rfind(|row| row.op == Op::Supersede);
-            if let Some((to, gone)) = last.and_then(JournalRow::led_on)
+            let last = self.last_supersession(ns, *id, |_| true)?;
+            if let Some((to, gone)) = last.as_ref().and_then(JournalRow::led_on)
                 && to == by
             {
                 led.entry(gone).or_default().push(*id);
@@ -151,7 +150,11 @@ impl Ledger<'_, '_> {
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
-            let mut copies = self.copies_from(ns, at, came)?;
+            // There may be many others whose keys lead from one row to the next.
+            let wrote = onward.holders.iter().filter(|holder| holder.has_text());
+            let apart = wrote.filter(|holder| keyed.iter().all(|keyed| !keyed.is_copy_of(holder)));
+            let wanted: Vec<Holder> = keyed.iter().chain(apart).cloned().collect();
+            let mut copies = self.copies_of(ns, at, came, &wanted)?;
             copies.retain(|copy| copy.follows || onward.wrote(copy));
             // A row of which nobody else has said the text goes with them.
             let said: BTreeSet<u32> =

@@ -108,17 +108,13 @@ impl Ledger<'_, '_> {
 
     /// The row that stands for `id` in the world: `id` itself, or what has corrected or merged it. None if that is gone, or
     /// if its end has come.
-    pub(crate) fn successor(
-        &mut self,
-        ns: NsId,
-        id: MemoryId,
-        now: Time,
-    ) -> Result<Option<(MemoryId, Vitals)>> {
+    pub(crate) fn successor(&self, ns: NsId, id: MemoryId, now: Time) -> Result<Option<(MemoryId, Vitals)>> {
         let mut at = id;
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         while seen.insert(at) {
-            let Some(vitals) = self.known_whole_vitals(ns, at)? else { return Ok(None) };
+            // Its writers are not asked: a row to which many keys lead has many.
+            let Some((vitals, _)) = sound(self.load_there(ns, at))?.flatten() else { return Ok(None) };
             match vitals.times.superseded.filter(|by| by.mode != SupersedeMode::Replaced) {
                 Some(by) => at = by.by,
                 None => return Ok(Some((at, vitals)).filter(|(_, vitals)| vitals.times.until() > now)),

@@ -82,8 +82,6 @@ pub(crate) struct Ledger<'a, 't> {
     pub(super) swept: Option<Swept>,
     /// From where the holders of rows came to which the transaction has asked for copies.
     pub(super) copies: BTreeMap<(NsId, MemoryId), Copies>,
-    /// Rows that the transaction has read as a whole, of those that are asked for again and again. What it writes can be read.
-    pub(super) whole_rows: BTreeSet<(NsId, MemoryId)>,
     /// Which holders of a row have a link to which memory: rows whose links the transaction has looked for.
     pub(super) links: BTreeMap<(NsId, MemoryId), BTreeMap<MemoryId, BTreeSet<u32>>>,
     /// The memories and holders of which a row of the journal tells: the last row that told of many.
@@ -241,7 +239,6 @@ impl<'a, 't> Ledger<'a, 't> {
             writers: None,
             swept: None,
             copies: BTreeMap::new(),
-            whole_rows: BTreeSet::new(),
             links: BTreeMap::new(),
             named: None,
             redacted: BTreeSet::new(),
@@ -311,18 +308,6 @@ impl<'a, 't> Ledger<'a, 't> {
     /// The hot part of a row that can be read as a whole.
     pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
         Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
-    }
-
-    /// The same, of a row that is asked for again and again: its writers are read once.
-    pub(super) fn known_whole_vitals(&mut self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
-        if self.whole_rows.contains(&(ns, id)) {
-            return Ok(sound(self.tx.vitals(ns, id))?.flatten());
-        }
-        let vitals = self.whole_vitals(ns, id)?;
-        if vitals.is_some() {
-            self.whole_rows.insert((ns, id));
-        }
-        Ok(vitals)
     }
 }
 

@@ -45,6 +45,11 @@ pub(crate) fn keyless(ns: NsId, id: MemoryId) -> Key {
     holder_key_row(ns, "", id)
 }
 
+/// The holders of one memory that came with a run.
+pub(crate) fn holder_run_row(ns: NsId, run: model::RunId, id: MemoryId) -> Key {
+    self::run(ns, run).and(&id)
+}
+
 /// The terms of a sort.
 pub(crate) fn terms(ns: NsId, sort: crate::store::part::Junction) -> Key {
     self::ns(ns).and(&sort)

@@ -6,7 +6,7 @@ use oubliette::embed::HashEmbedder;
 use oubliette::faults::Tally;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{Expiry, SupersedeMode};
-use oubliette::{Decision, Draft, Forget, Kind, Patch, Span, Time, WriteOptions};
+use oubliette::{Decision, Draft, Forget, Kind, Patch, Scope, Span, State, Time, WriteOptions};
 
 /// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
 #[test]
@@ -248,7 +248,7 @@ fn a_write_through_a_key_that_has_many_texts_announced() {
 }
 
 /// Each of many keys has announced a text in the place of what the key before it says. A write through the first key is led on to each
-/// of them, and reads the keys of each once: those of all keys before it.
+/// of them, and reads each once.
 #[test]
 fn a_write_through_the_first_of_many_keys_that_follow_one_another() {
     let of = |n: usize| {
@@ -265,8 +265,71 @@ fn a_write_through_the_first_of_many_keys_that_follow_one_another() {
         assert_eq!(world.row("k0").text, format!("plan number {}", n - 1));
         cost
     };
-    let (small, large) = (of(20), of(80));
-    linear(Tally { read: 4 * small.read, ..small }, large, 4);
+    linear(of(20), of(80), 4);
+}
+
+/// Many keys have a text announced in the place of one memory. A write reads each of them once, in whatever order they were told, and
+/// that memory alone keeps what others have come before.
+#[test]
+fn a_write_through_a_key_for_which_many_others_have_a_text_announced() {
+    let of = |n: usize, spread: i64, write: fn(&World)| {
+        let world = world();
+        world.add(text("zero").key("a"));
+        plans(n, spread, &world).into_iter().for_each(|plan| drop(world.add(plan)));
+        let cost = cost(|| write(&world));
+        let rows = [State::Live, State::Superseded].map(|state| world.list_in(Scope::Any, state));
+        let kept = rows.iter().flatten().map(|row| row.overtaken.len()).sum::<usize>();
+        assert!(kept <= 2 * n, "{n} plans, {kept} of them kept");
+        world.check();
+        cost
+    };
+    let says: fn(&World) = |world| drop(world.add(text("fresh words").key("a")));
+    let plans: fn(&World) = |world| {
+        drop(world.add(text("the next plan").key("p").supersedes("a").valid_from(world.ahead("1d"))));
+    };
+    for spread in [0, 1000, -1000] {
+        linear(of(20, spread, says), of(80, spread, says), 4);
+        linear(of(20, spread, plans), of(80, spread, plans), 4);
+    }
+}
+
+/// The same where an import has brought these texts, and is taken back: each of the keys leads to all that follows, and so many holders
+/// go.
+#[test]
+fn an_import_of_many_texts_announced_in_the_place_of_one() {
+    let of = |n: usize, spread: i64, ends: fn(&World, RunId)| {
+        let world = world();
+        world.add(text("zero").key("a"));
+        let run = world.start_import();
+        for plan in plans(n, spread, &world) {
+            world.import(run, vec![plan.tag("import:plans:1")]);
+        }
+        let cost = cost(|| ends(&world, run));
+        assert_eq!((world.live().len(), world.row("a").text.as_str()), (1, "zero"));
+        world.check();
+        world.advance("60d");
+        assert_eq!(world.row("a").text, "zero");
+        cost
+    };
+    let undoes: fn(&World, RunId) = |world, run| drop(world.ns.undo(run).unwrap());
+    let forgets: fn(&World, RunId) = |world, _| drop(world.ns.forget(Forget::tag("import:plans:1")).unwrap());
+    for spread in [1000, -1000] {
+        for ends in [undoes, forgets] {
+            let (small, large) = (of(20, spread, ends), of(80, spread, ends));
+            linear(Tally { read: 4 * small.read, written: 4 * small.written, ..small }, large, 4);
+        }
+    }
+}
+
+/// So many texts of keys of their own, each of which is to take the place of what the key `a` says, and comes so many milliseconds after
+/// the one before it.
+fn plans(n: usize, spread: i64, world: &World) -> Vec<Draft> {
+    let start = world.ahead("30d");
+    let plan = |at: usize| {
+        let begins = start.plus(Span::from_millis(at as i64 * spread));
+        text(&format!("plan number {at}")).key(format!("p{at}")).supersedes("a").valid_from(begins)
+    };
+    (0..n).map(plan).collect()
 }
 
 /// A line is told again whose superseded key has had many versions since: the key is asked for the text that the line had replaced, and
