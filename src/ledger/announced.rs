@@ -422,6 +422,27 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
+    /// Whether a holder was written to take the place of what its key says, at an instant that is still ahead, or leads on from such a
+    /// one.
+    pub(super) fn comes_later(&self, ns: NsId, (id, number): (MemoryId, u32), now: Time) -> Result<bool> {
+        let (mut at, mut seen) = (Some((id, number)), BTreeSet::new());
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some((id, number)) = at.filter(|(id, _)| seen.insert(*id)) {
+            let vitals: Option<Vitals> = sound(self.tx.vitals(ns, id))?.flatten();
+            if vitals.is_none_or(|vitals| vitals.times.from() <= now) {
+                break;
+            }
+            let holder = sound(self.tx.holder(ns, id, number))?.flatten();
+            if holder.as_ref().is_some_and(Holder::replaces_ahead) {
+                return Ok(true);
+            }
+            let led = holder.filter(|holder| holder.follows);
+            let Some((from, key)) = led.and_then(|led| Some((led.from?, led.key?))) else { break };
+            at = self.holder_of_key(ns, from, Some(&key))?.map(|before| (from, before.number));
+        }
+        Ok(false)
+    }
+
     fn change_overtaken(
         &mut self,
         context: &Context,

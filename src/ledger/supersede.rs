@@ -299,7 +299,7 @@ impl Ledger<'_, '_> {
                 true => stood.is_current(now),
                 false => other != new && self.is_current(ns, other, now)?,
             };
-            if !has_key || (moves != Moves::Fitting && self.is_to_come(ns, other, number, now)?) {
+            if !has_key || (moves != Moves::Fitting && self.comes_later(ns, (other, number), now)?) {
                 return Ok(ControlFlow::Continue(()));
             }
             is_taken = other != old;

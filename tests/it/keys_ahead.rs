@@ -748,6 +748,25 @@ fn life_7_a_memory_of_others_is_replaced_at_its_instant_whatever_a_key_goes_back
     world.check();
 }
 
+/// A key has announced a text, and leads on from it to another one; what takes the place of its memory before that says the key's words
+/// until then.
+#[test]
+fn life_6_a_key_goes_along_to_what_comes_before_its_own_text() {
+    let world = World::new();
+    for key in ["home", "other", "third"] {
+        world.add(text(&format!("what {key} says")).key(key));
+    }
+    replace_at(&world, "the next home", world.ahead("20d"));
+    world.add(text("what other says then").key("other").supersedes("home").valid_from(world.ahead("30d")));
+    world.ns.supersede_all(["home"], "third", SupersedeMode::Replaced, Some(world.ahead("10d"))).unwrap();
+    world.check();
+    assert_eq!(world.row("home").text, "what home says");
+    for says in ["what third says", "the next home", "what other says then"] {
+        world.advance("10d");
+        assert_eq!(world.row("home").text, says);
+    }
+}
+
 /// An announced text that an earlier one has called off is announced again by its name: what the key says is true until then (LIFE-7).
 #[test]
 fn life_7_an_announced_text_comes_back_as_announced() {

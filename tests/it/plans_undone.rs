@@ -199,6 +199,10 @@ fn model_33_what_was_announced_is_what_it_was_without_the_import() {
         "sup b a -; rep c 30; sup c a 20; line c - 40",
         "sup c b 10; rep c 20; line b c -",
         "sup b c 20; rep c -; rep b 30; line c b 30",
+        "rep a 30; say b - 10; line b a 10; line b a -",
+        "rep b 30; say b a 40; line b - 30; line b c -",
+        "say a b 30; line b - 30; line b - -",
+        "rep b 20; say a b 30; sup b c 10; line b - 40",
     ] {
         eprintln!("{story}");
         tell_words(story);
