@@ -84,6 +84,19 @@ impl Model {
         gone
     }
 
+    /// A copy carries over no row past the end that its caller gave (LIFE-55, LIFE-56); says how many there were.
+    pub(crate) fn erase_ended(&mut self, now: Time) -> u64 {
+        let ended = self.ended(now);
+        ended.iter().for_each(|id| self.erase(*id));
+        ended.len() as u64
+    }
+
+    /// Rows whose life is over and which nothing protects.
+    pub(crate) fn ended(&self, now: Time) -> Vec<MemoryId> {
+        let over = |row: &Row| row.expires.is_some_and(|end| end <= now) && !row.tags().contains("pinned");
+        self.rows.iter().filter(|(_, row)| over(row)).map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn holders_where(&self, wanted: impl Fn(&Hold) -> bool) -> Vec<(MemoryId, u32)> {
         let all = self.rows.iter().flat_map(|(id, row)| row.holders.iter().map(move |hold| (*id, hold)));
         all.filter(|(_, hold)| wanted(hold)).map(|(id, hold)| (id, hold.number)).collect()
@@ -101,6 +114,7 @@ impl Model {
     /// Rows that went with the holders that are wanted; what they had superseded is live again.
     pub(crate) fn take(&mut self, wanted: impl Fn(&Hold) -> bool, now: Time) -> BTreeSet<MemoryId> {
         let (mut gone, mut left) = (BTreeSet::new(), Vec::new());
+        let (mut back, mut apart) = (Vec::new(), Vec::new());
         let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         self.holders_where(wanted)
             .into_iter()
@@ -131,21 +145,71 @@ impl Model {
                 continue;
             }
             gone.insert(id);
+            let mut leavers = before.holders.iter().filter(|hold| numbers.contains(&hold.number));
+            let is_of_import = leavers.any(|hold| hold.run.is_some());
             for (old, _) in self.superseded_by(id).into_iter().rev() {
                 let merged = before.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
                 match before.superseded {
                     Some(onward) if merged.is_none_or(|(at, _)| self.is_still_at(at, old, Some(id))) => {
                         self.lead_on(old, id, &before, onward);
+                        back.push((old, id));
+                    }
+                    _ if is_of_import && let Some(by) = self.replaced_by_others(old) => {
+                        self.rows.get_mut(&old).unwrap().superseded.as_mut().unwrap().0 = by;
+                        apart.push(old);
                     }
                     _ => drop(self.restore(old, now, To::Undo).unwrap()),
                 }
             }
         }
+        back.into_iter().for_each(|(old, gone)| self.lead_ahead(old, gone, now));
+        apart.into_iter().for_each(|old| self.lead_where_silent(old, now));
         for (id, leavers) in left {
             self.restore_of_leavers(id, &leavers, (&written, &was), now);
             self.lead_again(id, &leavers, now);
         }
         gone
+    }
+
+    /// What was to take the place of a row that is gone is to take the place of the one before: the keys of that lead there, and those
+    /// of the row that is gone do not.
+    fn lead_ahead(&mut self, id: MemoryId, gone: MemoryId, now: Time) {
+        let Some(row) = self.rows.get(&id) else { return };
+        let is_replaced = |(by, mode): (MemoryId, _)| (mode == SupersedeMode::Replaced).then_some(by);
+        let by = row.superseded.and_then(is_replaced);
+        let Some(by) = by.filter(|_| row.valid_to > Some(now)) else { return };
+        let own = row.holders.clone();
+        let (mut came, mut next, mut left) = (gone, Some(by), None::<BTreeSet<Option<String>>>);
+        while let Some(at) = next {
+            let Some(row) = self.rows.get_mut(&at) else { break };
+            let copies = row.holders.extract_if(.., |hold| {
+                let went = left.as_ref().is_none_or(|left| left.contains(&hold.key));
+                hold.from == Some(came) && hold.follows && went
+            });
+            left = Some(copies.map(|hold| hold.key).collect());
+            (came, next) = (at, row.superseded.and_then(is_replaced));
+        }
+        for hold in own.into_iter().filter(|hold| hold.key.is_some()) {
+            self.lead_from(id, hold);
+        }
+    }
+
+    /// What a caller had let take the place of a row by its name, or the row of its own for which the first of its writers has left it.
+    fn replaced_by_others(&self, id: MemoryId) -> Option<MemoryId> {
+        let by = *self.named.get(&id)?;
+        let parted = self.parted.get(&by).into_iter().flat_map(BTreeMap::values);
+        let stands = [by].iter().chain(parted).copied().find(|by| self.rows.contains_key(by));
+        stands.filter(|by| !self.leads(*by, id))
+    }
+
+    /// The keys of a row lead to what has taken its place where they say nothing that is true or will be.
+    fn lead_where_silent(&mut self, id: MemoryId, now: Time) {
+        let own = self.rows.get(&id).map(|row| row.holders.clone()).unwrap_or_default();
+        for hold in own {
+            if hold.key.as_ref().is_some_and(|key| self.with_key(key, now).is_empty()) {
+                self.lead_from(id, hold);
+            }
+        }
     }
 
     /// Keys that said what they had been led to lead there again.

@@ -99,6 +99,10 @@ pub(crate) struct Model {
     pub(crate) stones: BTreeMap<MemoryId, BTreeSet<String>>,
     /// Those of the stones that somebody asked for by name.
     pub(crate) forgotten: BTreeSet<MemoryId>,
+    /// The rows that a caller has let another row replace by its name, with that row.
+    pub(super) named: BTreeMap<MemoryId, MemoryId>,
+    /// The rows of their own for which writers have left a row, by their numbers there.
+    pub(super) parted: BTreeMap<MemoryId, BTreeMap<u32, MemoryId>>,
 }
 
 impl Row {
@@ -384,6 +388,9 @@ impl Model {
             (copy.valid_from, copy.valid_to, copy.expires) = (None, None, None);
             (copy.begun, hold.valid, hold.expiry) = (false, (None, None), None);
         }
+        if !wrote || led.is_none() {
+            self.parted.entry(id).or_default().insert(hold.number, new);
+        }
         hold.patch(&edit);
         if edit.text.is_none() && led.is_none() {
             // The write stays one of the run that brought it.
@@ -443,10 +450,11 @@ impl Model {
             return Told::Conflict;
         }
         self.replace((old, new), mode, (mode != SupersedeMode::Aggregate).then_some(None), times);
+        self.named.insert(old, new);
         Told::Updated(new)
     }
 
-    fn leads(&self, from: MemoryId, to: MemoryId) -> bool {
+    pub(super) fn leads(&self, from: MemoryId, to: MemoryId) -> bool {
         let mut at = Some(from);
         while let Some(id) = at {
             if id == to {
@@ -465,6 +473,7 @@ impl Model {
         moves: Option<Option<u32>>,
         [now, at]: [Time; 2],
     ) {
+        self.named.remove(&old);
         let row = self.rows.get_mut(&old).unwrap();
         row.superseded = Some((new, mode));
         if mode == SupersedeMode::Replaced {
@@ -677,19 +686,6 @@ impl Model {
         row.reinforcement = row.reinforcement.saturating_sub(share).max(1);
         row.lose_expiry(&gone.iter().collect::<Vec<_>>());
         false
-    }
-
-    /// A copy carries over no row past the end that its caller gave (LIFE-55, LIFE-56); says how many there were.
-    pub(crate) fn erase_ended(&mut self, now: Time) -> u64 {
-        let ended = self.ended(now);
-        ended.iter().for_each(|id| self.erase(*id));
-        ended.len() as u64
-    }
-
-    /// Rows whose life is over and which nothing protects.
-    pub(crate) fn ended(&self, now: Time) -> Vec<MemoryId> {
-        let over = |row: &Row| row.expires.is_some_and(|end| end <= now) && !row.tags().contains("pinned");
-        self.rows.iter().filter(|(_, row)| over(row)).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
