@@ -68,9 +68,11 @@ impl Ledger<'_, '_> {
             called_off.erased.append(&mut back.erased);
         }
         called_off.steps = to_end;
+        let begins = self.begins(context.ns, id)?;
         for (row, is_own) in spoken {
-            let vitals = if is_own { sound(self.tx.vitals(context.ns, row))?.flatten() } else { None };
-            if vitals.is_some_and(|vitals| vitals.times.superseded.is_some()) {
+            let times = sound(self.tx.vitals(context.ns, row))?.flatten().map(|row| row.times);
+            // What others replace before the restored row comes is what the keys say until then.
+            if times.is_some_and(|times| times.superseded.is_some() && (is_own || times.until() <= begins)) {
                 superseders.remove(&row);
                 continue;
             }
@@ -212,22 +214,32 @@ impl Ledger<'_, '_> {
         Ok(Some(ToEnd { row, from: vitals.times.from(), next, comes, announced, is_own, onward: None }))
     }
 
+    /// When a row begins to be true.
+    fn begins(&self, ns: NsId, id: MemoryId) -> Result<Time> {
+        Ok(sound(self.tx.vitals(ns, id))?.flatten().map_or(Time::MIN, |row| row.times.from()))
+    }
+
     /// The rows that end at an instant ahead, as what the keys say or have announced takes their place, the last first, so that a
     /// key goes back the way that it went. Of others, these are the rows for which nothing comes any more, and those that another
     /// row of others is to follow.
     fn to_end(&self, context: &Context, id: MemoryId, spoken: &Spoken) -> Result<Vec<ToEnd>> {
         let (ns, now) = (context.ns, context.now);
-        let begins = sound(self.tx.vitals(ns, id))?.flatten().map_or(Time::MIN, |row| row.times.from());
+        let begins = self.begins(ns, id)?;
         let own = || spoken.iter().filter(|(_, is_own)| **is_own).map(|(row, _)| *row);
         let mut steps = BTreeMap::new();
         for row in own() {
-            let step = self.step(context, row, true)?;
-            // What is true before the restored row comes and ends as it was announced.
-            steps.extend(step.filter(|step| step.announced.end >= begins).map(|step| (row, step)));
+            let Some(step) = self.step(context, row, true)? else { continue };
+            // What is true before the restored row comes ends as it was announced, but for a text of others that the keys leave.
+            let comes = sound(self.tx.vitals(ns, step.comes))?.flatten().map(|row| row.times);
+            let leaves =
+                spoken.get(&step.comes) == Some(&false) && comes.is_some_and(|times| times.until() > begins);
+            if step.announced.end >= begins || leaves {
+                steps.insert(row, step);
+            }
         }
         let mut to_end: Vec<ToEnd> = steps.values().cloned().collect();
         for row in own() {
-            let from = sound(self.tx.vitals(ns, row))?.flatten().map_or(Time::MIN, |row| row.times.from());
+            let from = self.begins(ns, row)?;
             let comes = from <= now || from < begins;
             let after = self.after(context, row, &steps)?;
             if comes && after.is_empty() {

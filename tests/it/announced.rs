@@ -538,3 +538,36 @@ fn model_33_an_undone_import_leaves_what_is_announced_as_it_is_without_the_impor
         assert_eq!(undone, without, "{at}: {lost:?}");
     }
 }
+
+/// Two keys are to say one text, and one of them another text after that. Both texts come back, each by its name: what the key said before
+/// stays until its own text comes, and a write through the key leaves the text of the other key alone (MODEL-8).
+#[test]
+fn life_7_an_announced_text_comes_back_where_the_key_leads_to_a_text_of_others_before() {
+    for write in [None, Some("c says more")] {
+        let world = World::new();
+        for key in ["b", "c"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        let (at, end) = (world.ahead("15h"), world.ahead("20h"));
+        let both = world.ns.replace(["b", "c"], text("of both"), REPLACED, Some(at)).unwrap().id;
+        let own = world.ns.replace(["c"], text("of c"), REPLACED, Some(end)).unwrap().id;
+        for back in [both, own] {
+            world.advance("1m");
+            world.ns.restore(back).unwrap();
+            world.check();
+        }
+        let now = write.unwrap_or("c now");
+        if let Some(write) = write {
+            world.add(text(write).key("c"));
+        }
+        world.check();
+        assert_eq!(
+            by_hours(&world, ["1h", "16h", "21h"]),
+            [said(["b now", now]), said(["of both", now]), said(["of both", "of c"])]
+        );
+        assert_eq!((world.row(both).keys, world.row(own).keys), (vec!["b".to_owned()], vec!["c".to_owned()]));
+        world.advance("21h");
+        assert_eq!(["b", "c"].map(|key| world.row(key).text), ["of both", "of c"]);
+        world.check();
+    }
+}

@@ -48,7 +48,9 @@ impl Model {
         }
         let mut own = Vec::new();
         for (row, is_own) in spoken {
-            if is_own && self.rows.get(&row).is_some_and(|row| row.superseded.is_some()) {
+            let is_over =
+                |row: &Row| row.superseded.is_some() && (is_own || row.until() <= self.rows[&id].from());
+            if self.rows.get(&row).is_some_and(is_over) {
                 chain.retain(|other| *other != row);
                 continue;
             }
@@ -127,12 +129,18 @@ impl Model {
             let (next, end) = self.rows.get(row)?.replaced_ahead(now)?;
             Some(ToEnd { row: *row, next, end, onward: None })
         };
+        let comes = |step: &ToEnd| *self.stands_for(step.next).last().unwrap();
+        // A text of others is left by the keys.
+        let leaves = |step: &ToEnd| {
+            let comes = comes(step);
+            spoken.get(&comes) == Some(&false)
+                && self.rows.get(&comes).is_some_and(|row| row.until() > begins)
+        };
         let steps: BTreeMap<MemoryId, ToEnd> = own
             .iter()
             .filter_map(|row| Some((*row, step(row)?)))
-            .filter(|(_, step)| step.end >= begins)
+            .filter(|(_, step)| step.end >= begins || leaves(step))
             .collect();
-        let comes = |step: &ToEnd| *self.stands_for(step.next).last().unwrap();
         let after = |row: &MemoryId| {
             let (mut after, mut next) = (Vec::new(), steps.get(row).map(|step| (comes(step), step.end)));
             while let Some((at, end)) = next {
