@@ -1,7 +1,8 @@
 //! The write ladder: what is decided about a draft. Step 6 is in [`near`](super::near).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::slice;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::ahead::Ahead;
@@ -654,58 +655,80 @@ impl NamespaceWriter<'_, '_, '_> {
         mode: SupersedeMode,
         at: Option<Time>,
     ) -> Result<u64> {
-        let (at, mut done) = (at.unwrap_or(self.now()), BTreeSet::new());
-        for named in old {
-            self.supersede(named, new, (mode, at), &mut done)?;
+        let at = at.unwrap_or(self.now());
+        let old: Vec<Named> = old.into_iter().collect();
+        // By then another memory may have taken the place of the one that is named. A row that is to take its own place is refused as it
+        // is.
+        let is_own = old.iter().any(|(id, _)| *id == new);
+        let by_then = if is_own { None } else { self.ahead_of(new)?.map(|ahead| ahead.by(at).0) };
+        let new = by_then.unwrap_or(new);
+        let (places, mut plans) = self.places_by(old, new, at)?;
+        // All keys come back before the first of them moves.
+        plans.iter_mut().try_for_each(|plan| self.bring_back(plan))?;
+        let mut done = BTreeSet::new();
+        for (old, apart) in places {
+            if done.contains(&old) {
+                continue;
+            }
+            let old = apart.map_or(Ok(old), |number| self.set_apart(old, number))?;
+            done.insert(old);
+            let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None, via: None };
+            self.apply(RuleId::SUPERSEDE, change)?;
+        }
+        let own = if plans.is_empty() { None } else { self.ahead_of(new)? };
+        // What has taken the places may be replaced itself later on. Then one comes after the other.
+        if own.as_ref().is_none_or(|own| mode != SupersedeMode::Aggregate && own.is_after(at)) {
+            self.replace_ahead(&plans, (new, own.as_ref()))?;
+        } else {
+            plans.iter().try_for_each(|plan| self.replace_ahead(slice::from_ref(plan), (new, None)))?;
         }
         Ok(done.len() as u64)
     }
 
-    /// One of them. `done` are the memories that are superseded already, because other names have meant them.
-    fn supersede(
-        &mut self,
-        (mut old, number): Named,
-        mut new: MemoryId,
-        (mode, at): (SupersedeMode, Time),
-        done: &mut BTreeSet<MemoryId>,
-    ) -> Result<()> {
-        // By then another memory may have taken the place of the one that is named.
-        if let Some(ahead) = self.ahead_of(new)?.filter(|_| old != new) {
-            new = ahead.by(at).0;
-        }
-        // A row that is to take its own place is refused as it is.
-        let number = number.filter(|_| old != new);
-        let (through, mut ahead) = (old, None);
-        if number.is_some() {
-            if let Some(later) = self.ahead_beside(old, Some(new))? {
-                if let Some(since) = later.begins(new).filter(|since| *since <= at) {
-                    return if since == at { Ok(()) } else { Err(taken_already(old, new, "an earlier")) };
+    /// The memories that are to be superseded at an instant, with the numbers of the writers that get rows of their own before, and what
+    /// was to take the places of these memories after that.
+    fn places_by(&mut self, old: Vec<Named>, new: MemoryId, at: Time) -> Result<(Vec<Named>, Vec<Ahead>)> {
+        let (mut places, mut plans) = (Vec::new(), Vec::new());
+        // What several names mean is read once.
+        let (mut known, mut planned) = (BTreeMap::new(), BTreeSet::new());
+        for (through, number) in old {
+            let Some(number) = number.filter(|_| through != new) else {
+                places.push((through, None));
+                continue;
+            };
+            let place = match known.get(&through) {
+                Some(place) => *place,
+                None => {
+                    let found = self.place_by(through, new, at)?;
+                    let place = found.as_ref().map(|(old, _)| *old);
+                    let plan = found.and_then(|(_, plan)| plan);
+                    plans.extend(plan.filter(|_| place.is_some_and(|old| planned.insert(old))));
+                    known.insert(through, place);
+                    place
                 }
-                // What is true by then can be another memory, to which the key leads.
-                (old, ahead) = later.by(at);
-            }
-            if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
-                return Err(taken_already(old, new, "a later"));
-            }
+            };
+            places.extend(place.map(|old| (old, Some(number).filter(|_| old == through))));
         }
-        if done.contains(&old) {
-            return Ok(());
+        Ok((places, plans))
+    }
+
+    /// What a key means by an instant, and what is to take the place of that then; none if the new memory takes this place already.
+    fn place_by(
+        &mut self,
+        through: MemoryId,
+        new: MemoryId,
+        at: Time,
+    ) -> Result<Option<(MemoryId, Option<Ahead>)>> {
+        let Some(later) = self.ahead_beside(through, Some(new))? else { return Ok(Some((through, None))) };
+        if let Some(since) = later.begins(new).filter(|since| *since <= at) {
+            return if since == at { Ok(None) } else { Err(taken_already(through, new, "an earlier")) };
         }
-        ahead.as_mut().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
-        if let Some(number) = number.filter(|_| old == through) {
-            old = self.set_apart(old, number)?;
+        // What is true by then can be another memory, to which the key leads.
+        let (old, ahead) = later.by(at);
+        if ahead.as_ref().is_some_and(|ahead| ahead.comes_next(new)) {
+            return Err(taken_already(old, new, "a later"));
         }
-        done.insert(old);
-        let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None, via: None };
-        self.apply(RuleId::SUPERSEDE, change)?;
-        let Some(mut ahead) = ahead else { return Ok(()) };
-        // What has taken the place may be replaced itself later on. Then one comes after the other.
-        let beyond = if mode == SupersedeMode::Aggregate { None } else { self.ahead_of(new)? };
-        if let Some(beyond) = beyond.filter(|beyond| beyond.is_after(at)) {
-            ahead = ahead.and_then(beyond);
-            self.bring_back(&mut ahead)?;
-        }
-        self.replace_ahead(&ahead, new)
+        Ok(Some((old, ahead)))
     }
 }
 

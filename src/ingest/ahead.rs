@@ -55,25 +55,28 @@ impl Ahead {
         (last.new, Some(ahead).filter(|ahead| !ahead.steps.is_empty()))
     }
 
-    /// What takes the place of a memory and of another one that is to stand for both: one after the other, each at its own
-    /// instant. At equal instants, what takes the place of the other one alone comes last, and so is true from then on.
-    pub(super) fn and_then(self, other: Ahead) -> Ahead {
+    /// What takes the place of a memory that is to stand for others as well: what was to follow each of them, but for what is gone. The
+    /// texts come one after the other, each at its own instant. At equal instants, what takes the place of the last of `all` comes
+    /// last, and so is true from then on.
+    fn joined(old: MemoryId, all: &[&Ahead], gone: &BTreeSet<MemoryId>) -> Ahead {
         let pair = |step: &Step| ((step.old, step.new), *step);
-        let known: BTreeMap<_, _> = self.steps.iter().chain(&other.steps).map(pair).collect();
-        let (old, mut seen) = (other.old, BTreeSet::from([other.old]));
-        let mut comes: Vec<_> = self.steps.into_iter().chain(other.steps).collect();
-        comes.sort_by_key(|step| step.at);
-        // Both may lead to the same memory.
-        comes.retain(|step| seen.insert(step.new));
-        let mut last = old;
+        let mut comes: Vec<Step> = all.iter().flat_map(|ahead| &ahead.steps).copied().collect();
+        let known: BTreeMap<_, _> = comes.iter().map(pair).collect();
+        if all.len() > 1 {
+            comes.sort_by_key(|step| step.at);
+        }
+        let (mut last, mut seen) = (old, BTreeSet::from([old]));
+        // Several may lead to the same memory.
+        comes.retain(|step| !gone.contains(&step.new) && seen.insert(step.new));
         for step in &mut comes {
             step.old = std::mem::replace(&mut last, step.new);
             let before = known.get(&(step.old, step.new));
+            let via = step.via.filter(|_| step.old == old).or(Some(old));
             step.since = before.and_then(|before| before.since);
-            step.via = before.map_or(Some(old), |before| before.via);
+            step.via = before.map_or(via, |before| before.via);
             step.stands = before.is_some_and(|before| before.stands && before.at == step.at);
         }
-        let told = self.told.into_iter().chain(other.told).collect();
+        let told = all.iter().flat_map(|ahead| &ahead.told).copied().collect();
         Ahead { old, steps: comes, told }
     }
 
@@ -281,34 +284,50 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lets what a change has left of the memory, and the row that the change made, be replaced at the instant ahead. Of a memory that
-    /// ends in another way now, it stays known how it was to end.
-    pub(super) fn replace_ahead(&mut self, ahead: &Ahead, made: MemoryId) -> Result<()> {
-        let made = Some(made).filter(|made| *made != ahead.old);
-        let inherits = |step: &Step| {
-            made.map(|old| Step { via: step.via.or(made), ..Step::new(old, step.new, step.at) })
-        };
-        let first = ahead.steps.first().into_iter();
-        let first = first.flat_map(|step| [*step].into_iter().chain(inherits(step)));
-        let later = ahead.steps.iter().skip(1).filter(|step| !step.stands).copied();
-        for step in first.chain(later) {
-            let Step { old, new, .. } = step;
+    /// Lets what is left of memories, and the memory that was made of them or has taken their places, be replaced at the instants ahead:
+    /// `plans` are those of the memories, and `own` is that of the other one. Of a memory that ends in another way now, it stays
+    /// known how it was to end.
+    pub(super) fn replace_ahead(
+        &mut self,
+        plans: &[Ahead],
+        (made, own): (MemoryId, Option<&Ahead>),
+    ) -> Result<()> {
+        // At equal instants, what was to take the place of the first comes after that of the others.
+        let all: Vec<&Ahead> = plans.iter().rev().chain(own).collect();
+        let mut gone = BTreeSet::new();
+        for (id, _) in all.iter().flat_map(|ahead| ahead.to_come()) {
             // What was to come went where it had nothing but the keys that are back now.
-            if !self.ledger.tx.has_row(self.ns(), old)? || !self.ledger.tx.has_row(self.ns(), new)? {
-                continue;
-            }
-            let (vitals, _) = self.ledger.load(self.ns(), old)?;
-            let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
-            if old != new && !is_over {
-                self.replace_at(step)?;
-            }
+            gone.extend((!self.ledger.tx.has_row(self.ns(), id)?).then_some(id));
+        }
+        let mut joined = Ahead::joined(made, &all, &gone);
+        // The steps of one memory alone are in their order already.
+        if all.len() > 1 {
+            self.bring_back(&mut joined)?;
+        }
+        let first = plans.iter().filter_map(|ahead| ahead.steps.first());
+        let first = first.filter(|step| !gone.contains(&step.new));
+        for step in first.chain(joined.steps.iter().filter(|step| !step.stands)) {
+            self.replace_left(*step)?;
         }
         let stands: BTreeSet<MemoryId> =
-            ahead.steps.iter().filter(|step| step.stands).map(|step| step.old).collect();
-        for (id, told) in ahead.told.iter().filter(|(id, _)| !stands.contains(id)) {
+            joined.steps.iter().filter(|step| step.stands).map(|step| step.old).collect();
+        for (id, told) in joined.told.iter().filter(|(id, _)| !stands.contains(id)) {
             self.ledger.keep_overtaken(&self.context, *id, (*told, self.has_announced(*id, told.by)?))?;
         }
-        made.map_or(Ok(()), |made| self.ledger.inherit_overtaken(&self.context, ahead.old, made))
+        for ahead in plans.iter().filter(|ahead| ahead.old != made) {
+            self.ledger.inherit_overtaken(&self.context, ahead.old, made)?;
+        }
+        Ok(())
+    }
+
+    /// Carries a step out, if the memory whose place is to be taken ends in no other way.
+    fn replace_left(&mut self, step: Step) -> Result<()> {
+        if step.old == step.new {
+            return Ok(());
+        }
+        let (vitals, _) = self.ledger.load(self.ns(), step.old)?;
+        let is_over = vitals.times.superseded.is_some() || vitals.times.is_expired(self.now());
+        if is_over { Ok(()) } else { self.replace_at(step) }
     }
 
     /// Whether a writer of a row has announced a text by its key, so that the text itself tells what it is to replace.

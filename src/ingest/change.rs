@@ -281,7 +281,7 @@ impl NamespaceWriter<'_, '_, '_> {
         ahead.as_mut().map_or(Ok(()), |ahead| self.bring_back(ahead))?;
         if let Some(not_begun) = not_begun {
             let changed = self.change_before(id, through, edit, mode, not_begun)?;
-            ahead.map_or(Ok(()), |ahead| self.replace_ahead(&ahead, id))?;
+            ahead.map_or(Ok(()), |ahead| self.replace_ahead(&[ahead], (id, None)))?;
             return Ok(changed);
         }
         let Some(mut ahead) = ahead else { return self.change_current(id, through, edit, mode) };
@@ -289,7 +289,7 @@ impl NamespaceWriter<'_, '_, '_> {
             self.change_ahead(&mut ahead, &had, &edit)?;
         }
         let changed = self.change_current(id, through, edit, mode)?;
-        self.replace_ahead(&ahead, changed.0)?;
+        self.replace_ahead(&[ahead], (changed.0, None))?;
         Ok(changed)
     }
 

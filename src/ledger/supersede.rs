@@ -292,8 +292,12 @@ impl Ledger<'_, '_> {
     ) -> Result<bool> {
         let (ns, now) = (context.ns, context.now);
         let Some(key) = &holder.key else { return Ok(false) };
+        // A key belongs to one current row (MODEL-8).
+        if moves != Moves::Fitting && stood.is_current(now) {
+            return Ok(false);
+        }
         let mut is_taken = false;
-        // A key belongs to one current row (MODEL-8), mostly the latest that held it: the many that came before need no look.
+        // Mostly it is the latest that held it: the many that came before need no look.
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
             let has_key = match other == old {
                 true => stood.is_current(now),

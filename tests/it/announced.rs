@@ -571,3 +571,75 @@ fn life_7_an_announced_text_comes_back_where_the_key_leads_to_a_text_of_others_b
         world.check();
     }
 }
+
+/// A memory takes the place of several keys in one call, or in one call for each: what was announced for them comes after it, as well as what
+/// was announced for the memory itself. Another writer of a memory that a key has left goes on to what was announced for both.
+#[test]
+fn life_6_several_keys_are_led_to_all_that_is_announced_for_them() {
+    let orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]];
+    let told = |names: [&str; 3], at_once: bool, has_plan: bool| {
+        let world = World::new();
+        for key in ["a", "b", "c", "new"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        let plans = |name: &dyn ToString, say: &str, days: &str| {
+            let (say, at) = (text(&format!("{say} from {days} on")), world.ahead(days));
+            world.ns.replace([name.to_string()], say, REPLACED, Some(at)).unwrap();
+        };
+        // What all say who wrote the text of `a`.
+        assert_eq!(world.add(text("a now").key("other")).id, world.row("a").id);
+        plans(&world.row("a").id, "a", "20d");
+        for days in ["15d", "30d"] {
+            plans(&"b", "b", days);
+        }
+        plans(&"c", "c", "25d");
+        for days in ["18d", "35d"].into_iter().filter(|_| has_plan) {
+            plans(&"new", "new", days);
+        }
+        let at = Some(world.ahead("10d"));
+        let calls: Vec<&[&str]> = if at_once { vec![&names] } else { names.chunks(1).collect() };
+        for names in calls {
+            world.advance("1m");
+            world.ns.supersede_all(names.iter().copied(), "new", REPLACED, at).unwrap();
+            world.check();
+        }
+        let day = |_| {
+            let rows = world.live().into_iter().map(|id| world.row(id));
+            let rows = rows.map(|row| (row.text.clone(), answering(&world, &row))).collect::<BTreeSet<_>>();
+            let other = world.row("other").text;
+            world.advance("1d");
+            (rows, other)
+        };
+        (0..40).map(day).collect::<Vec<_>>()
+    };
+    for has_plan in [false, true] {
+        let one_by_one = told(orders[0], false, has_plan);
+        for names in orders {
+            assert_eq!(told(names, true, has_plan), one_by_one, "{names:?} {has_plan}");
+        }
+        for (day, (_, other)) in one_by_one.iter().enumerate() {
+            assert_eq!(other == "a now", day < 20, "day {day}: {other}");
+        }
+    }
+}
+
+/// A text that is to come, and which a key says already, goes with the word of the key where its other writer is gone. What was to come after
+/// it comes all the same.
+#[test]
+fn life_6_what_follows_a_text_that_goes_takes_the_place_of_what_a_key_says() {
+    let world = World::new();
+    for key in ["b", "c"] {
+        world.add(text(&format!("{key} now")).key(key));
+    }
+    let later = world.add(plan("d", "the plan", &["b"], world.ahead("20h"))).id;
+    world.ns.supersede_all([later], "c", REPLACED, Some(world.ahead("30h"))).unwrap();
+    world.add(text("the plan").key("b"));
+    world.forget(&["d"]);
+    world.check();
+    world.add(text("b more").key("b"));
+    world.check();
+    assert_eq!(texts(&world), said(["b more"]));
+    world.advance("31h");
+    assert_eq!((texts(&world), world.row("b").text), (said(["c now"]), "c now".to_owned()));
+    world.check();
+}

@@ -374,3 +374,41 @@ fn lines_of_many_keys_of_one_text_that_name_others() {
         linear(small.1, large.1, 4);
     }
 }
+
+/// A memory takes the place of what many keys say, each of which has announced a text. The texts come one after the other, and each key is
+/// led to all of them: once, and not once more for each of the keys.
+#[test]
+fn a_memory_that_takes_the_place_of_many_keys_with_texts_announced() {
+    const REPLACED: SupersedeMode = SupersedeMode::Replaced;
+    type Write = fn(&World, &[String], Time);
+    let of = |n: usize, write: Write| {
+        let world = world();
+        let names: Vec<String> = (0..n).map(|at| format!("k{at}")).collect();
+        fill(&world, 0, n, |at| text(&format!("text number {at}")).key(format!("k{at}")));
+        world.add(text("what is true").key("new"));
+        world.add(text("what is true later").key("new").supersedes("new").valid_from(world.ahead("90d")));
+        let begins = |at: usize| world.ahead("60d").plus(Span::from_millis(at as i64 % 3 * 1000));
+        let plan = |at: usize| {
+            let key = format!("k{at}");
+            text(&format!("plan number {at}")).key(&*key).supersedes(key).valid_from(begins(at))
+        };
+        fill(&world, 0, n, plan);
+        world.advance("1h");
+        let cost = cost(|| write(&world, &names, world.ahead("30d")));
+        world.check();
+        cost
+    };
+    let writes: [Write; 4] = [
+        |world, names, at| drop(world.ns.replace(names, text("all of them"), REPLACED, Some(at)).unwrap()),
+        |world, names, _| drop(world.ns.replace(names, text("all of them"), REPLACED, None).unwrap()),
+        |world, names, at| world.ns.supersede_all(names, "new", REPLACED, Some(at)).unwrap(),
+        |world, names, at| {
+            let line = Draft { supersedes: names.to_vec(), ..text("all of them").key("all").valid_from(at) };
+            drop(world.import(world.start_import(), vec![line]));
+        },
+    ];
+    for write in writes {
+        let (small, large) = (of(10, write), of(40, write));
+        linear(Tally { read: 4 * small.read, written: 4 * small.written, ..small }, large, 4);
+    }
+}
