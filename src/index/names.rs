@@ -38,14 +38,14 @@ pub(crate) fn visible_holder_of_key(
     now: Time,
 ) -> Result<Option<Answering>> {
     holder_among(rows, ns, key, now, |id, _, vitals| {
-        // Where a key only leads, another holder has written the row.
+        // Where a key came from another row, another holder has written this one.
         let may_be_ahead = vitals.place.holders > 1;
         Ok(vitals.times.visible_live(now) && !(may_be_ahead && leads_ahead(rows, ns, (key, id), now)?))
     })
 }
 
-/// Whether a key leads to a row from an instant ahead on only, until which something else is true of it. The row may have begun
-/// long before, and may have come in the place of others to which the key was to lead.
+/// Whether a key leads to a row from an instant ahead on only, until which another row is true of it, whatever that says. The row may
+/// have begun long before, and may have come in the place of others to which the key was to lead.
 pub(crate) fn leads_ahead(
     rows: &impl Rows,
     ns: NsId,
@@ -55,20 +55,25 @@ pub(crate) fn leads_ahead(
     let (mut at, mut seen) = (id, BTreeSet::new());
     // Damaged rows could lead in a circle, so no row is visited twice.
     while seen.insert(at) {
-        let mut from = None;
+        let mut came = None;
         for (_, number) in
             rows.id_and_number(Table::HolderKey, &keys::holder_key_row(ns, key, at), usize::MAX)?
         {
             let holder = sound(rows.holder(ns, at, number))?.flatten();
-            from = holder.and_then(|holder| holder.from.filter(|_| holder.follows));
-            if from.is_none() {
+            came = holder.and_then(|holder| Some((holder.from?, holder.follows)));
+            if came.is_none_or(|(_, follows)| !follows) {
                 break;
             }
         }
-        // Here the key has said something itself.
-        let Some(before) = from else { return Ok(false) };
+        let Some((before, follows)) = came else { return Ok(false) };
         let times = sound(rows.vitals(ns, before))?.flatten().map(|vitals| vitals.times);
-        if times.is_some_and(|times| times.replaced_ahead(now).is_some()) {
+        let ends_ahead = times.is_some_and(|times| times.replaced_ahead(now).is_some());
+        if !follows {
+            // Here the key has said something itself, and says the same there as long as it is there.
+            let there = keys::holder_key_row(ns, key, before);
+            return Ok(ends_ahead && !rows.id_and_number(Table::HolderKey, &there, 1)?.is_empty());
+        }
+        if ends_ahead {
             return Ok(true);
         }
         at = before;

@@ -643,3 +643,37 @@ fn life_6_what_follows_a_text_that_goes_takes_the_place_of_what_a_key_says() {
     assert_eq!((texts(&world), world.row("b").text), (said(["c now"]), "c now".to_owned()));
     world.check();
 }
+
+/// A key says what it is to be led to anyway. Until that memory begins, the key means what it has said itself, whatever the text is (MODEL-8).
+#[test]
+fn life_6_a_key_that_is_led_to_the_text_that_it_says_means_its_own_until_then() {
+    type Write = fn(&World);
+    let writes: [(Write, &str); 4] = [
+        (|world| drop(world.add(text("more").key("b"))), "more"),
+        (|world| drop(world.ns.update("b", Patch::new().text("more")).unwrap()), "more"),
+        (|world| drop(world.ns.replace(["b"], text("more"), REPLACED, None).unwrap()), "more"),
+        (|world| world.ns.supersede_all(["b"], "e", REPLACED, None).unwrap(), "e says"),
+    ];
+    for (write, then) in writes {
+        let world = World::new();
+        for key in ["b", "e"] {
+            world.add(text(&format!("{key} says")).key(key));
+        }
+        let (at, end) = (world.ahead("15h"), world.ahead("20h"));
+        world.add(plan("d", "the plan", &["b"], end));
+        world.add(text("one text").key("d").valid_from(at));
+        world.advance("1h");
+        let own = world.add(text("one text").key("b")).id;
+        world.advance("15h");
+        assert_eq!(world.row("b").id, own);
+        write(&world);
+        world.check();
+        let mut live: Vec<String> = world.live().into_iter().map(|id| world.row(id).text).collect();
+        live.sort();
+        let all: Vec<String> = said(["e says", "one text", then]).into_iter().collect();
+        assert_eq!((live, world.row("b").text), (all, then.to_owned()));
+        world.advance("5h");
+        assert_eq!(world.row("b").text, "one text");
+        world.check();
+    }
+}

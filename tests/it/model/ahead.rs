@@ -40,10 +40,16 @@ impl Model {
         let (mut at, mut seen) = (id, BTreeSet::new());
         while seen.insert(at) {
             let hold = self.rows.get(&at).and_then(|row| row.holders.iter().find(|hold| hold.key == *key));
-            let Some(from) = hold.filter(|hold| hold.follows).and_then(|hold| hold.from) else {
+            let Some((from, follows)) = hold.and_then(|hold| Some((hold.from?, hold.follows))) else {
                 return false;
             };
-            if self.rows.get(&from).is_some_and(|before| before.replaced_ahead(now).is_some()) {
+            let ends_ahead = |before: &Row| before.replaced_ahead(now).is_some();
+            let has_key = |before: &Row| before.holders.iter().any(|hold| hold.key == *key);
+            let before = self.rows.get(&from);
+            if !follows {
+                return before.is_some_and(|before| ends_ahead(before) && has_key(before));
+            }
+            if before.is_some_and(ends_ahead) {
                 return true;
             }
             at = from;
