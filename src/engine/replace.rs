@@ -207,9 +207,11 @@ impl Namespace {
         Ok(read.get(&id))
     }
 
-    /// Whether a memory is what a key says, and nobody else has written it: then its id and the key name the same.
+    /// Whether a memory is what a key says, and nobody else has written it: then its id and the key name the same. Keys that only lead
+    /// there go with it.
     fn is_all_of(&self, key: &str, memory: &Memory) -> Result<bool> {
-        Ok(memory.holders.len() == 1 && self.ask(|reader| reader.id_of(key))? == Some(memory.id))
+        let is_alone = memory.holders.iter().filter(|holder| holder.has_text()).count() == 1;
+        Ok(is_alone && self.ask(|reader| reader.id_of(key))? == Some(memory.id))
     }
 
     /// When a memory that is to take the place of another begins, if the change would end the memory before: until then the

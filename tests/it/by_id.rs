@@ -120,6 +120,33 @@ fn model_59_a_key_that_leads_to_an_id_does_not_say_what_takes_its_place() {
     world.check();
 }
 
+/// Keys that only lead to a memory are no writers of it: what its id names, and what its key names, is the same in whatever order names are
+/// given, also where something is announced in its place.
+#[test]
+fn life_6_an_id_to_which_other_keys_lead_is_named_among_others() {
+    for names in [["o", "c"], ["c", "o"]] {
+        for key in [None, Some("x")] {
+            let told = [By::Key, By::Id].map(|by| {
+                let world = World::new();
+                for key in ["c", "k", "o"] {
+                    world.add(text(&format!("{key} says")).key(key));
+                }
+                world.ns.supersede_all(["k"], "c", REPLACED, None).unwrap();
+                world.ns.replace(["c"], text("plan"), REPLACED, Some(world.ahead("10d"))).unwrap();
+                let all = key.into_iter().fold(text("all"), |all, key| all.key(key));
+                world.ns.replace(names.map(|name| by.name(&world, name)), all, REPLACED, None).unwrap();
+                world.check();
+                let told = |world: &World| (true_now(world), ["c", "k", "o"].map(|key| world.row(key).text));
+                let now = told(&world);
+                world.advance("11d");
+                (now, told(&world))
+            });
+            assert_eq!(told[0], told[1], "{names:?} {key:?}");
+            assert_eq!(told[1].0.0, ["all"]);
+        }
+    }
+}
+
 /// A model that has only the id of a fact without a key forgets all that was known of it (MODEL-61).
 #[test]
 fn model_61_a_tool_forgets_an_id_with_its_versions() {
