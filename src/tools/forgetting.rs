@@ -27,7 +27,9 @@ arguments! {
     ForgetArguments {
         id: String = name().required().about("The id of the memory, or its key.");
         with_history: Option<bool> = Shape::Flag.or(false)
-            .about("With an id, whether its earlier and later versions go too; with a key they always go.");
+            .about(
+                "With an id, whether its earlier and later versions go too, and everything that a key of it leads to, be it the memory of another key; with a key its versions always go.",
+            );
         dry_run: Option<bool> = dry_run();
     }
 }
@@ -101,7 +103,7 @@ fn told_of(done: &Forgotten, dry_run: bool) -> Value {
     } = done;
     let mut answer = json!({
         "dry_run": dry_run, "memories": forgotten, "missing": done.missing(), "kept_for_others": detached,
-        "earlier_versions": (tombstones.len() as u64).saturating_sub(*forgotten), "went_with": went_with,
+        "versions": (tombstones.len() as u64).saturating_sub(*forgotten), "went_with": went_with,
         "missing_names": missing_names.iter().take(IDS_MAX).collect::<Vec<_>>(), "versions_left": versions_left,
         "restored": restored,
     });
@@ -159,10 +161,16 @@ pub(super) fn answer() -> Shape {
     Shape::Open(vec![
         Shape::Flag.required().named("dry_run"),
         at_least(0).required().about("Memories that go, or would.").named("memories"),
-        at_least(0).required().about("Earlier versions of them that go too.").named("earlier_versions"),
+        at_least(0)
+            .required()
+            .about("Other versions of them that go too, and memories to which their keys lead.")
+            .named("versions"),
         at_least(0).required().about("Names that named nothing.").named("missing"),
         all(told()).optional().about("The first of these names.").named("missing_names"),
-        all(doomed).optional().named("sample"),
+        all(doomed)
+            .optional()
+            .about("The first of all that would go; one that is live may be the memory of another key.")
+            .named("sample"),
         all(staying).optional().about("Earlier and later versions that stay, the first 10.").named("staying"),
         all(told()).optional().about("The ids of what is gone, the first 100.").named("ids"),
         all(told())

@@ -164,7 +164,7 @@ fn model_61_a_tool_forgets_an_id_with_its_versions() {
     assert_eq!(call(false, true)["versions_left"], 2);
     for dry_run in [true, false] {
         let answer = call(true, dry_run);
-        let told = (&answer["memories"], &answer["earlier_versions"], &answer["versions_left"]);
+        let told = (&answer["memories"], &answer["versions"], &answer["versions_left"]);
         assert_eq!(told, (&json!(1), &json!(2), &json!(0)), "{answer}");
     }
     assert!(world.ns.look_up(id, false).unwrap().into_memory().is_none());

@@ -687,7 +687,7 @@ fn a_forget_by_a_tool_counts_the_same_before_and_after() {
     let plan = tools.call("forget_memory", json!({ "id": "home" })).unwrap();
     let done = tools.call("forget_memory", json!({ "id": "home", "dry_run": false })).unwrap();
     for answer in [&plan, &done] {
-        assert_eq!((&answer["memories"], &answer["earlier_versions"]), (&json!(1), &json!(2)), "{answer}");
+        assert_eq!((&answer["memories"], &answer["versions"]), (&json!(1), &json!(2)), "{answer}");
     }
     let texts: Vec<_> = plan["sample"].as_array().unwrap().iter().map(|one| one["text"].clone()).collect();
     assert!(texts.contains(&json!("Ann lives in Mons")), "{plan}");
@@ -724,18 +724,14 @@ fn a_tool_tells_the_later_versions_apart_from_those_to_come() {
 
 /// MODEL-61: what a text has replaced is still there when it is forgotten by its id, and the answer says so.
 #[test]
-fn a_tool_counts_the_earlier_versions_that_stay() {
+fn a_tool_counts_the_versions_that_stay() {
     let world = World::new();
     world.add(Draft::new("Ann lives in Paris").key("home"));
     let rome = world.add(Draft::new("Ann lives in Rome").key("home")).id;
     for dry_run in [true, false] {
         let args = json!({ "id": rome, "dry_run": dry_run });
         let answer = toolbox(&world).call("forget_memory", args).unwrap();
-        assert_eq!(
-            (&answer["earlier_versions"], &answer["versions_left"]),
-            (&json!(0), &json!(1)),
-            "{answer}"
-        );
+        assert_eq!((&answer["versions"], &answer["versions_left"]), (&json!(0), &json!(1)), "{answer}");
     }
 }
 
