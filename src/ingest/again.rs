@@ -20,7 +20,7 @@ use crate::error::{Error, Result, sound};
 use crate::ingest::add::Named;
 use crate::ingest::fields::replaces_from;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::model::{Decision, Draft, Evidence, Holder, MemoryId, Outcome, RuleId, Time};
+use crate::model::{Decision, Draft, Evidence, Holder, JournalRow, MemoryId, Outcome, RuleId, Time};
 use crate::store::{PartId, Rows, Table, Walk, keys};
 
 /// The drafts of a batch whose key comes more than once in it: with another draft, or among what a draft supersedes.
@@ -288,11 +288,23 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(left.map(|left| Ok::<_, Error>(self.has_text(left, said)?.then_some(left))).transpose()?.flatten())
     }
 
-    /// The row of several writers that the writer of a row had left, as its journal tells.
+    /// The row of several writers that the writer of a row had left, as the first step of its journal tells. The steps after that may be many.
     fn left_by(&self, id: MemoryId) -> Result<Option<MemoryId>> {
-        let told = self.ledger.tx.journal_of(self.ns(), id)?;
-        let made = told.iter().find(|step| step.is_parted());
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let steps = Walk::prefix(&keys::memory(ns, id));
+        let number = |key: &[u8]| keys::JournalSubject::read(Table::JournalSubject, key).map(|row| row.seq);
+        let Some(first) = tx.each_key(Table::JournalSubject, &steps, 1, number)?.pop() else {
+            return Ok(None);
+        };
+        let made = sound(tx.journal_row(ns, first))?.flatten().filter(JournalRow::is_parted);
         Ok(made.and_then(|row| row.evidence.members.first().copied()))
+    }
+
+    /// The row of several writers that the writer of a row had left, if it says this text.
+    fn left_saying(&self, id: MemoryId, text: &str) -> Result<Option<MemoryId>> {
+        let Some(left) = self.left_by(id)? else { return Ok(None) };
+        let content = sound(self.ledger.load_there(self.ns(), left))?.flatten().map(|(_, content)| content);
+        Ok(content.filter(|content| content.text == text).map(|_| left))
     }
 
     /// Whether a version of a key says what a draft says.
@@ -343,7 +355,11 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(said != says);
             }
             let own = self.ledger.holder_of_key(self.ns(), place, draft.key.as_deref())?;
-            at = own.and_then(|own| own.from);
+            at = match own.and_then(|own| own.from) {
+                // A change of fields parts the key from others that say the text.
+                None => self.left_saying(place, &draft.text)?,
+                from => from,
+            };
         }
         let took = self.took_place_of_gone(draft, by)?;
         Ok(took.is_some_and(|took| took < holder.since))
