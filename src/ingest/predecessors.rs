@@ -592,6 +592,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (ns, now) = (self.ns(), self.now());
         let onward = Box::new(Onward::apart(gone, by, now));
         self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
+        self.ledger.begin_for(&self.context, by, id, RuleId::RESTORE)?;
         for writer in self.ledger.readable_holders(ns, id)? {
             let Some(key) = &writer.key else { continue };
             let found = sound(self.ledger.staying_holder_of_key(ns, key, now))?;

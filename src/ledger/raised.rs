@@ -4,6 +4,9 @@ use serde_json::json;
 
 use crate::model::{Delta, Vitals};
 
+/// The field that says from when on a memory is true.
+pub(super) const VALID_FROM: &str = "valid_from";
+
 /// What stands before the name of a field in the journal row of a superseded memory, where the field is of the row that took
 /// its place.
 pub(crate) const OF_THE_OTHER: &str = "by.";

@@ -1,16 +1,19 @@
 //! The world to which a row returns: what its writers have said since, and what has taken the place of the
 //! row that had superseded it.
 
+use serde_json::json;
+
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_among};
 use crate::ledger::applied::{Applied, Onward, Restored};
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, too_many_tags, unite};
 use crate::ledger::leave::Departure;
+use crate::ledger::raised::VALID_FROM;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Actor, Content, Holder, JournalRow, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, Times,
-    Vitals,
+    Actor, Content, Delta, Evidence, Holder, JournalRow, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode,
+    Supersession, Time, Times, Vitals,
 };
 use crate::store::{NsId, Rows, Traces};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +105,44 @@ impl Ledger<'_, '_> {
         why.evidence.members = vec![by, onward.gone];
         self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
         Ok(Applied::default())
+    }
+
+    /// A row that says now what had replaced the row `old`, and by which that is superseded, is true since then, if nothing says since when
+    /// it is true: as if it had taken the place itself.
+    pub(crate) fn begin_for(
+        &mut self,
+        context: &Context,
+        by: MemoryId,
+        old: MemoryId,
+        rule: RuleId,
+    ) -> Result<()> {
+        let ns = context.ns;
+        let times = sound(self.tx.vitals(ns, old))?.flatten().map(|row| row.times);
+        let Some(Times { valid_to: Some(at), superseded: Some(superseded), valid_to_before, .. }) = times
+        else {
+            return Ok(());
+        };
+        // Of a row that ended before, nothing tells the instant.
+        let is_told = superseded.by == by && superseded.mode == SupersedeMode::Replaced;
+        let row = sound(self.load_there(ns, by))?.flatten().filter(|(row, _)| row.times.valid_from.is_none());
+        let Some((before, content)) = row.filter(|_| is_told && valid_to_before.is_none_or(|own| own > at))
+        else {
+            return Ok(());
+        };
+        let mut vitals = before.clone();
+        vitals.times.valid_from = Some(at);
+        vitals.times.valid_from_recorded_at =
+            Some(superseded.at).filter(|known| before.times.recorded_at < *known);
+        vitals.version += 1;
+        self.place_row(context, by, &before, &content, vitals, &content)?;
+        let deltas = vec![Delta { field: VALID_FROM.to_owned(), before: json!(null), after: json!(at) }];
+        self.journal(
+            context,
+            Op::Adjust,
+            Some((by, None)),
+            deltas,
+            Why { rule, evidence: Evidence::default() },
+        )
     }
 
     /// The rows that were led on to a row, by the row that had superseded them before, and the number of rows among which they were

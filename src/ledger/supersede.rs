@@ -8,7 +8,7 @@ use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::insert::{tags_fit, too_many_tags, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::lifetime::renew;
-use crate::ledger::raised::{OF_THE_OTHER, raised};
+use crate::ledger::raised::{OF_THE_OTHER, VALID_FROM, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{
@@ -19,9 +19,6 @@ use crate::store::control::EventRow;
 use crate::store::{NsId, Read, Rows, Table, Traces, Walk, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-
-/// The field that says from when on a memory is true.
-const VALID_FROM: &str = "valid_from";
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -223,6 +223,8 @@ fn model_33_what_others_had_replaced_stays_replaced_when_an_import_had_said_it_a
             Some(run) => drop(world.import(run, vec![text(BRUGES).key("d").supersedes("c")])),
             None => world.ns.supersede_all(["c"], new, SupersedeMode::Replaced, None).unwrap(),
         }
+        let since = |row: &Memory| (row.valid_from, row.valid_from_recorded_at);
+        let began = since(&world.row(new));
         let next = match own {
             true => text(CAT).key("e").supersedes("c"),
             false => text(CAT).key("d"),
@@ -232,6 +234,7 @@ fn model_33_what_others_had_replaced_stays_replaced_when_an_import_had_said_it_a
         let row = world.row("d");
         assert_eq!((world.live(), row.text.as_str()), (vec![row.id], BRUGES), "{by_tag} {of_import} {own}");
         assert_eq!((world.row("c").id, world.row(old).superseded_by()), (row.id, Some(row.id)));
+        assert_eq!(since(&row), began, "{by_tag} {of_import} {own}");
         world.check();
         if let Some(first) = first {
             world.ns.undo(first).unwrap();
@@ -239,6 +242,7 @@ fn model_33_what_others_had_replaced_stays_replaced_when_an_import_had_said_it_a
                 (world.row("c").id, world.row("d").text.as_str(), world.live().len()),
                 (old, BRUGES, 2)
             );
+            assert_eq!(world.row("d").valid_from, None);
             world.check();
         }
     }
