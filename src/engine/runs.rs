@@ -11,7 +11,7 @@ use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Actor, MemoryId, NamespaceName, Pass, RunId, RunPage, RunReport, RunSort, Time};
-use crate::recall::{Reader, RunContext};
+use crate::recall::{Got, Reader, RunContext};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
@@ -349,6 +349,20 @@ fn for_good(row: &RunRow) -> impl Iterator<Item = String> {
 /// The error for a run that was never started.
 fn unknown(run: RunId) -> Error {
     Error::NotFound { what: "run", name: run.to_string() }
+}
+
+impl<Of> Namespace<Of> {
+    /// Whether the write that had brought a memory was taken back.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub(crate) fn was_taken_back(&self, id: MemoryId) -> Result<bool> {
+        match self.look_up(id, false) {
+            Ok(Got::Tombstone(stone)) => Ok(stone.reason.is_taken_back()),
+            Ok(Got::Memory(_)) | Err(Error::NotFound { .. }) => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
 }
 
 impl Database {

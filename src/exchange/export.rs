@@ -497,19 +497,18 @@ impl<W: Write + Seek> Lines<'_, W> {
         {
             superseded.via = None;
         }
-        let mut overtaken = std::mem::take(&mut memory.overtaken);
-        for one in std::mem::take(&mut overtaken) {
-            let is_shown = [Some(one.by), one.via].into_iter().flatten();
-            if is_shown
-                .map(|id| self.has(namespace, id))
-                .collect::<Result<Vec<_>>>()?
-                .into_iter()
-                .all(|is| is)
-            {
-                overtaken.push(one);
+        for mut one in std::mem::take(&mut memory.overtaken) {
+            let is_taken_back = match one.via {
+                Some(via) if !self.has(namespace, via)? => {
+                    one.via = None;
+                    namespace.was_taken_back(via)?
+                }
+                _ => false,
+            };
+            if !is_taken_back && self.has(namespace, one.by)? {
+                memory.overtaken.push(one);
             }
         }
-        memory.overtaken = overtaken;
         if let Some(also) = memory.also
             && !self.has(namespace, also)?
         {

@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -122,7 +123,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 };
                 let change = match onward.filter(|_| !has_left) {
                     Some(onward) if !plan.is_empty() => self.back_to_plan((id, &row), (onward, &plan))?,
-                    Some(onward) if goes_on => Some(Change::LeadOn { id, onward: Box::new(onward.clone()) }),
+                    Some(onward) if goes_on => {
+                        let onward = onward.for_told(row.times.told_ahead(self.now()));
+                        Some(Change::LeadOn { id, onward: Box::new(onward) })
+                    }
                     _ => self.unless_replaced(id, erased.id, (runs, &mut parted))?,
                 };
                 match change {
@@ -615,6 +619,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The keys of a row that is gone do not go on to lead to the rows that a line had put in its place, one after the other.
     fn take_keys_of_gone(&mut self, id: MemoryId, rows: &[MemoryId]) -> Result<()> {
         let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
+        let mut keys = Vec::new();
         for at in rows {
             let mut copies = match &writers {
                 Some(writers) => self.ledger.copies_of(self.ns(), *at, came, writers)?,
@@ -625,9 +630,29 @@ impl NamespaceWriter<'_, '_, '_> {
                 copy.follows && writers.as_ref().is_none_or(is_its)
             });
             led.extend(copies.iter().map(|copy| (*at, copy.number)));
+            keys.extend(copies.iter().filter(|_| came == id).filter_map(|copy| copy.key.clone()));
             (came, writers) = (*at, Some(copies));
         }
-        self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone).map(drop)
+        self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
+        rows.first().map_or(Ok(()), |next| self.lead_back_to(*next, &keys))
+    }
+
+    /// A row that came back before leads its keys to what takes its place, from which they had come by way of a row that is gone.
+    fn lead_back_to(&mut self, next: MemoryId, keys: &[String]) -> Result<()> {
+        let (ns, now) = (self.ns(), self.now());
+        for key in keys {
+            let mut from = None;
+            self.ledger.tx.latest_holders_of_key(ns, key, &mut |id, number| {
+                let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
+                let ahead = row.and_then(|row| row.times.replaced_ahead(now));
+                from = ahead.filter(|(by, _)| *by == next).map(|_| (id, number));
+                Ok(if from.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            if let Some((id, number)) = from {
+                self.apply(RuleId::RESTORE, Change::LeadAgain { id, number })?;
+            }
+        }
+        Ok(())
     }
 
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there

@@ -110,9 +110,20 @@ impl Onward {
         self.superseded.via
     }
 
+    /// The same for a row whose place the erased one was to take at an instant ahead, as this was told: where the erased row has been
+    /// corrected, the correction takes the place by then.
+    pub(crate) fn for_told(&self, told: Option<Overtaken>) -> Self {
+        let is_corrected = self.superseded.mode == SupersedeMode::Correction && !self.merged;
+        let told = told.filter(|_| is_corrected);
+        told.map_or_else(
+            || self.clone(),
+            |told| self.replaced_as(Overtaken { by: self.superseded.by, ..told }),
+        )
+    }
+
     /// The same, where another row takes the place as it was announced for the row that is back.
     pub(crate) fn replaced_as(&self, Overtaken { by, end, at, via }: Overtaken) -> Self {
-        let superseded = Supersession { by, at, via, ..self.superseded };
+        let superseded = Supersession { by, at, via, mode: SupersedeMode::Replaced };
         Onward { superseded, valid_to: Some(end), ..self.clone() }
     }
 

@@ -111,7 +111,11 @@ impl Ledger<'_, '_> {
             }
             Change::Part { id, number } => self.detach(context, id, &[number], Departure::Apart, why),
             Change::Remove { id, reason, replaced_by } => {
-                self.remove(context, id, Going { reason, replaced_by }, why)
+                let applied = self.remove(context, id, Going { reason, replaced_by }, why.clone())?;
+                if !reason.is_taken_back() {
+                    self.lead_past(context, &applied, &why)?;
+                }
+                Ok(applied)
             }
             Change::Merge(merge) => self.merge(context, *merge, why),
             Change::Retire { id, reason, replaced_by } => {

@@ -145,6 +145,25 @@ impl Ledger<'_, '_> {
         )
     }
 
+    /// What erased rows were to replace at an instant ahead is to be replaced by what had corrected or merged them. Who forgets a text
+    /// for good, or an old version, takes nothing of that back.
+    pub(super) fn lead_past(&mut self, context: &Context, applied: &Applied, why: &Why) -> Result<()> {
+        for erased in &applied.erased {
+            let Some(onward) = erased.onward.as_ref().filter(|onward| onward.replaced_by().is_none()) else {
+                continue;
+            };
+            for (old, _) in &erased.predecessors {
+                let row = sound(self.tx.vitals(context.ns, *old))?.flatten();
+                let times = row.map(|row| row.times).filter(|times| times.superseded_by() == Some(erased.id));
+                let told = times.and_then(|times| times.told_ahead(context.now));
+                if told.is_some() && self.is_whole(context.ns, *old)? {
+                    self.lead_on(context, *old, onward.for_told(told), why.clone())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The rows that were led on to a row, by the row that had superseded them before, and the number of rows among which they were
     /// found.
     pub(crate) fn led_on_to(

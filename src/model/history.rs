@@ -127,6 +127,11 @@ impl TombstoneReason {
         )
     }
 
+    /// Whether the write that had brought the memory was taken back, with whatever the write had led to.
+    pub(crate) const fn is_taken_back(self) -> bool {
+        matches!(self, TombstoneReason::ForgetByTag | TombstoneReason::Undone)
+    }
+
     /// Whether nothing of the memory was to stay. An undo leaves the messages of others.
     pub(crate) const fn is_forgotten(self) -> bool {
         self.is_asked_for() && !matches!(self, TombstoneReason::Undone)

@@ -4,7 +4,8 @@ use crate::backup::copy_of;
 use crate::growth::{cost, linear};
 use crate::world::{World, span, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Expiry, SupersedeMode, Tier};
+use oubliette::memory::{Expiry, Got, SupersedeMode, Tier};
+use oubliette::policy::Syntax;
 use oubliette::{Draft, Forget, Memory, MemoryId, Patch, Scope};
 
 const TAG: &str = "import:x";
@@ -361,4 +362,108 @@ fn model_33_an_undo_of_many_lines_leaves_what_one_of_few_leaves() {
     };
     assert_eq!(left(0), ["Ann likes coffee", "Ann likes coffee"]);
     assert_eq!(left(1_050), left(0));
+}
+
+/// The first version that follows a planned change brings the two together. That the version goes as an old one, by its id or by a pass,
+/// takes nothing back: what an import has come before is announced again, and so it is in a copy (MODEL-33, LIFE-10).
+#[test]
+fn model_33_what_was_announced_outlives_the_version_that_came_first() {
+    for by_pass in [false, true] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'\nundo.horizon = '5d'", Syntax::Toml).unwrap();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        world.add(text("Ann works at Globex").key("c").supersedes("a").valid_from(at));
+        world.advance("1d");
+        world.add(text("Ann works at Acme, in sales").key("a"));
+        let first = world.row("a").id;
+        world.advance("1d");
+        world.add(text("Ann works at Acme, as a head").key("a"));
+        world.advance("18d");
+        if by_pass {
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+        } else {
+            world.forget_id(first);
+        }
+        assert!(!matches!(world.get(first), Ok(Got::Memory(_))));
+        let run = world.start_import();
+        world.import(
+            run,
+            vec![text("Ann works at Umbrella").key("e").supersedes("a").valid_from(world.ahead("20d"))],
+        );
+        world.advance("1d");
+        let copy = copy_of(&world);
+        for world in [&world, &copy] {
+            assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+            world.check();
+            world.clock.set(at);
+            let texts: Vec<String> = world.live().into_iter().map(|id| world.row(id).text).collect();
+            assert_eq!(texts, ["Ann works at Globex"], "{by_pass}");
+        }
+    }
+}
+
+/// What an import announces is corrected by its key, and the import is taken back before the instant: what is true now is true until
+/// then (MODEL-33, LIFE-6).
+#[test]
+fn model_33_what_was_to_be_replaced_by_a_corrected_text_is_true_until_then() {
+    for (by_tag, planned) in [(false, false), (false, true), (true, false), (true, true)] {
+        let world = World::new();
+        world.add(text("Ann works at Acme").key("a"));
+        let globex = text("Ann works at Globex").key("c").supersedes("a").valid_from(world.ahead("60d"));
+        planned.then(|| world.add(globex));
+        let run = world.start_import();
+        let later = text("Ann works at Umbrella").key("e").supersedes("a").valid_from(world.ahead("40d"));
+        world.import(run, vec![later.tag(TAG)]);
+        world.advance("1d");
+        world.ns.update("e", Patch::new().text("Ann works at Umbrella Corp")).unwrap();
+        world.advance("1d");
+        if by_tag {
+            world.forget_tag(TAG);
+        } else {
+            world.ns.undo(run).unwrap();
+        }
+        assert_eq!(world.row("a").text, "Ann works at Acme", "{by_tag} {planned}");
+        assert_eq!(world.live(), vec![world.row("a").id]);
+        world.check();
+    }
+}
+
+/// An announced text is corrected, and its first wording goes as an old version, by its id or by a pass: the key that waits for the text
+/// means what is true now, and its next texts stand alone until then (LIFE-6, LIFE-10, MODEL-8).
+#[test]
+fn life_10_a_key_waits_for_a_corrected_text_whose_first_wording_is_erased() {
+    for by_pass in [false, true] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'\nundo.horizon = '5d'", Syntax::Toml).unwrap();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        let first = world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id;
+        world.advance("1d");
+        world.ns.update("c", Patch::new().text("Ann works at Globex")).unwrap();
+        world.advance("20d");
+        if by_pass {
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+        } else {
+            world.forget_id(first);
+        }
+        assert!(!matches!(world.get(first), Ok(Got::Memory(_))));
+        assert_eq!(world.row("a").text, "Ann works at Acme");
+        world.ns.update("a", Patch::new().importance(0.9)).unwrap();
+        for words in ["Ann works at Acme, in sales", "Ann works at Acme, as a head"] {
+            world.advance("1d");
+            world.add(text(words).key("a"));
+            assert_eq!((world.row("a").text.as_str(), world.live().len()), (words, 1), "{by_pass}");
+        }
+        world.check();
+        world.clock.set(at);
+        assert_eq!(
+            (world.row("a").text.as_str(), world.live().len()),
+            ("Ann works at Globex", 1),
+            "{by_pass}"
+        );
+        world.forget(&["a", "c"]);
+        assert!(world.live().is_empty());
+        world.check();
+    }
 }
