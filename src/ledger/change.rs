@@ -75,11 +75,25 @@ pub(crate) enum Moves {
     None,
     /// All holders. A supersession that would give the new memory too many tags is refused.
     All,
+    /// The same but for keys that are to say a text of their own at an instant ahead: nothing lets that text follow the new memory.
+    AllButToCome,
     /// All holders whose tags have room on the new memory, and whose keys have said nothing else since. The key of another
     /// stays with the old memory.
     Fitting,
     /// All holders except the one with this number, with which the new row was made.
     AllBut(u32),
+}
+
+impl Moves {
+    /// Whether a key comes along that is to say a text of its own at an instant ahead: the same transaction lets that text follow.
+    pub(super) fn takes_to_come(self) -> bool {
+        !matches!(self, Moves::AllButToCome | Moves::Fitting)
+    }
+
+    /// Whether a supersession is refused that would give the new memory too many tags.
+    pub(super) fn needs_room(self) -> bool {
+        matches!(self, Moves::All | Moves::AllButToCome)
+    }
 }
 
 /// What a superseded memory comes back for.

@@ -309,7 +309,7 @@ impl Ledger<'_, '_> {
                 if is_there == Some(true) || (moves == Moves::Fitting && !has_room) {
                     continue;
                 }
-                if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
+                if moves.needs_room() && context.actor != Actor::Sweeper && !has_room {
                     return Err(too_many_tags(from, at));
                 }
                 let mut holder = holder.led_on(&text, &old.text);

@@ -267,7 +267,7 @@ impl Ledger<'_, '_> {
         }
         let has_room = tags_fit(tags, &holder.tags);
         // Passes look for room before they plan, and an update gives the tags anew.
-        if moves == Moves::All && context.actor != Actor::Sweeper && !has_room {
+        if moves.needs_room() && context.actor != Actor::Sweeper && !has_room {
             return Err(too_many_tags(old, new));
         }
         Ok(moves != Moves::Fitting || (has_room && !self.says_elsewhere(context, holder, (old, new))?))
@@ -290,17 +290,17 @@ impl Ledger<'_, '_> {
         let (ns, now) = (context.ns, context.now);
         let Some(key) = &holder.key else { return Ok(false) };
         // A key belongs to one current row (MODEL-8).
-        if moves != Moves::Fitting && stood.is_current(now) {
+        if moves.takes_to_come() && stood.is_current(now) {
             return Ok(false);
         }
         let mut is_taken = false;
         // Mostly it is the latest that held it: the many that came before need no look.
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
             let has_key = match other == old {
-                true => stood.is_current(now),
+                true => moves != Moves::AllButToCome && stood.is_current(now),
                 false => other != new && self.is_current(ns, other, now)?,
             };
-            if !has_key || (moves != Moves::Fitting && self.comes_later(ns, (other, number), now)?) {
+            if !has_key || (moves.takes_to_come() && self.comes_later(ns, (other, number), now)?) {
                 return Ok(ControlFlow::Continue(()));
             }
             is_taken = other != old;
@@ -449,8 +449,8 @@ impl Ledger<'_, '_> {
                 Some(from) => (SupersedeMode::Replaced, from),
                 None => (SupersedeMode::Correction, context.now),
             };
-            let version =
-                Superseding { old: other, new: id, mode, at, moves: Moves::All, since: None, via: None };
+            let moves = Moves::AllButToCome;
+            let version = Superseding { old: other, new: id, mode, at, moves, since: None, via: None };
             self.take_place(context, version, row, why.clone())?;
             replaced.push(other);
         }

@@ -685,3 +685,37 @@ fn life_6_a_key_that_is_led_to_the_text_that_it_says_means_its_own_until_then() 
         world.check();
     }
 }
+
+/// A key leads to what another key is to say, and then says a text of its own. Where the other key goes back to a text that comes after that,
+/// or before it, the key keeps its own (MODEL-8).
+#[test]
+fn life_7_a_key_that_is_to_say_its_own_text_does_not_lead_to_what_comes_back() {
+    for (own, comes) in [("20h", "21h"), ("21h", "20h")] {
+        let world = World::new();
+        for key in ["a", "b", "c"] {
+            world.add(text(&format!("{key} now")).key(key));
+        }
+        let replace = |names: [&str; 2], say: &str, at: Option<&str>| {
+            world.advance("1m");
+            let key = say.split(' ').next().unwrap();
+            let at = at.map(|at| world.ahead(at));
+            world.ns.replace(names, text(say).key(key), REPLACED, at).unwrap();
+            world.check();
+        };
+        replace(["b", "a"], "b for both", None);
+        replace(["b", "b"], "b later", Some("10h"));
+        replace(["c", "a"], "c in the end", Some(own));
+        replace(["c", "a"], "c before", Some("5h"));
+        let back = world.add(text("b comes back").key("b").valid_from(world.ahead(comes))).id;
+        replace(["c", "b"], "a for both", Some("10h"));
+        world.ns.restore(back).unwrap();
+        world.check();
+        world.advance("22h");
+        assert_eq!(texts(&world), said(["b comes back", "c in the end"]), "{own}");
+        assert_eq!(
+            (world.row("b").text, world.row("c").text),
+            ("b comes back".into(), "c in the end".into())
+        );
+        world.check();
+    }
+}

@@ -467,7 +467,18 @@ impl Model {
             let is_of_others =
                 self.rows[&other].holders.iter().any(|hold| !hold.follows && !numbers.contains(&hold.number));
             if !is_of_others {
+                // A key that is to say a text of its own later does not come along.
+                let comes = |key: &str| {
+                    let mut rows = self.with_key(key, now).into_iter();
+                    rows.any(|(row, at)| row != other && row != id && self.to_come(row, at, now))
+                };
+                let all = self.rows[&other].holders.clone();
+                let stay = all.iter().map(|hold| hold.key.as_deref().is_none_or(|key| !comes(key)));
+                let stay: Vec<bool> = stay.collect();
+                let mut stays = stay.into_iter();
+                self.rows.get_mut(&other).unwrap().holders.retain(|_| stays.next().unwrap());
                 self.replace((other, id), how.0, Some(None), [now, how.1]);
+                self.rows.get_mut(&other).unwrap().holders = all;
                 continue;
             }
             let row = self.rows.get_mut(&other).unwrap();
