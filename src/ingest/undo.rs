@@ -129,7 +129,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// of the run leads on from what comes back in the place of that row, which goes first.
     fn next_holders(&self, run: RunId) -> Result<Vec<(MemoryId, u32)>> {
         let (mut next, mut met) = (Vec::new(), BTreeSet::new());
-        for (id, _) in self.ledger.tx.holders_of_run(self.ns(), run, SLICE)? {
+        for (id, number) in self.ledger.tx.holders_of_run(self.ns(), run, SLICE)? {
             let mut way = Vec::from_iter(met.insert(id).then(|| OfRow::new(id)));
             while let Some(row) = way.last_mut() {
                 if let Some(before) = self.waits_for(run, row)? {
@@ -138,6 +138,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 if !next.is_empty() && next.len() + row.numbers.len() > SLICE {
                     return Ok(next);
+                }
+                if row.numbers.is_empty() && row.id == id {
+                    // A key that is out of order is met on the way alone.
+                    next.push((id, number));
                 }
                 next.extend(row.numbers.iter().map(|number| (row.id, *number)));
                 way.pop();
