@@ -351,7 +351,7 @@ fn model_33_an_undo_of_many_lines_leaves_what_one_of_few_leaves() {
         world.advance("1m");
         let run = world.start_import();
         for (words, key) in [("Bob likes tea", "b"), ("Dan likes tea", "d")] {
-            let filler = |at: usize| text(&format!("filler {at} before {key}")).key(&format!("{key}{at}"));
+            let filler = |at: usize| text(&format!("filler {at} before {key}")).key(format!("{key}{at}"));
             world.import(run, (0..fillers).map(filler).collect());
             world.import(run, vec![text(words).key(key)]);
         }
