@@ -159,6 +159,9 @@ impl Model {
     /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
     #[expect(clippy::too_many_lines, reason = "the ladder of DEDUP-55 reads best in one piece")]
     pub(crate) fn write(&mut self, write: &Write, id: MemoryId, now: Time) -> Told {
+        if write.expiry.zip(write.valid.0).is_some_and(|(end, from)| end <= from) {
+            return Told::Invalid;
+        }
         if let Some((held, at)) = write.key.as_deref().and_then(|key| self.meant_by(key, now)) {
             if self.rows[&held].agent != write.agent {
                 return Told::KeyInOtherPartition;
