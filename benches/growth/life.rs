@@ -8,6 +8,7 @@ use oubliette::memory::Tier;
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{Draft, Durability, Effort, Mode, Query, Span};
 
+use crate::bare::Bare;
 use crate::ground::{Ground, median_ms, ms, vector};
 use crate::{Bound, Row};
 
@@ -25,6 +26,13 @@ pub const ROWS: &[Row] = &[
         measure: expiry,
     },
     Row {
+        name: "the floor of an expiry of 100,000 of n memories, a memory: as many rows in bare redb",
+        unit: "ms",
+        sizes: (EXPIRING, 1_000_000),
+        bound: Bound::Growth(1.2),
+        measure: bare_expiry,
+    },
+    Row {
         name: "a sweep of n memories that finds nothing to do",
         unit: "ms",
         sizes: (10_000, 1_000_000),
@@ -37,6 +45,13 @@ pub const ROWS: &[Row] = &[
         sizes: (2_000, 20_000),
         bound: Bound::Most(1.1),
         measure: add_with_backlog,
+    },
+    Row {
+        name: "the floor of a durable add that also removes memories: as many rows in bare redb",
+        unit: "x",
+        sizes: (2_000, 20_000),
+        bound: Bound::Most(1.1),
+        measure: bare_with_backlog,
     },
     Row {
         name: "a durable add to n memories that looks for memories whose life is over, against one that does not",
@@ -108,6 +123,11 @@ fn expiry(n: usize) -> f64 {
     spent / EXPIRING as f64
 }
 
+fn bare_expiry(n: usize) -> f64 {
+    let mut store = Bare::new(n as u64);
+    ms(|| store.remove(EXPIRING as u64)) / EXPIRING as f64
+}
+
 fn idle_sweep(n: usize) -> f64 {
     let ground = Ground::new();
     mortals(&ground, n, 0);
@@ -144,6 +164,21 @@ fn adds(n: usize, expiring: usize, per_write: [u32; 2]) -> f64 {
 
 fn add_with_backlog(n: usize) -> f64 {
     adds(n, n, [8, 8])
+}
+
+fn bare_with_backlog(n: usize) -> f64 {
+    let mut stores = [Bare::new(n as u64), Bare::new(n as u64)];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..201 {
+        for ((store, times), removed) in stores.iter_mut().zip(&mut times).zip([8, 0]) {
+            times.push(store.add(removed));
+        }
+    }
+    let [with, without] = times.map(|mut times| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    with / without
 }
 
 fn add_without_backlog(n: usize) -> f64 {

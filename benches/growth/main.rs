@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may panic")]
 #![allow(clippy::print_stdout, reason = "its figures are its output")]
 
+mod bare;
 mod bytes;
 #[path = "../index/counting.rs"]
 mod counting;
