@@ -455,6 +455,38 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
+    /// A row that had brought the row `by` together with what is to come is gone. Where that was to come for the row `from` already, whose
+    /// place `by` has taken now, it is `by` that brings the two together.
+    pub(super) fn rejoin(
+        &mut self,
+        context: &Context,
+        (from, gone, by): (MemoryId, MemoryId, MemoryId),
+    ) -> Result<()> {
+        let ns = context.ns;
+        let row = sound(self.load_there(ns, by))?.flatten();
+        let is_joined = |row: &Vitals| {
+            let via = row.times.superseded.and_then(|superseded| superseded.via);
+            via == Some(gone) || row.overtaken.iter().any(|one| one.via == Some(gone))
+        };
+        let Some((before, content)) = row.filter(|(row, _)| is_joined(row)) else { return Ok(()) };
+        let Some(had) = sound(self.tx.vitals(ns, from))?.flatten() else { return Ok(()) };
+        let told: BTreeSet<MemoryId> = self.overtaken(ns, from, &had)?.iter().map(|one| one.by).collect();
+        let again = |via: Option<MemoryId>, to: MemoryId| {
+            if via == Some(gone) && told.contains(&to) { Some(by) } else { via }
+        };
+        let mut vitals = before.clone();
+        if let Some(superseded) = &mut vitals.times.superseded {
+            superseded.via = again(superseded.via, superseded.by);
+        }
+        for one in &mut vitals.overtaken {
+            one.via = again(one.via, one.by);
+        }
+        if vitals != before {
+            self.place_row(context, by, &before, &content, vitals, &content)?;
+        }
+        Ok(())
+    }
+
     fn change_overtaken(
         &mut self,
         context: &Context,

@@ -49,6 +49,8 @@ pub(crate) struct Onward {
     pub(super) valid_to: Option<Time>,
     /// Whether the row was merged, so that its reinforcement went along.
     pub(super) merged: bool,
+    /// Whether the row has gone as an old version: what it had superseded stays superseded as it was.
+    pub(super) is_past: bool,
     /// The holders that the row had.
     pub(super) holders: Vec<Holder>,
 }
@@ -61,6 +63,7 @@ impl Onward {
             superseded,
             valid_to: vitals.times.valid_to,
             merged: vitals.times.removed_at.is_some(),
+            is_past: false,
             holders: holders.to_vec(),
         })
     }
@@ -131,7 +134,7 @@ impl Onward {
     /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {
         let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at, via: None };
-        Onward { gone: from, superseded, valid_to: None, merged: true, holders: Vec::new() }
+        Onward { gone: from, superseded, valid_to: None, merged: true, is_past: false, holders: Vec::new() }
     }
 }
 

@@ -76,8 +76,9 @@ impl Ledger<'_, '_> {
                 limbo.transferred = 0;
                 truth(self.tx).put_limbo(ns, id, at, &limbo)?;
             }
-        } else if onward.superseded.mode == SupersedeMode::Duplicate {
-            // The superseder and the row into which it went said the same, so that row has taken the place of this one.
+        } else if onward.superseded.mode == SupersedeMode::Duplicate || onward.is_past {
+            // The superseder and the row into which it went said the same, so that row has taken the place of this one. So it has where
+            // the superseder is no more than history.
             times.superseded = Some(Supersession { by, ..superseded });
         } else {
             if superseded.mode == SupersedeMode::Replaced {
@@ -100,6 +101,7 @@ impl Ledger<'_, '_> {
         }
         self.adopt_copies(ns, by, id, &onward)?;
         self.adopt_keys(context, id, &onward)?;
+        self.rejoin(context, (id, onward.gone, by))?;
         let mut why = why;
         // `JournalRow::led_on` reads them.
         why.evidence.members = vec![by, onward.gone];
@@ -145,8 +147,8 @@ impl Ledger<'_, '_> {
         )
     }
 
-    /// What erased rows were to replace at an instant ahead is to be replaced by what had corrected or merged them. Who forgets a text
-    /// for good, or an old version, takes nothing of that back.
+    /// What erased rows were to replace at an instant ahead is to be replaced by what had corrected or merged them, and so is what they
+    /// had corrected before that instant. Who forgets a text for good, or an old version, takes nothing of that back.
     pub(super) fn lead_past(&mut self, context: &Context, applied: &Applied, why: &Why) -> Result<()> {
         for erased in &applied.erased {
             let Some(onward) = erased.onward.as_ref().filter(|onward| onward.replaced_by().is_none()) else {
@@ -155,9 +157,12 @@ impl Ledger<'_, '_> {
             for (old, _) in &erased.predecessors {
                 let row = sound(self.tx.vitals(context.ns, *old))?.flatten();
                 let times = row.map(|row| row.times).filter(|times| times.superseded_by() == Some(erased.id));
-                let told = times.and_then(|times| times.told_ahead(context.now));
-                if told.is_some() && self.is_whole(context.ns, *old)? {
-                    self.lead_on(context, *old, onward.for_told(told), why.clone())?;
+                let now = context.now;
+                let waits =
+                    times.is_some_and(|times| times.replaced_ahead(now).is_some() || times.from() > now);
+                if waits && self.is_whole(context.ns, *old)? {
+                    let onward = Onward { is_past: true, ..onward.clone() };
+                    self.lead_on(context, *old, onward, why.clone())?;
                 }
             }
         }

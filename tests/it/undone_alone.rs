@@ -467,3 +467,67 @@ fn life_10_a_key_waits_for_a_corrected_text_whose_first_wording_is_erased() {
         world.check();
     }
 }
+
+/// An announced text is corrected twice, and the wordings of before are forgotten one by one, in whatever order: the key that waits for
+/// the text means what is true now (LIFE-10, MODEL-8).
+#[test]
+fn life_10_a_key_waits_for_a_text_that_was_corrected_twice() {
+    for order in [vec![0], vec![1], vec![0, 1], vec![1, 0]] {
+        let world = World::new();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        let mut wordings =
+            vec![world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id];
+        for words in ["Ann works at Globex", "Ann works at Globex Corp"] {
+            world.advance("1d");
+            world.ns.update("c", Patch::new().text(words)).unwrap();
+            wordings.push(world.row("c").id);
+        }
+        for wording in &order {
+            world.forget_id(wordings[*wording]);
+        }
+        for words in ["Ann works at Acme, in sales", "Ann works at Acme, as a head"] {
+            world.advance("1d");
+            world.add(text(words).key("a"));
+            assert_eq!((world.row("a").text.as_str(), world.live().len()), (words, 1), "{order:?}");
+        }
+        world.check();
+        world.clock.set(at);
+        let told = (world.row("a").text, world.live().len());
+        assert_eq!(told, ("Ann works at Globex Corp".to_owned(), 1), "{order:?}");
+    }
+}
+
+/// An import says the first text of a key since a change was announced, and is undone. The change stays announced for what the key has
+/// said since, also after another import has come before it and is undone (MODEL-33).
+#[test]
+fn model_33_what_was_announced_outlives_the_import_that_came_first() {
+    for by_tag in [false, true] {
+        let world = World::new();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        world.add(text("Ann works at Globex").key("c").supersedes("a").valid_from(at));
+        let first = world.start_import();
+        world.import(first, vec![text("Ann works at Acme, in sales").key("a").tag(TAG)]);
+        world.advance("1d");
+        world.add(text("Ann works at Acme, as a head").key("a"));
+        world.advance("1d");
+        if by_tag {
+            world.forget_tag(TAG);
+        } else {
+            world.ns.undo(first).unwrap();
+        }
+        let second = world.start_import();
+        let later = text("Ann works at Umbrella").key("e").supersedes("a").valid_from(world.ahead("40d"));
+        world.import(second, vec![later]);
+        world.advance("1d");
+        world.ns.undo(second).unwrap();
+        world.check();
+        world.clock.set(at);
+        assert_eq!(
+            (world.row("a").text.as_str(), world.live().len()),
+            ("Ann works at Globex", 1),
+            "{by_tag}"
+        );
+    }
+}
