@@ -38,6 +38,8 @@ struct Rewritten {
     later: MemoryId,
     /// When it said something else for the first time.
     since: Time,
+    /// Whether the row was there before the writer's row went: then the key was to say this at an instant ahead.
+    was_there: bool,
 }
 
 impl Ledger<'_, '_> {
@@ -351,7 +353,9 @@ impl Ledger<'_, '_> {
         for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
             if let Some(later) = self.later_of(context, (&holder, id), went, to)? {
                 let since = self.first_said(ns, &holder, id, went.unwrap_or(context.now))?;
-                said.rewritten.push(Rewritten { holder, later, since });
+                let recorded = self.tx.vitals(ns, later)?.map(|row| row.times.recorded_at);
+                let was_there = recorded.zip(went).is_some_and(|(recorded, went)| recorded < went);
+                said.rewritten.push(Rewritten { holder, later, since, was_there });
             } else if to == RestoreTo::Undo && holder.has_ended() {
                 said.ended.push(holder);
             } else {
@@ -565,8 +569,9 @@ impl Ledger<'_, '_> {
             }
             return Ok(None);
         }
-        let (mut latest, mut ended) = (None, None);
-        for Rewritten { later, since, .. } in said.rewritten {
+        let (mut latest, mut ended, mut is_new) = (None, None, false);
+        for Rewritten { later, since, was_there, .. } in said.rewritten {
+            is_new |= !was_there;
             let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
             // The id decides between equal instants, so the choice does not depend on the order of the holders.
             latest = latest.max(Some((recorded, later)));
@@ -588,7 +593,8 @@ impl Ledger<'_, '_> {
             via: None,
         };
         self.take_place(context, rewritten, row, why)?;
-        Ok(Some(later))
+        // What was announced before is as it was, and no news of an undo.
+        Ok(Some(later).filter(|_| is_new || begins.is_none()))
     }
 }
 
@@ -598,9 +604,10 @@ impl SaidSince {
         self.all
     }
 
-    /// The keys of the writers that said something else.
+    /// The keys of the writers that said something else since the row went.
     pub(super) fn keys(&self) -> Vec<String> {
-        self.rewritten.iter().filter_map(|one| one.holder.key.clone()).collect()
+        let new = self.rewritten.iter().filter(|one| !one.was_there);
+        new.filter_map(|one| one.holder.key.clone()).collect()
     }
 
     /// The keys of the writers whose later text has ended for good.

@@ -531,3 +531,26 @@ fn model_33_what_was_announced_outlives_the_import_that_came_first() {
         );
     }
 }
+
+/// An import comes before what a key has announced itself, and is undone: everything is as it was, and nothing is told as lost (MODEL-33).
+#[test]
+fn model_33_an_own_text_to_come_is_no_loss_of_an_undo() {
+    for ahead in [false, true] {
+        let world = World::new();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        world.ns.replace(["a"], text("Ann works at Globex"), SupersedeMode::Replaced, Some(at)).unwrap();
+        world.advance("1d");
+        let run = world.start_import();
+        let line = text("Ann works at Umbrella").key("e").supersedes("a");
+        let line = if ahead { line.valid_from(world.ahead("40d")) } else { line };
+        world.import(run, vec![line]);
+        world.advance("1d");
+        let undone = world.ns.undo(run).unwrap();
+        assert_eq!((undone.restored, undone.lost), (1, Vec::<String>::new()), "{ahead}");
+        assert_eq!(world.row("a").text, "Ann works at Acme");
+        world.check();
+        world.clock.set(at);
+        assert_eq!((world.row("a").text.as_str(), world.live().len()), ("Ann works at Globex", 1), "{ahead}");
+    }
+}
