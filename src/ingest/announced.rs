@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ingest::ahead::Step;
+use crate::ingest::ahead::{Ahead, Step};
 use crate::ledger::{Change, Onward, RestoreTo, inverse};
 use crate::model::{
     Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, TombstoneReason, Vitals,
@@ -170,7 +170,55 @@ impl NamespaceWriter<'_, '_, '_> {
         self.go_on_in(id, &[])
     }
 
-    /// The same where its keys have announced some of these texts.
+    /// The same of a row that leaves the row `by`, which had taken its place: what `by` had brought together with what was announced for
+    /// the row parts again. What `by` says in the place of others as well goes on as before.
+    pub(super) fn go_on_apart(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
+        let (ns, now) = (self.ns(), self.now());
+        let ahead = self.ahead_of(by)?;
+        let plan = ahead.as_ref().map(Ahead::to_come).unwrap_or_default();
+        self.go_on_in(id, &plan)?;
+        let told = self.told_of(id)?;
+        let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
+        let Some((stays, ahead)) = stays.zip(ahead).filter(|_| !told.is_empty()) else { return Ok(()) };
+        // Where all its writers leave it as well, all that it had brought together parts with it.
+        let writers = self.ledger.readable_holders(ns, by)?;
+        let mut stay = false;
+        for writer in writers.iter().filter(|writer| writer.has_text()) {
+            stay |= !self.ledger.is_leaving(ns, by, writer.number)?;
+        }
+        if !stay {
+            return Ok(());
+        }
+        let mut others = BTreeSet::new();
+        for before in self.ledger.tx.superseded_by(ns, by)? {
+            others.append(&mut self.told_of(before)?);
+        }
+        let leaves: BTreeSet<MemoryId> = told.difference(&others).copied().collect();
+        let mut goes_on = ahead.joined_by(by);
+        goes_on.retain(|one| !leaves.contains(&one.by));
+        for one in stays.overtaken.iter().filter(|one| one.via == Some(by)) {
+            let comes = self.comes_as(one)?;
+            goes_on.extend(Some(*one).filter(|_| comes.is_none_or(|comes| !leaves.contains(&comes))));
+        }
+        self.ledger.part_overtaken(&self.context, (by, by), &goes_on)?;
+        for (next, _) in &plan {
+            self.ledger.part_overtaken(&self.context, (*next, by), &[])?;
+        }
+        let whole = Vec::from_iter([(by, now)].into_iter().chain(plan));
+        self.part_plan(by, &whole)
+    }
+
+    /// What is to take the place of a row, or was to take it, of what is still to come.
+    fn told_of(&mut self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
+        let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else {
+            return Ok(BTreeSet::new());
+        };
+        let mut told = BTreeSet::from_iter(self.kept_by(id, &row)?.iter().map(|one| one.by));
+        told.extend(row.times.replaced_ahead(self.now()).map(|(by, _)| by));
+        Ok(told)
+    }
+
+    /// As [`Self::go_on`], where its keys have announced some of these texts.
     fn go_on_in(&mut self, id: MemoryId, plan: &Plan) -> Result<()> {
         let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else { return Ok(()) };
         if !row.times.is_or_will_be_true(self.now()) || row.times.superseded.is_some() {
@@ -205,8 +253,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 parted.push((*old, plan.get(place + 1..).unwrap_or_default()));
             }
         }
-        // A key that was led along leads no more by then.
-        parted.into_iter().try_for_each(|(id, later)| self.go_on_in(id, later))
+        // A key that was led along leads no more by then. What a text goes on to may depend on what went on to that text.
+        parted.into_iter().rev().try_for_each(|(id, later)| self.go_on_in(id, later))
     }
 
     /// Whether one of the keys of a row has announced a text. Where the key only leads to the row, the row from which it was led brings

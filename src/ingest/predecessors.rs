@@ -560,7 +560,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Ok(applied) => {
                 // The row that had taken its place may go with the last of its writers, who return.
                 self.keep_replaced(&applied, id, runs)?;
-                self.go_on(id)?;
+                self.go_on_apart(id, by)?;
                 let mut live = self.restore_predecessors(&applied, runs)?;
                 let back = applied.restored.unwrap_or_default();
                 live.extend(back.is_live().then_some(id));

@@ -487,6 +487,21 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
+    /// A row was brought together with what was to come by the row `via`, which stands no more for all of those for whom that was to
+    /// come. The row keeps of that only what stays.
+    pub(crate) fn part_overtaken(
+        &mut self,
+        context: &Context,
+        (id, via): (MemoryId, MemoryId),
+        stays: &[Overtaken],
+    ) -> Result<()> {
+        self.change_overtaken(context, id, |kept| {
+            kept.retain(|one| one.via != Some(via));
+            let mut known: BTreeSet<MemoryId> = kept.iter().map(|one| one.by).collect();
+            kept.extend(stays.iter().filter(|one| known.insert(one.by)));
+        })
+    }
+
     fn change_overtaken(
         &mut self,
         context: &Context,

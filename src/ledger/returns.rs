@@ -367,7 +367,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Whether a holder is about to leave its row.
-    pub(super) fn is_leaving(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
+    pub(crate) fn is_leaving(&self, ns: NsId, id: MemoryId, number: u32) -> Result<bool> {
         match &self.undoing {
             Some((run, slice)) if !slice.contains(&(id, number)) => self.tx.holds_run(ns, *run, id, number),
             _ => Ok(self.leaving.contains(&(id, number))),
@@ -396,11 +396,13 @@ impl Ledger<'_, '_> {
         };
         let found = sound(self.staying_holder_of_key(ns, key, context.now))?.flatten();
         let found = found.filter(|found| found.id != id && is_later(&found.vitals.times));
-        let is_ahead = found.as_ref().is_some_and(|found| found.vitals.times.from() > context.now);
+        let ahead = found.as_ref().filter(|found| found.vitals.times.from() > context.now);
+        let ahead = ahead.map(|found| (found.id, found.number));
         let mut later = found.map(|found| found.id);
-        if is_ahead && to == RestoreTo::Undo {
-            // Until that begins, the key says what it is to replace.
-            later = self.said_until(context, key, id)?.or(later);
+        if let Some((next, number)) = ahead.filter(|_| to == RestoreTo::Undo) {
+            // Until that begins, the key says what it is to replace. A key that is only led there says nothing by that.
+            let next = sound(self.tx.holder(ns, next, number))?.flatten().filter(Holder::has_text);
+            later = self.said_until(context, key, id)?.or(later.filter(|_| next.is_some()));
         }
         if later.is_none() && to == RestoreTo::Undo {
             later = self.last_version(ns, key, (id, went))?;

@@ -738,7 +738,7 @@ impl Ledger<'_, '_> {
                 if other == id || !has_key || (!is_superseder && self.is_leaving(ns, other, number)?) {
                     continue;
                 }
-                if to == RestoreTo::Write && self.says_ahead(context, other, &key)? {
+                if to != RestoreTo::Live && self.says_ahead(context, other, &key)? {
                     continue;
                 }
                 if is_superseder {

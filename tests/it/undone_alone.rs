@@ -554,3 +554,103 @@ fn model_33_an_own_text_to_come_is_no_loss_of_an_undo() {
         assert_eq!((world.row("a").text.as_str(), world.live().len()), ("Ann works at Globex", 1), "{ahead}");
     }
 }
+
+/// What is true at some instants ahead, and what these keys answer then.
+fn told_ahead<const N: usize>(world: &World, keys: [&str; N]) -> Vec<(Vec<String>, [String; N])> {
+    let now = world.now();
+    let told = ["1h", "25h", "35h", "45h", "55h"].map(|hours| {
+        world.clock.set(now.plus(span(hours)));
+        let mut texts = Vec::from_iter(world.live().into_iter().map(|id| world.row(id).text));
+        texts.sort();
+        (texts, keys.map(|key| world.row(key).text))
+    });
+    world.clock.set(now);
+    told.to_vec()
+}
+
+/// Announces a text for what a key says, by the key itself or by another one.
+fn announce(world: &World, (key, words): (&str, &str), by: Option<&str>, hours: &str) {
+    let at = world.ahead(hours);
+    if let Some(by) = by {
+        world.add(text(words).key(by).supersedes(key).valid_from(at));
+    } else {
+        world.ns.replace([key], text(words), SupersedeMode::Replaced, Some(at)).unwrap();
+    }
+}
+
+/// A line says again what its key says, and names a memory for which a text is announced. The undo brings the memory back for its own
+/// text, and what the key says ends for its own alone (MODEL-33).
+#[test]
+fn model_33_what_a_line_said_again_does_not_end_for_what_it_named() {
+    // The hours at which what the two keys say is to be replaced, by the key itself or by another one.
+    for (job, old, others) in [
+        (None, "40h", false),
+        (None, "40h", true),
+        (Some("30h"), "40h", false),
+        (Some("40h"), "30h", false),
+        (Some("30h"), "40h", true),
+        (Some("40h"), "30h", true),
+    ] {
+        for by_tag in [false, true] {
+            let world = World::new();
+            world.add(text("Ann works at Acme").key("job"));
+            world.add(text("Ann worked at Initech").key("old"));
+            if let Some(job) = job {
+                announce(&world, ("job", "Ann works at Globex"), others.then_some("g"), job);
+            }
+            announce(&world, ("old", "Ann worked at Hooli"), others.then_some("h"), old);
+            let before = told_ahead(&world, ["job", "old"]);
+            let run = world.start_import();
+            world.import(run, vec![text("Ann works at Acme").key("job").supersedes("old").tag(TAG)]);
+            take_back(&world, run, by_tag);
+            world.check();
+            assert_eq!(told_ahead(&world, ["job", "old"]), before, "{job:?} {old:?} {others} {by_tag}");
+        }
+    }
+}
+
+/// Two files say so again, each for another memory. What one of them leaves is what it leaves alone (MODEL-33).
+#[test]
+fn model_33_what_a_line_said_again_goes_on_for_what_others_named() {
+    let keys = ["job", "old", "rest"];
+    for plans in [
+        ["30h", "40h", "50h"],
+        ["50h", "20h", "40h"],
+        ["40h", "50h", "30h"],
+        ["-", "40h", "30h"],
+        ["-", "20h", "50h"],
+    ] {
+        for by in [
+            [None; 3],
+            [Some("g"), Some("h"), Some("i")],
+            [None, Some("h"), None],
+            [Some("g"), None, Some("i")],
+        ] {
+            for taken in [0, 1] {
+                let story = |files: &[usize]| {
+                    let world = World::new();
+                    world.add(text("Ann works at Acme").key("job"));
+                    world.add(text("Ann worked at Initech").key("old"));
+                    world.add(text("Ann had a rest").key("rest"));
+                    let words = ["Ann works at Globex", "Ann worked at Hooli", "Ann has no rest"];
+                    for (place, hours) in plans.iter().enumerate().filter(|(_, hours)| **hours != "-") {
+                        announce(&world, (keys[place], words[place]), by[place], hours);
+                    }
+                    let mut runs = Vec::new();
+                    for file in files {
+                        let line = text("Ann works at Acme").key("job").supersedes(keys[file + 1]);
+                        let run = world.start_import();
+                        world.import(run, vec![line]);
+                        runs.push(run);
+                    }
+                    (world, runs)
+                };
+                let (world, runs) = story(&[0, 1]);
+                world.ns.undo(runs[taken]).unwrap();
+                world.check();
+                let (alone, _) = story(&[1 - taken]);
+                assert_eq!(told_ahead(&world, keys), told_ahead(&alone, keys), "{plans:?} {by:?} {taken}");
+            }
+        }
+    }
+}
