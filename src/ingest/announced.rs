@@ -7,9 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::ahead::{Ahead, Step};
 use crate::ledger::{Change, Onward, RestoreTo, inverse};
-use crate::model::{
-    Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, TombstoneReason, Vitals,
-};
+use crate::model::{Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, Vitals};
 use crate::store::{Rows, Traces};
 
 /// Texts that are to come one after the other, each with its instant.
@@ -139,17 +137,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(None);
             }
         }
-        let mut told = kept.by;
-        if !self.ledger.tx.has_row(self.ns(), told)? {
-            // A pass has erased it as an old version.
-            let stone = sound(self.ledger.tx.tombstone(self.ns(), told))?.flatten();
-            let purged = stone.filter(|stone| stone.reason == TombstoneReason::SupersededPurged);
-            told = purged.and_then(|stone| stone.replaced_by).unwrap_or(told);
-        }
         // What has ended by now takes the place all the same.
-        let comes = match self.ledger.successor(self.ns(), told, self.now())? {
+        let comes = match self.ledger.successor(self.ns(), kept.by, self.now())? {
             Some(comes) => Some(comes),
-            None => sound(self.ledger.tx.vitals(self.ns(), told))?.flatten().map(|row| (told, row)),
+            None => sound(self.ledger.tx.vitals(self.ns(), kept.by))?.flatten().map(|row| (kept.by, row)),
         };
         let Some((by, row)) = comes.filter(|(_, row)| row.times.removed_at.is_none()) else {
             return Ok(None);

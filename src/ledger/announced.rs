@@ -434,6 +434,37 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
+    /// What a row that is gone was to replace before others came first is to be replaced by the row that had corrected or merged it. The
+    /// rows that keep so lie on the ways to that row.
+    pub(super) fn repoint_overtaken(
+        &mut self,
+        context: &Context,
+        (gone, by): (MemoryId, MemoryId),
+    ) -> Result<()> {
+        let last = self.comes_as(context, by)?;
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let (mut next, mut seen) = (vec![last], BTreeSet::from([last]));
+        while let Some(at) = next.pop() {
+            for before in self.tx.superseded_by(context.ns, at)? {
+                let had = sound(self.tx.vitals(context.ns, before))?.flatten();
+                let ahead = had.filter(|had| had.times.replaced_ahead(context.now).is_some());
+                let Some(had) = ahead.filter(|_| seen.insert(before)) else { continue };
+                next.push(before);
+                if had.overtaken.iter().all(|one| one.by != gone) {
+                    continue;
+                }
+                let is_known = had.overtaken.iter().any(|one| one.by == by);
+                self.change_overtaken(context, before, |kept| {
+                    kept.retain(|one| !is_known || one.by != gone);
+                    for one in kept.iter_mut().filter(|one| one.by == gone) {
+                        one.by = by;
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a holder was written to take the place of what its key says, at an instant that is still ahead, or leads on from such a
     /// one.
     pub(super) fn comes_later(&self, ns: NsId, (id, number): (MemoryId, u32), now: Time) -> Result<bool> {

@@ -45,7 +45,8 @@ pub(crate) struct Onward {
     pub(super) gone: MemoryId,
     /// How the row was superseded.
     pub(super) superseded: Supersession,
-    /// The end of the row in world time.
+    /// The begin and the end of the row in world time.
+    pub(super) valid_from: Option<Time>,
     pub(super) valid_to: Option<Time>,
     /// Whether the row was merged, so that its reinforcement went along.
     pub(super) merged: bool,
@@ -61,6 +62,7 @@ impl Onward {
         vitals.times.superseded.map(|superseded| Onward {
             gone,
             superseded,
+            valid_from: vitals.times.valid_from,
             valid_to: vitals.times.valid_to,
             merged: vitals.times.removed_at.is_some(),
             is_past: false,
@@ -134,7 +136,15 @@ impl Onward {
     /// text, or for good, so that a tombstone stands there.
     pub(crate) fn apart(from: MemoryId, to: MemoryId, at: Time) -> Self {
         let superseded = Supersession { by: to, mode: SupersedeMode::Duplicate, at, via: None };
-        Onward { gone: from, superseded, valid_to: None, merged: true, is_past: false, holders: Vec::new() }
+        Onward {
+            gone: from,
+            superseded,
+            valid_from: None,
+            valid_to: None,
+            merged: true,
+            is_past: false,
+            holders: Vec::new(),
+        }
     }
 }
 

@@ -150,12 +150,15 @@ impl Ledger<'_, '_> {
     }
 
     /// What erased rows were to replace at an instant ahead is to be replaced by what had corrected or merged them, and so is what they
-    /// had corrected before that instant. Who forgets a text for good, or an old version, takes nothing of that back.
+    /// had corrected before that instant; a row that was to be replaced by them, and by something else first, keeps that too. Who forgets a text for good, or an old version, takes nothing of that back.
     pub(super) fn lead_past(&mut self, context: &Context, applied: &Applied, why: &Why) -> Result<()> {
         for erased in &applied.erased {
             let Some(onward) = erased.onward.as_ref().filter(|onward| onward.replaced_by().is_none()) else {
                 continue;
             };
+            if onward.valid_from.is_some_and(|from| from > context.now) {
+                self.repoint_overtaken(context, (erased.id, onward.superseded.by))?;
+            }
             for (old, _) in &erased.predecessors {
                 let row = sound(self.tx.vitals(context.ns, *old))?.flatten();
                 let times = row.map(|row| row.times).filter(|times| times.superseded_by() == Some(erased.id));

@@ -498,6 +498,52 @@ fn life_10_a_key_waits_for_a_text_that_was_corrected_twice() {
     }
 }
 
+/// An announced text is corrected twice, an import comes before it, and some of the old wordings go. The undo of the import announces the
+/// last wording again (LIFE-10, MODEL-33).
+#[test]
+fn life_10_a_text_that_an_import_has_come_before_may_lose_its_first_wordings() {
+    for (order, by_pass) in [
+        (vec![0], false),
+        (vec![1], false),
+        (vec![0, 1], false),
+        (vec![1, 0], false),
+        (vec![1], true),
+        (vec![], true),
+    ] {
+        let world = World::new();
+        world.db.set_policy("sweeper.tombstone_ttl = '10d'\nundo.horizon = '5d'", Syntax::Toml).unwrap();
+        world.add(text("Ann works at Acme").key("a"));
+        let at = world.ahead("60d");
+        let mut wordings =
+            vec![world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id];
+        for words in ["Ann works at Globex", "Ann works at Globex Corp"] {
+            world.advance("1d");
+            world.ns.update("c", Patch::new().text(words)).unwrap();
+            wordings.push(world.row("c").id);
+        }
+        world.advance("14d");
+        let run = world.start_import();
+        let umbrella = text("Ann works at Umbrella").key("e").supersedes("a").valid_from(world.ahead("20d"));
+        world.import(run, vec![umbrella]);
+        world.advance("2d");
+        for wording in &order {
+            world.forget_id(wordings[*wording]);
+        }
+        if by_pass {
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();
+        }
+        let copy = copy_of(&world);
+        for world in [&world, &copy] {
+            assert_eq!(world.ns.undo(run).unwrap().lost, Vec::<String>::new());
+            world.check();
+            assert_eq!(world.row("a").text, "Ann works at Acme", "{order:?} {by_pass}");
+            world.clock.set(at);
+            let told = (world.row("a").text, world.live().len());
+            assert_eq!(told, ("Ann works at Globex Corp".to_owned(), 1), "{order:?} {by_pass}");
+        }
+    }
+}
+
 /// An import says the first text of a key since a change was announced, and is undone. The change stays announced for what the key has
 /// said since, also after another import has come before it and is undone (MODEL-33).
 #[test]
@@ -605,6 +651,35 @@ fn model_33_what_a_line_said_again_does_not_end_for_what_it_named() {
             take_back(&world, run, by_tag);
             world.check();
             assert_eq!(told_ahead(&world, ["job", "old"]), before, "{job:?} {old:?} {others} {by_tag}");
+        }
+    }
+}
+
+/// One text is announced for two memories, which two files name through one key. One of the files is undone (MODEL-33).
+#[test]
+fn model_33_what_was_announced_for_two_goes_on_for_the_other_one() {
+    for by in [None, Some("h")] {
+        for taken in [0, 1] {
+            let world = World::new();
+            world.add(text("Ann works at Acme").key("job"));
+            world.add(text("Ann worked at Initech").key("old"));
+            world.add(text("Ann worked in a mill").key("mill"));
+            let (words, at) = ("Ann works no more", world.ahead("30h"));
+            if let Some(by) = by {
+                world.add(text(words).key(by).supersedes("old").supersedes("mill").valid_from(at));
+            } else {
+                world.ns.replace(["old", "mill"], text(words), SupersedeMode::Replaced, Some(at)).unwrap();
+            }
+            let runs = ["old", "mill"].map(|named| {
+                let run = world.start_import();
+                world.import(run, vec![text("Ann works at Acme").key("job").supersedes(named)]);
+                run
+            });
+            world.ns.undo(runs[taken]).unwrap();
+            world.check();
+            world.clock.set(at);
+            let told = (world.row("job").text, world.row("old").text, world.live().len());
+            assert_eq!(told, (words.to_owned(), words.to_owned(), 1), "{by:?} {taken}");
         }
     }
 }
