@@ -82,13 +82,12 @@ impl NamespaceWriter<'_, '_, '_> {
         let is_said = self.is_said_already(prepared.checked.draft())?;
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
-            None => self.keyless_steps(prepared, part, message.as_ref())?,
+            None => self.keyless_steps(prepared, part, (message.as_ref(), &named))?,
         };
         if let Some(message) = &mut message {
             self.note_message(prepared, part, message, &mut outcome)?;
         }
-        self.supersede_named(prepared.checked.draft(), (&named, is_said), &outcome)?;
-        Ok(outcome)
+        self.supersede_named(prepared.checked.draft(), (&named, is_said), outcome)
     }
 
     /// Refuses drafts that no step would accept.
@@ -222,37 +221,49 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         prepared: &Prepared,
         part: PartId,
-        message: Option<&Message>,
+        (message, named): (Option<&Message>, &[Option<Named>]),
     ) -> Result<Outcome> {
         let hints = match message.map(|message| self.family_step(prepared, part, message)).transpose()? {
             Some(FamilyStep::Joined(outcome)) => return Ok(*outcome),
             Some(FamilyStep::Apart(hints)) => hints,
             None => Vec::new(),
         };
-        let mut outcome = self.content_step(prepared, part)?;
+        let mut outcome = self.content_step(prepared, part, named)?;
         outcome.hints.extend(hints);
         Ok(outcome)
     }
 
     /// Steps 2 to 4, 6 and 7: byte-equal content absorbs the draft, or the draft is one more report of the same state,
     /// or it is stored.
-    fn content_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Outcome> {
+    fn content_step(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        named: &[Option<Named>],
+    ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let mut hints = Vec::new();
+        // A row of others that stood for the draft would end for what is announced for the memories that the draft names.
+        let is_apart = self.is_to_be_replaced(draft, named)?;
         if !self.no_dedup && !skips_content(draft) {
             let equal = self.equals(prepared, part)?;
             hints = equal.hints;
             if let Some((rank, rule)) = equal.absorber {
-                let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
-                return self.absorb(prepared, rank.id, rule, evidence, hints);
+                if !is_apart {
+                    let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
+                    return self.absorb(prepared, rank.id, rule, evidence, hints);
+                }
+                note(&mut hints, rank.id, ENDS_LATER);
             }
             if let Some((id, (rule, evidence))) = self.operational_step(prepared, part)?
+                && !is_apart
                 && self.may_take(id, draft, &mut hints)?
             {
                 return self.absorb(prepared, id, rule, evidence, hints);
             }
         }
         if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)?
+            && !is_apart
             && self.may_take(id, draft, &mut hints)?
         {
             return self.absorb(prepared, id, RuleId::VECTOR, evidence, hints);
@@ -600,13 +611,13 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Supersedes the memories that the draft names, with what they meant before its write. What this row already stands for, by an
     /// earlier run of the same import, is done. A write of what its key says already, whatever fields come with it, replaces nothing of
-    /// what a key has said since.
+    /// what a key has said since. Returns where the write stands now.
     pub(super) fn supersede_named(
         &mut self,
         draft: &Draft,
         (named, is_said): (&[Option<Named>], bool),
-        wrote: &Outcome,
-    ) -> Result<()> {
+        wrote: Outcome,
+    ) -> Result<Outcome> {
         let is_again = is_said
             && match wrote.decision.settled() {
                 Decision::Unchanged | Decision::Updated => true,
@@ -627,8 +638,15 @@ impl NamespaceWriter<'_, '_, '_> {
                 old.push(found);
             }
         }
-        let mode = draft.supersede_mode.unwrap_or_default();
-        self.supersede_in_run(old, new, (mode, draft.fields.valid_from.value().copied()))
+        if old.is_empty() {
+            return Ok(wrote);
+        }
+        let how = (draft.supersede_mode.unwrap_or_default(), draft.fields.valid_from.value().copied());
+        let writer = self.ledger.holder_of_key(self.ns(), new, draft.key.as_deref())?;
+        let id = self.apart_from_others(&old, (new, writer.map(|writer| writer.number)), how.1)?;
+        self.supersede_in_run(old, id, how)?;
+        let detached = |wrote| Outcome { id, decision: Decision::Stored, rule: RuleId::DETACH, ..wrote };
+        Ok(if id == new { wrote } else { detached(wrote) })
     }
 
     /// [`Self::supersede_each`], which the run counts that writes.

@@ -14,6 +14,7 @@ mod add;
 mod again;
 mod ahead;
 mod announced;
+mod apart;
 mod change;
 mod confidence;
 mod context;

@@ -22,11 +22,12 @@ impl NamespaceWriter<'_, '_, '_> {
         if old.is_empty() {
             return Err(Error::invalid("old", "must name at least one memory", "none"));
         }
-        let (new, _) = self.find(new)?;
+        let new = self.find(new)?;
         let mut seen = HashSet::new();
         let names = old.iter().filter(|name| seen.insert(name.as_str()));
         // Found before any key has moved to the new memory.
         let found = names.map(|name| self.find(name.as_str())).collect::<Result<Vec<_>>>()?;
+        let new = self.apart_from_others(&found, new, at)?;
         self.supersede_each(found, new, mode, at).map(drop)
     }
 

@@ -68,7 +68,7 @@ impl Prepared {
                 return Ok(text.is_some_and(|text| text == draft.text));
             }
         }
-        if no_dedup || skips_content(draft) {
+        if no_dedup || skips_content(draft) || self.takes_place_ahead(rows, ns, now)? {
             return Ok(false);
         }
         let part = match self.checked.partition() {
@@ -95,6 +95,17 @@ impl Prepared {
             rows.latest_by_fingerprint(ns, part, tier, &fingerprint, &likeness, look)?;
         }
         Ok(known)
+    }
+
+    /// Whether the write names a memory for which another text is announced, so that it gets a row of its own.
+    fn takes_place_ahead(&self, rows: &impl Rows, ns: NsId, now: Time) -> Result<bool> {
+        for name in &self.checked.draft().supersedes {
+            let held = sound(answering_to_key(rows, ns, name, now))?.flatten();
+            if held.is_some_and(|held| held.vitals.times.replaced_ahead(now).is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a row is equal to the write in text and in everything else that step 2 compares; none if it is not current.

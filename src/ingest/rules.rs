@@ -313,11 +313,11 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         let evidence =
             Evidence { signature: Some(signature.to_owned()), members: vec![id], ..Evidence::default() };
         let (decision, rule) = (Decision::Consolidated, RuleId::CONSOLIDATE);
-        let outcome = self.outcome(&keyed, now, decision, rule, evidence, Vec::new());
-        if signature != "fewer words" {
-            self.supersede_named(draft, (&named, false), &outcome)?;
+        let outcome = self.outcome(&keyed, now, decision.clone(), rule, evidence, Vec::new());
+        match signature {
+            "fewer words" => Ok(outcome),
+            _ => Ok(Outcome { decision, rule, ..self.supersede_named(draft, (&named, false), outcome)? }),
         }
-        Ok(outcome)
     }
 
     /// A rule says that a draft is not to be stored. Only a journal row under a new id and a count are written.

@@ -52,8 +52,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for (_, older) in others {
             self.replace_snapshot(older, outcome.id)?;
         }
-        self.supersede_named(draft, (&named, is_said), &outcome)?;
-        Ok(outcome)
+        self.supersede_named(draft, (&named, is_said), outcome)
     }
 
     /// The instant at which the snapshot of a draft was taken.

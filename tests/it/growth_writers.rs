@@ -412,3 +412,33 @@ fn a_memory_that_takes_the_place_of_many_keys_with_texts_announced() {
         linear(Tally { read: 4 * small.read, written: 4 * small.written, ..small }, large, 4);
     }
 }
+
+/// Many keys say one text, each in the place of what another key says, for which a text is announced. Each gets a row of its own, whether
+/// it had said the text before with the others or says it for the first time.
+#[test]
+fn keys_of_one_text_that_take_the_places_of_others_with_texts_announced() {
+    let of = |n: usize, said: bool| {
+        let world = world();
+        fill(&world, 0, n, |at| text(&format!("text number {at}")).key(format!("s{at}")));
+        let begins = world.ahead("60d");
+        let plan = |at: usize| {
+            text(&format!("plan number {at}"))
+                .key(format!("p{at}"))
+                .supersedes(format!("s{at}"))
+                .valid_from(begins)
+        };
+        fill(&world, 0, n, plan);
+        let say = |at: usize| text("one text for all").key(format!("k{at}"));
+        world.add(text("one text for all").key("first"));
+        fill(&world, 0, if said { n } else { 0 }, say);
+        let lines = (0..n).map(|at| say(at).supersedes(format!("s{at}"))).collect();
+        let mut told = Vec::new();
+        let cost = cost(|| told = world.import(world.start_import(), lines));
+        assert!(told.iter().all(|one| one.decision == Decision::Stored), "{told:?}");
+        world.check();
+        cost
+    };
+    for said in [false, true] {
+        linear(of(50, said), of(200, said), 4);
+    }
+}

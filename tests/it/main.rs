@@ -104,6 +104,7 @@ mod roundtrip;
 mod runs;
 #[cfg(all(unix, feature = "faults"))]
 mod seam;
+mod shared_ahead;
 mod spec_dedup;
 mod spec_gc;
 mod spec_lifecycle;
