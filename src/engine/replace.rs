@@ -34,9 +34,14 @@ impl Change {
     }
 
     /// Lets a draft revise what its key says. The instant of a change is given as the beginning too, so that what is to come is not seen
-    /// before.
+    /// before, and lives from then on.
     fn give_to(self, draft: &mut Draft) {
         draft.supersede_mode = Some(self.mode);
+        self.begin(draft);
+    }
+
+    /// Gives the instant of a change as the beginning of what a draft says.
+    fn begin(self, draft: &mut Draft) {
         if let Some(at) = self.at {
             draft.fields.valid_from = Field::Value(at);
         }
@@ -121,6 +126,8 @@ impl Namespace {
         }
         if revises {
             change.give_to(&mut draft);
+        } else if change.is_ahead() {
+            change.begin(&mut draft);
         }
         let text = Text { draft, left, revises, change };
         let mut outcome = self.db.batch(|batch| self.put_in_place(batch, &text))?;

@@ -185,8 +185,9 @@ impl Namespace {
     }
 
     /// Gives memories another end and changes nothing else of them, in one transaction. It is an update of the expiry
-    /// alone, so [`Expiry::After`] counts from now. There is an answer for each name, in order. A name that names
-    /// nothing (`NotFound`), or a superseded memory (`Conflict`), does not keep the others from their new end.
+    /// alone, so [`Expiry::After`] counts from now, or from when a memory begins to be true if that is later. There is an answer for
+    /// each name, in order. A name that names nothing (`NotFound`), a superseded memory (`Conflict`), or a memory that would end before
+    /// it begins (`Invalid`), does not keep the others from their new end.
     ///
     /// ```
     /// use oubliette::memory::Expiry;
@@ -302,8 +303,8 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, for a cycle, or where the
-    /// new memory would have more than 64 tags with those of the old.
+    /// `NotFound`; `Invalid` for an instant ahead by which the new memory has ended; `Conflict` for a memory that is superseded already,
+    /// for itself, for a cycle, or where the new memory would have more than 64 tags with those of the old.
     pub fn supersede_all(
         &self,
         old: impl IntoIterator<Item = impl Into<Name>>,

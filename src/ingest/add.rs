@@ -680,6 +680,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let is_own = old.iter().any(|(id, _)| *id == new);
         let by_then = if is_own { None } else { self.ahead_of(new)?.map(|ahead| ahead.by(at).0) };
         let new = by_then.unwrap_or(new);
+        self.check_lives(new, mode, at)?;
         let (places, mut plans) = self.places_by(old, new, at)?;
         // All keys come back before the first of them moves.
         plans.iter_mut().try_for_each(|plan| self.bring_back(plan))?;
@@ -701,6 +702,19 @@ impl NamespaceWriter<'_, '_, '_> {
             plans.iter().try_for_each(|plan| self.replace_ahead(slice::from_ref(plan), (new, None)))?;
         }
         Ok(done.len() as u64)
+    }
+
+    /// # Errors
+    /// `Invalid` for a memory that ends before the instant ahead at which it is to take a place.
+    fn check_lives(&self, new: MemoryId, mode: SupersedeMode, at: Time) -> Result<()> {
+        if mode != SupersedeMode::Replaced || at <= self.now() {
+            return Ok(());
+        }
+        let (vitals, _) = self.ledger.load(self.ns(), new)?;
+        vitals.times.expires_at.filter(|end| *end <= at).map_or(Ok(()), |end| {
+            let bound = format!("must lie before {end}, when the memory that takes the place ends");
+            Err(Error::invalid("at", bound, at))
+        })
     }
 
     /// The memories that are to be superseded at an instant, with the numbers of the writers that get rows of their own before, and what

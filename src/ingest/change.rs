@@ -652,7 +652,6 @@ impl NamespaceWriter<'_, '_, '_> {
         if replaced_as(draft) == SupersedeMode::Replaced {
             edit.begins_anew(draft, at, self.ledger.secret);
         }
-        edit.begins = Some(at).filter(|_| matches!(replaces, Replaces::At(_)));
         let ends = &mut edit.patch.fields.valid_to;
         if !ends.is_given() {
             // The end of what is true until then.
@@ -731,7 +730,13 @@ impl NamespaceWriter<'_, '_, '_> {
         parts.access = Access::default();
         let is_tiers = !holder.gave_expiry() || parts.vitals.expires_by == ExpiresBy::Tier;
         let lives_by_tier = edit.patch.expiry.is_none() && is_tiers;
-        self.patch_parts(&mut parts, &edit)?;
+        self.patch_parts(&mut parts, &edit);
+        if lives_by_tier {
+            // The row lives as long as its tier says, whatever other writes gave the old row.
+            let ttl = tier_ttl(parts.vitals.tier, &self.policy.ttl);
+            parts.vitals.set_life(Life::of_tier(self.lives_from(&parts.vitals), ttl));
+        }
+        self.check_ends(&parts, &edit)?;
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text, holder.follows, holder.run) = (None, None, false, edit.run);
         let text = edit.patch.text.unwrap_or_default();
@@ -750,11 +755,6 @@ impl NamespaceWriter<'_, '_, '_> {
             Some(vector) => self.open_space_of(vector.dim(), space_of(edit.embedder.as_ref()))?.0,
             None => SpaceId::NONE.0,
         };
-        if lives_by_tier {
-            // The row lives as long as its tier says, whatever other writes gave the old row.
-            let base = vitals.created_at.max(edit.begins.unwrap_or(now));
-            vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &self.policy.ttl)));
-        }
         parts.content.text = text;
         Ok(NewRow {
             id: self.next_id()?,

@@ -13,7 +13,7 @@ use crate::ledger::{Change, given, tags_fit};
 use crate::limits::TAGS_MAX;
 use crate::model::{
     Decision, Delta, Draft, EXPIRY_CODE, ExpiresBy, Expiry, Field, Fields, Holder, IMPORT_TAGS, MemoryId,
-    PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times,
+    PINNED_TAG, Parts, Patch, Payload, REPLACES_CODE, RuleId, RunId, Time, Times, Vitals,
 };
 use crate::store::Rows;
 use crate::text::Secret;
@@ -31,8 +31,6 @@ pub(super) struct Edit {
     pub(super) says_text: bool,
     /// The import that the change belongs to, if it makes a row.
     pub(super) run: Option<RunId>,
-    /// When the row begins that is changed or made, if that is ahead. The end that a tier gives counts from then.
-    pub(super) begins: Option<Time>,
     /// Since when what the new row tells has been recorded, if that was before.
     pub(super) known_since: Option<Time>,
 }
@@ -94,12 +92,11 @@ impl Edit {
         patch.entities.take_if(|_| next.entities != had.entities);
         patch.links.take_if(|_| next.links != had.links);
         let given = given(&patch.fields, patch.expiry, None, secret);
-        let begins = Some(at);
-        Some(patch).filter(|patch| *patch != Patch::default()).map(|patch| Edit {
-            given,
-            begins,
-            ..Edit::of(patch)
-        })
+        // A lifetime counts from the change of the one that is true until then.
+        if let Some(Expiry::After(span)) = patch.expiry {
+            patch.expiry = Some(Expiry::At(now.plus(span)));
+        }
+        Some(patch).filter(|patch| *patch != Patch::default()).map(|patch| Edit { given, ..Edit::of(patch) })
     }
 
     /// The same change without its text, and what belongs to the text; none if it gives nothing else.
@@ -118,7 +115,6 @@ impl Edit {
             given: Vec::new(),
             says_text: false,
             run: None,
-            begins: None,
             known_since: None,
         }
     }
@@ -139,7 +135,8 @@ impl NamespaceWriter<'_, '_, '_> {
         mut holders: Vec<Holder>,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let before = parts.clone();
-        self.patch_parts(&mut parts, &edit)?;
+        self.patch_parts(&mut parts, &edit);
+        self.check_ends(&parts, &edit)?;
         if !before.vitals.times.is_current(self.now()) && parts.vitals.times.is_current(self.now()) {
             self.check_keys_free(id)?;
         }
@@ -226,7 +223,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     parts.vitals.times.valid_from_recorded_at = times.valid_from_recorded_at;
                     parts.vitals.times.valid_to = times.valid_to;
                 }
-                self.patch_parts(&mut parts, edit)?;
+                self.patch_parts(&mut parts, edit);
                 parts.vitals.reinforcement_count = before.vitals.reinforcement_count;
             }
             let beside = self.ledger.tags_beside(self.ns(), id, &before.content.tags, &writers)?;
@@ -262,8 +259,30 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// # Errors
-    /// `Invalid` for a validity that would end before it begins, together with what the row keeps of its own.
-    pub(super) fn patch_parts(&self, parts: &mut Parts, edit: &Edit) -> Result<()> {
+    /// `Invalid` for a validity that would end before it begins, and for a life that would, together with what the row keeps of its own.
+    pub(super) fn check_ends(&self, parts: &Parts, edit: &Edit) -> Result<()> {
+        let (fields, times) = (&edit.patch.fields, &parts.vitals.times);
+        let Some(from) = times.valid_from else { return Ok(()) };
+        let begins = fields.valid_from.value().is_some();
+        if let Some(to) = times.valid_to.filter(|to| from >= *to)
+            && (begins || fields.valid_to.value().is_some())
+        {
+            return Err(Error::invalid("valid_to", format!("must lie after valid_from, {from}"), to));
+        }
+        // What is announced would never be true.
+        match times.expires_at.filter(|end| from >= *end && from > self.now()) {
+            Some(end) if edit.patch.expiry.is_some() => {
+                Err(Error::invalid("expires_at", format!("must lie after valid_from, {from}"), end))
+            }
+            Some(end) if begins => {
+                Err(Error::invalid("valid_from", format!("must lie before expires_at, {end}"), from))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes the parts of a row.
+    pub(super) fn patch_parts(&self, parts: &mut Parts, edit: &Edit) {
         let tier = parts.vitals.tier;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
@@ -279,22 +298,18 @@ impl NamespaceWriter<'_, '_, '_> {
         if lasts_now && parts.vitals.confidence.is_none() {
             parts.vitals.confidence = Some(self.policy.confidence.fresh as f32);
         }
-        // An end that the former tier gave is not the end of the new tier. An end that a caller gave stays.
-        let moved = parts.vitals.tier != tier && parts.vitals.expires_by == ExpiresBy::Tier;
+        // An end that the former tier gave is not the end of the new tier, and a life counts from its beginning. An end that a caller
+        // gave stays.
+        let begins = edit.patch.fields.valid_from.value().is_some_and(|from| *from > self.now());
+        let moved = (parts.vitals.tier != tier || begins) && parts.vitals.expires_by == ExpiresBy::Tier;
         if let Some(expiry) = edit.patch.expiry.or(moved.then_some(Expiry::Tier)) {
-            // A newly given life counts from now on, that of a tier from the beginning.
-            let begins = edit.begins.filter(|_| expiry == Expiry::Tier);
-            let base = parts.vitals.created_at.max(begins.unwrap_or(self.now()));
-            expire_from(base, &mut parts.vitals, expiry, self.policy);
+            expire_from(self.lives_from(&parts.vitals), &mut parts.vitals, expiry, self.policy);
         }
-        let (fields, times) = (&edit.patch.fields, &parts.vitals.times);
-        let given = fields.valid_from.value().is_some() || fields.valid_to.value().is_some();
-        if let (true, Some(from), Some(to)) = (given, times.valid_from, times.valid_to)
-            && from >= to
-        {
-            return Err(Error::invalid("valid_to", format!("must lie after valid_from, {from}"), to));
-        }
-        Ok(())
+    }
+
+    /// From when on the life counts that a change gives a row: from the change, or from when the row begins if that is later.
+    pub(super) fn lives_from(&self, vitals: &Vitals) -> Time {
+        vitals.created_at.max(vitals.times.from()).max(self.now())
     }
 }
 

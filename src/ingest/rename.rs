@@ -59,7 +59,7 @@ impl NamespaceWriter<'_, '_, '_> {
             // Every change takes a number of the journal.
             let untouched = self.ledger.clock.next_seq;
             match self.update(name.as_str(), patch, None) {
-                Err(why @ (Error::NotFound { .. } | Error::Conflict { .. }))
+                Err(why @ (Error::NotFound { .. } | Error::Conflict { .. } | Error::Invalid { .. }))
                     if self.ledger.clock.next_seq == untouched =>
                 {
                     Ok(Err(of_touch(why, name)))

@@ -434,7 +434,8 @@ impl Patch {
         self
     }
 
-    /// Sets the end of life: an instant (`expires_at` in JSON and on the command line), a duration from now (`ttl`), or never.
+    /// Sets the end of life: an instant (`expires_at` in JSON and on the command line), a lifetime (`ttl`), or never. A lifetime counts
+    /// from the change, or from when the text begins to be true if that is later. An instant must lie after that beginning.
     ///
     /// ```
     /// use oubliette::memory::Expiry;

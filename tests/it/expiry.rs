@@ -538,9 +538,12 @@ fn life_1_what_is_announced_does_not_end_before_it_begins() {
         [closed, red].map(|id| world.row(id).expires_at),
         ["3h", "72h"].map(|ttl| Some(at.plus(span(ttl))))
     );
-    // A change of the memory gives a life that counts from the change.
-    world.ns.update("office", Patch::new().expiry(span("11d"))).unwrap();
-    assert_eq!(world.row("office").expires_at, Some(world.ahead("11d")));
+    // So does a lifetime that a change of the memory gives before it begins.
+    world.ns.update("office", Patch::new().expiry(span("4h"))).unwrap();
+    assert_eq!(world.row("office").expires_at, Some(at.plus(span("4h"))));
+    let later = world.ahead("20d");
+    world.ns.update(red.to_string(), Patch::new().valid_from(later)).unwrap();
+    assert_eq!(world.row(red).expires_at, Some(later.plus(span("72h"))));
     for end in ["9d", "10d"] {
         let end = Expiry::At(world.ahead(end));
         let refused = world.ns.add(begins("the lab is closed").expiry(end)).unwrap_err();
@@ -550,4 +553,78 @@ fn life_1_what_is_announced_does_not_end_before_it_begins() {
         assert_eq!(world.ns.update("office", patch).unwrap_err().kind(), ErrorKind::Invalid);
     }
     world.check();
+}
+
+/// LIFE-1: nor does what is announced get an end before it begins by a change of the memory, and no memory that ends before takes a place
+/// at the instant. The refusal names the field, the value and the bound, and nothing has changed.
+#[test]
+fn life_1_no_change_lets_what_is_announced_end_before_it_begins() {
+    let world = World::new();
+    let (at, early, late) = (world.ahead("60d"), world.ahead("20d"), world.ahead("70d"));
+    world.add(text("Ann works at Acme").key("a"));
+    let globex = world.add(text("Ann works at Globex").key("c").supersedes("a").valid_from(at)).id;
+    let refused = |patch: Patch, name: &str, says: &str| {
+        let before = world.row(globex);
+        let why = world.ns.update(name, patch).unwrap_err();
+        assert_eq!((why.kind(), why.to_string()), (ErrorKind::Invalid, says.to_owned()));
+        assert_eq!(world.row(globex), before);
+    };
+    let says = |end| format!("expires_at: must lie after valid_from, {at} (got {end})");
+    for name in ["c", &globex.to_string()] {
+        for end in [early, at] {
+            refused(Patch::new().expiry(Expiry::At(end)), name, &says(end));
+            refused(Patch::new().expiry(Expiry::At(end)).text("Ann works at Globex Corp"), name, &says(end));
+        }
+    }
+    world.ns.update("c", Patch::new().expiry(Expiry::At(late))).unwrap();
+    let says = format!("valid_from: must lie before expires_at, {late} (got {late})");
+    refused(Patch::new().valid_from(late), "c", &says);
+    // One of several names keeps no other from its end.
+    let ends = world.ns.touch(["c", "a"], early).unwrap();
+    assert_eq!(ends[0].as_ref().unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!((world.row("a").expires_at, world.row("c").expires_at), (Some(early), Some(late)));
+    world.check();
+    // What takes a place ends before it takes the place: by a lifetime, and by its tier.
+    let mut short = text("Ann has a desk at Globex").key("d");
+    short.fields.tier = Some(Tier::Working);
+    let short = world.add(short).id;
+    let lent = world.add(text("Ann is lent to Globex").key("e").expiry(span("30d"))).id;
+    world.add(text("Ann works in Ghent").key("f"));
+    for (key, id) in [("d", short), ("e", lent)] {
+        let end = world.row(id).expires_at.unwrap();
+        for name in [key, &id.to_string()] {
+            let why = world.ns.supersede_all(["f"], name, SupersedeMode::Replaced, Some(at)).unwrap_err();
+            let says =
+                format!("at: must lie before {end}, when the memory that takes the place ends (got {at})");
+            assert_eq!((why.kind(), why.to_string()), (ErrorKind::Invalid, says));
+        }
+        world.ns.supersede_all(["f"], key, SupersedeMode::Replaced, Some(world.ahead("1h"))).unwrap();
+        world.ns.restore("f").unwrap();
+    }
+    world.check();
+}
+
+/// LIFE-1: a text that takes the place of others at an instant lives from then on, with a key and without, and so does its correction.
+#[test]
+fn life_1_a_text_that_takes_a_place_later_lives_from_then_on() {
+    for (key, expiry, tier, lives) in [
+        (Some("a"), Some("3h"), None, "3h"),
+        (None, Some("3h"), None, "3h"),
+        (Some("a"), None, Some(Tier::Working), "72h"),
+        (None, None, Some(Tier::Working), "72h"),
+    ] {
+        let world = World::new();
+        let at = world.ahead("60d");
+        let old = world.add(Draft { key: key.map(str::to_owned), ..text("Ann works at Acme") }).id;
+        let mut new = text("Ann works at Globx");
+        new.expiry = expiry.map(|ttl| span(ttl).into());
+        new.fields.tier = tier;
+        let replaced = SupersedeMode::Replaced;
+        let mut id = world.ns.replace([old.to_string()], new, replaced, Some(at)).unwrap().id;
+        for say in ["Ann works at Globx", "Ann works at Globex"] {
+            id = world.ns.update(id.to_string(), Patch::new().text(say)).unwrap().id;
+            assert_eq!(world.row(id).expires_at, Some(at.plus(span(lives))), "{key:?} {tier:?} {say}");
+        }
+        world.check();
+    }
 }

@@ -218,18 +218,7 @@ impl Machine {
             }
             Op::Supersede(old, new, mode, ahead) => {
                 let (Some(old), Some(new)) = (self.row(ns, old), self.row(ns, new)) else { return };
-                let (mode, at) = (MODES[*mode], now.plus(oubliette::Span::from_millis(*ahead)));
-                let told = self.model(ns).supersede_beyond(old, new, mode, [now, at]);
-                let done = self.world.db.namespace(ns).unwrap().supersede_all(
-                    &[old.to_string()],
-                    new.to_string(),
-                    mode,
-                    Some(at),
-                );
-                assert_eq!(
-                    done.map_err(|why| why.kind()).err(),
-                    (told == Told::Conflict).then_some(ErrorKind::Conflict)
-                );
+                self.supersede(ns, [old, new], MODES[*mode], *ahead);
             }
             Op::Replace(key, text, ahead) => self.replace(ns, KEYS[*key], TEXTS[*text], *ahead),
             Op::Restore(at) => {
@@ -385,8 +374,18 @@ impl Machine {
         let told = self.model(ns).edit(id, through, Edit { text, says, ..edit }, new, now);
         match done {
             Ok(outcome) => assert_eq!(told, told_by(&outcome)),
-            Err(why) => assert_eq!((why.kind(), told), (ErrorKind::Conflict, Told::Conflict)),
+            Err(why) => assert_eq!(Some(why.kind()), refused(&told)),
         }
+    }
+
+    /// The second in place of the first, so many milliseconds ahead.
+    fn supersede(&mut self, ns: &NamespaceName, [old, new]: [MemoryId; 2], mode: SupersedeMode, ahead: i64) {
+        let now = self.now();
+        let at = now.plus(oubliette::Span::from_millis(ahead));
+        let told = self.model(ns).supersede_beyond(old, new, mode, [now, at]);
+        let namespace = self.world.db.namespace(ns).unwrap();
+        let done = namespace.supersede_all(&[old.to_string()], new.to_string(), mode, Some(at));
+        assert_eq!(done.map_err(|why| why.kind()).err(), refused(&told));
     }
 
     /// A text takes the place of what a key says, at an instant ahead. Where others have the same text as the key, the key's
@@ -600,6 +599,14 @@ fn draft(write: &Write) -> Draft {
             ..Fields::default()
         },
         ..Draft::default()
+    }
+}
+
+fn refused(told: &Told) -> Option<ErrorKind> {
+    match told {
+        Told::Conflict => Some(ErrorKind::Conflict),
+        Told::Invalid => Some(ErrorKind::Invalid),
+        _ => None,
     }
 }
 

@@ -284,7 +284,7 @@ pub(crate) struct FieldOptions {
     /// When the memory ends: a time (UTC unless it names its offset), or never
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
-    /// After how long the memory ends, counted from --valid-from if that is later
+    /// After how long the memory ends, counted from when its text begins to be true if that is later
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with = "expires_at")]
     pub(crate) ttl: Option<String>,
     /// World time from which the text is true; UTC unless it names its offset
@@ -428,7 +428,8 @@ pub(crate) struct TouchOptions {
     /// Ids or keys
     #[arg(required = true)]
     pub(crate) names: Vec<String>,
-    /// After how long they end, counted from now; 0s erases them at once, for good
+    /// After how long they end, counted from now, or from when their text begins to be true if that is later; 0s erases them at once,
+    /// for good
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
     /// When they end: a time, or never; a time that is over erases them at once, for good

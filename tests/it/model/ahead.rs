@@ -156,6 +156,29 @@ impl Model {
         Told::Stored
     }
 
+    /// Whether a change lets a row that is not true yet end before it begins, with what the changed row keeps of its own.
+    pub(super) fn ends_before(
+        &self,
+        id: MemoryId,
+        (through, apart): (Option<usize>, Option<usize>),
+        (edit, led): (&Edit, Option<Time>),
+        now: Time,
+    ) -> bool {
+        let mut row = self.rows[&id].clone();
+        if apart.is_some() || edit.text.is_some() {
+            let hold = &row.holders[apart.or(through).unwrap_or(0)];
+            let says_other = hold.follows && edit.text.is_some();
+            let gave_end = hold.expiry.is_some() && !says_other;
+            row.expires = row.expires.filter(|_| gave_end);
+            if let Some(at) = apart {
+                row.valid_from = self.begin_of(id, at).filter(|_| led.is_none() && !says_other);
+            }
+        }
+        row.give(edit);
+        let ends = row.valid_from.zip(row.expires).is_some_and(|(from, end)| end <= from && from > now);
+        ends && (edit.expiry.is_some() || edit.valid.0.is_some())
+    }
+
     /// A memory takes the place of another, and so does what is to replace it later on.
     pub(crate) fn supersede_beyond(
         &mut self,
@@ -168,6 +191,10 @@ impl Model {
         let steps = if old == new { None } else { self.ahead(new, now) };
         let passed = steps.iter().flatten().take_while(|(.., begins)| *begins <= at).last();
         let new = passed.map_or(new, |(_, next, _)| *next);
+        let ends = self.rows[&new].expires.is_some_and(|end| end <= at);
+        if ends && at > now && mode == SupersedeMode::Replaced {
+            return Told::Invalid;
+        }
         let told = self.supersede(old, new, mode, [now, at]);
         let goes_on = told != Told::Conflict && mode != SupersedeMode::Aggregate;
         let steps = if goes_on { self.ahead(new, now) } else { None };

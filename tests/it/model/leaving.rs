@@ -497,4 +497,9 @@ impl Model {
             (row.valid_from, row.begun) = (None, false);
         }
     }
+
+    pub(super) fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
+        let rows = self.rows.iter().filter_map(|(old, row)| row.superseded.map(|by| (*old, by)));
+        rows.filter(|(_, (by, _))| *by == id).map(|(old, (_, mode))| (old, mode)).collect()
+    }
 }

@@ -323,10 +323,16 @@ impl Model {
         if edit.valid != (None, None) && world.is_some_and(|(from, to)| from >= to) {
             return Told::Invalid;
         }
+        let has_ended =
+            apart.is_none() && edit.text.is_some() && self.rows[&id].expires.is_some_and(|end| end <= now);
+        if has_ended || apart.is_some_and(|at| given.holders[at].follows && edit.text.is_none() && !edit.says)
+        {
+            return Told::Conflict;
+        }
+        if self.ends_before(id, (through, apart), (&edit, led), now) {
+            return Told::Invalid;
+        }
         if let Some(at) = apart {
-            if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
-                return Told::Conflict;
-            }
             if led.is_none() && self.is_of_before(id, at, &edit, now) {
                 return self.rewrite_apart(id, at, edit, new, now);
             }
@@ -334,9 +340,6 @@ impl Model {
             return Told::Stored;
         }
         if edit.text.is_some() {
-            if self.rows[&id].expires.is_some_and(|end| end <= now) {
-                return Told::Conflict;
-            }
             self.rewrite(id, through, edit, new, now);
             return Told::Revised(id);
         }
@@ -689,11 +692,6 @@ impl Model {
         row.reinforcement = row.reinforcement.saturating_sub(share).max(1);
         row.lose_expiry(&gone.iter().collect::<Vec<_>>());
         false
-    }
-
-    pub(super) fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
-        let rows = self.rows.iter().filter_map(|(old, row)| row.superseded.map(|by| (*old, by)));
-        rows.filter(|(_, (by, _))| *by == id).map(|(old, (_, mode))| (old, mode)).collect()
     }
 }
 
