@@ -657,3 +657,24 @@ proptest! {
         run(graphs, &ops);
     }
 }
+
+/// LIFE-6: what an announced text overtakes before it begins is never true. A memory whose place it has taken is led on to that text all
+/// the same.
+#[test]
+fn life_6_what_is_overtaken_before_it_begins_leads_on() {
+    for mode in MODES {
+        let mut machine = Machine::new(|builder| builder);
+        let ns: NamespaceName = NAMESPACES[0].parse().unwrap();
+        let pick = |key, text| Pick { key, agent: 0, text, vector: false, tags: None, expires_in: None };
+        machine.step(&ns, &Op::Add(pick(None, 0)));
+        machine.step(&ns, &Op::Add(pick(Some(1), 3)));
+        machine.step(&ns, &Op::Replace(1, 0, 1));
+        let rows: Vec<MemoryId> = machine.models[&ns].rows.keys().copied().collect();
+        machine.supersede(&ns, [rows[0], rows[1]], mode, 0);
+        machine.compare();
+        for ms in [1, 100] {
+            machine.step(&ns, &Op::Advance(ms));
+            machine.compare();
+        }
+    }
+}

@@ -60,12 +60,17 @@ impl Model {
     /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
     pub(crate) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
         self.rows[&id].superseded.filter(|_| !self.rows[&id].over(now))?;
+        Some(self.steps_from(id, now))
+    }
+
+    /// The same of a row that another overtakes before it begins.
+    fn steps_from(&self, id: MemoryId, now: Time) -> Vec<(MemoryId, MemoryId, Time)> {
         let (mut steps, mut at) = (Vec::new(), id);
         while let Some(step) = self.step(at, now) {
             steps.push(step);
             at = step.1;
         }
-        Some(steps)
+        steps
     }
 
     pub(super) fn step(&self, id: MemoryId, now: Time) -> Option<(MemoryId, MemoryId, Time)> {
@@ -197,8 +202,10 @@ impl Model {
         }
         let told = self.supersede(old, new, mode, [now, at]);
         let goes_on = told != Told::Conflict && mode != SupersedeMode::Aggregate;
-        let steps = if goes_on { self.ahead(new, now) } else { None };
-        if let Some(steps) = steps.filter(|steps| steps.iter().all(|(.., begins)| *begins >= at)) {
+        // What is never true leads on all the same.
+        let is_replaced = self.rows[&new].replaced_ahead(now).is_some();
+        let steps = if goes_on && is_replaced { self.steps_from(new, now) } else { Vec::new() };
+        if !steps.is_empty() && steps.iter().all(|(.., begins)| *begins >= at) {
             self.bring_back(new, &steps, now);
             self.replace_again(new, &steps, now);
         }
