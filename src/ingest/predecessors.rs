@@ -488,23 +488,22 @@ impl NamespaceWriter<'_, '_, '_> {
         // Where the row was united with another one, what the leavers had replaced may come back from there.
         let stands = stays.is_some_and(|times| times.superseded.is_none());
         let wrote = leavers.iter().filter(|leaver| leaver.has_text());
-        for (key, from) in wrote.filter_map(|leaver| Some((leaver.key.as_deref()?, leaver.from))) {
+        for (key, leaver) in wrote.filter_map(|leaver| Some((leaver.key.as_deref()?, leaver))) {
             let mut numbers = BTreeMap::new();
             for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
                 let by = sound(self.ledger.tx.vitals(ns, id))?.flatten().and_then(|row| row.times.superseded);
-                let is_led = by.is_some_and(|by| by.by == at && by.mode != SupersedeMode::Duplicate);
-                numbers.extend((is_led && (stands || from == Some(id))).then_some((id, number)));
+                // A pass that unites rows leaves a key its own text; a caller leads it to that of the other row.
+                let is_led = by.is_some_and(|by| {
+                    by.by == at && (by.mode != SupersedeMode::Duplicate || leaver.text.is_none())
+                });
+                numbers.extend((is_led && (stands || leaver.from == Some(id))).then_some((id, number)));
             }
             let Some(from) = self.latest_first(numbers.keys().copied().collect())?.into_iter().next() else {
                 continue;
             };
             let Some(number) = numbers.remove(&from) else { continue };
             let before = sound(self.ledger.tx.holder(ns, from, number))?.flatten();
-            let (old, new) = (self.ledger.load_there(ns, from), self.ledger.load_there(ns, at));
-            let said = sound(old)?.flatten().zip(sound(new)?.flatten());
-            let was_led = before
-                .zip(said)
-                .is_some_and(|(before, ((_, old), (_, new)))| before.led_on(&old.text, &new.text).follows);
+            let was_led = before.map_or(Ok(false), |before| self.was_led(at, (from, before)))?;
             if was_led && sound(self.current_holder(key))? == Some(None) {
                 self.apply(rule, Change::LeadAgain { id: from, number })?;
             }

@@ -125,11 +125,29 @@ impl NamespaceWriter<'_, '_, '_> {
                 return Ok(self.ledger.tx.has_row(ns, from)?.then_some(from));
             };
             match sound(self.ledger.tx.holder(ns, from, *number))?.flatten() {
-                Some(before) if !before.follows => (row, writer) = (from, before),
-                Some(_) => break,
+                Some(before) if before.follows || self.is_led((row, &writer), (from, &before))? => break,
+                Some(before) => (row, writer) = (from, before),
                 None => return Ok(None),
             }
         }
         Ok(Some(row))
+    }
+
+    /// Whether a writer of a row that a caller had called a duplicate of another one was led there, and says the text there by now.
+    fn is_led(&self, (at, writer): (MemoryId, &Holder), (from, before): (MemoryId, &Holder)) -> Result<bool> {
+        // A pass that unites rows leaves a key its own text.
+        if writer.text.is_some() {
+            return Ok(false);
+        }
+        let times = sound(self.ledger.tx.vitals(self.ns(), from))?.flatten().map(|row| row.times);
+        let is_merged = times.is_some_and(|times| times.merged_into().is_some());
+        Ok(is_merged && self.was_led(at, (from, before.clone()))?)
+    }
+
+    /// Whether a writer of a row was led to another text, as the row `at` took its place.
+    pub(super) fn was_led(&self, at: MemoryId, (from, before): (MemoryId, Holder)) -> Result<bool> {
+        let (old, new) = (self.ledger.load_there(self.ns(), from), self.ledger.load_there(self.ns(), at));
+        let said = sound(old)?.flatten().zip(sound(new)?.flatten());
+        Ok(said.is_some_and(|((_, old), (_, new))| before.led_on(&old.text, &new.text).follows))
     }
 }

@@ -306,8 +306,9 @@ impl Ledger<'_, '_> {
             // A row that stands counts as one observation at least, whatever was taken from it.
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(there).max(1);
             vitals.version += 1;
-            // Only a row that was merged again has handed the count on.
-            at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
+            // Only a row that was merged again has handed the count on. One that was pruned beside another has not.
+            let limbo = sound(self.tx.limbo(ns, id))?.flatten();
+            at = before.times.superseded_by().filter(|_| limbo.is_some_and(|limbo| limbo.transferred > 0));
             (came, brought) = (id, copies);
             let delta = Delta {
                 field: "reinforcement_count".to_owned(),

@@ -362,3 +362,47 @@ fn a_replacement_by_a_caller_outlives_what_an_import_says_there_through_two_keys
     story.step(&Op::Undo(0));
     assert!(!story.world.is_live(old));
 }
+
+/// A key was led to the memory of which a caller had called what it says a duplicate, and an import says that memory's words through it.
+/// The undo of the import leads the key there again, and brings nothing back that the key had said before (MODEL-33).
+#[test]
+fn a_key_that_a_caller_had_led_leads_there_again_where_an_import_had_said_the_text() {
+    let say = |key: Option<usize>, text: usize| Say { key, text, tagged: false, core: false };
+    for mode in [SupersedeMode::Replaced, SupersedeMode::Correction, SupersedeMode::Duplicate] {
+        let mut story = Story::new();
+        story.step(&Op::Import(vec![say(Some(2), 0), say(None, 4)]));
+        story.step(&Op::Write(say(Some(2), 1)));
+        let [old, new] = [1, 0].map(|at| story.nth(State::Live, at).unwrap());
+        assert_eq!(story.world.row(KEYS[2]).id, old);
+        story.step(&Op::Supersede(1, 6, mode));
+        let leads = |story: &Story| {
+            let row = story.world.row(KEYS[2]);
+            assert_eq!(row.id, new, "{mode:?}");
+            row.holders.iter().map(|holder| (holder.key.clone(), holder.follows)).collect::<Vec<_>>()
+        };
+        let before = (story.world.live(), leads(&story));
+        story.step(&Op::Import(vec![say(Some(2), 4)]));
+        story.step(&Op::Undo(0));
+        assert_eq!((story.world.live(), leads(&story)), before, "{mode:?}");
+    }
+}
+
+/// What a pass had united was pruned beside another memory since, which counts its own writes alone. The undo of the first pass takes
+/// nothing from it (DEDUP-17, LIFE-43).
+#[test]
+fn what_was_pruned_has_handed_no_count_on() {
+    let say = |key: Option<usize>, text: usize| Say { key, text, tagged: false, core: false };
+    let mut story = Story::new();
+    story.step(&Op::Write(say(None, 5)));
+    let other = story.nth(State::Live, 0).unwrap();
+    story.step(&Op::Write(say(Some(2), 0)));
+    story.step(&Op::Supersede(1, 2, SupersedeMode::Correction));
+    story.step(&Op::Import(vec![say(None, 4)]));
+    story.step(&Op::Write(say(Some(2), 4)));
+    story.step(&Op::Pass(1));
+    story.step(&Op::Pass(4));
+    story.step(&Op::Import(vec![say(None, 5)]));
+    assert_eq!((story.world.live(), story.world.row(other).reinforcement_count), (vec![other], 2));
+    story.step(&Op::Undo(2));
+    assert_eq!(story.world.row(other).reinforcement_count, 2);
+}

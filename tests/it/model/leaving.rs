@@ -217,8 +217,9 @@ impl Model {
         for leaver in leavers.iter().filter(|hold| !hold.follows) {
             let (Some(from), Some(key)) = (leaver.from, &leaver.key) else { continue };
             let Some(row) = self.rows.get(&from) else { continue };
-            let is_led =
-                row.superseded.is_some_and(|(by, mode)| by == at && mode != SupersedeMode::Duplicate);
+            let is_led = row.superseded.is_some_and(|(by, mode)| {
+                by == at && (mode != SupersedeMode::Duplicate || self.is_other_text(from, at))
+            });
             let hold = row.holders.iter().find(|hold| hold.key.as_ref() == Some(key)).filter(|_| is_led);
             let differs = self.rows.get(&at).is_some_and(|there| there.text != row.text);
             if let Some(hold) = hold.filter(|hold| hold.follows || differs).cloned()
@@ -267,12 +268,19 @@ impl Model {
         let (mut row, mut writer) = (at, hold);
         while let Some(from) = writer.from {
             match self.rows.get(&from)?.holders.iter().find(|one| one.key == writer.key) {
-                Some(before) if before.follows => break,
+                // A caller had led the key there, which says that text by now.
+                Some(before) if before.follows || self.is_other_text(from, row) => break,
                 Some(before) => (row, writer) = (from, before),
                 None => return Some(from),
             }
         }
         Some(row)
+    }
+
+    /// Whether a row that a caller had called a duplicate of another one says another text.
+    fn is_other_text(&self, from: MemoryId, at: MemoryId) -> bool {
+        let Some((row, other)) = self.rows.get(&from).zip(self.rows.get(&at)) else { return false };
+        row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Duplicate) && row.text != other.text
     }
 
     /// What the keys of writers said before comes back if these have left the row that took its place.
