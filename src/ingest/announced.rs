@@ -105,8 +105,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let its: BTreeMap<MemoryId, Overtaken> = kept.iter().map(|one| (one.by, *one)).collect();
         let mut all = Vec::new();
         for (place, (by, end)) in plan.iter().enumerate() {
-            let via = self.announced_via(*by, holders)?.or(follows(place).then_some(None));
-            let said = via.map(|via| Overtaken { by: *by, end: *end, at: since, via });
+            let placed = follows(place).then_some((since, None));
+            let said = self.announced_via(*by, holders)?.or(placed);
+            let said = said.map(|(at, via)| Overtaken { by: *by, end: *end, at: at.min(since), via });
             all.extend(its.get(by).copied().or(said));
         }
         let planned: BTreeSet<MemoryId> = plan.iter().map(|(by, _)| *by).collect();
@@ -248,13 +249,18 @@ impl NamespaceWriter<'_, '_, '_> {
         parted.into_iter().rev().try_for_each(|(id, later)| self.go_on_in(id, later))
     }
 
-    /// Whether one of the keys of a row has announced a text. Where the key only leads to the row, the row from which it was led brings
-    /// the two together.
-    fn announced_via(&self, by: MemoryId, holders: &[Holder]) -> Result<Option<Option<MemoryId>>> {
+    /// Since when it has been known that one of the keys of a row has announced a text, if one has. Where the key only leads to the row,
+    /// the row from which it was led brings the two together.
+    fn announced_via(
+        &mut self,
+        by: MemoryId,
+        holders: &[Holder],
+    ) -> Result<Option<(Time, Option<MemoryId>)>> {
         let (own, led): (Vec<&Holder>, Vec<_>) = holders.iter().partition(|holder| holder.has_text());
-        for holder in own.into_iter().chain(led) {
-            if self.is_announced_for(by, std::slice::from_ref(holder))? {
-                return Ok(Some(holder.from.filter(|_| !holder.has_text())));
+        for holder in own.into_iter().chain(led).filter(|holder| holder.key.is_some()) {
+            // What can't be read announces nothing.
+            if let Some(announced) = sound(self.own_ahead(by, holder))?.flatten() {
+                return Ok(Some((announced.since, holder.from.filter(|_| !holder.has_text()))));
             }
         }
         Ok(None)

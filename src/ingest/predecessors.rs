@@ -106,12 +106,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
                 // One that was brought back itself, and took the erased row's writers along, is superseded no more.
                 let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
-                let Some(row) = row.filter(|row| row.times.superseded_by() == Some(erased.id)) else {
-                    continue;
-                };
-                if limbo.is_none() || !self.ledger.is_whole(self.ns(), id)? {
-                    continue;
-                }
+                let row = row.filter(|row| row.times.superseded_by() == Some(erased.id));
+                let is_whole = limbo.is_some() && self.ledger.is_whole(self.ns(), id)?;
+                let Some(row) = row.filter(|_| is_whole) else { continue };
                 if self.is_called_off(id, &row.times)? {
                     called_off.push(id);
                     continue;
@@ -142,6 +139,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.part_plan(erased.id, &plan)?;
                 for id in on_plan {
                     self.lead_on_again(id)?;
+                    let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+                    live.extend(row.filter(|row| row.times.visible_live(self.now())).map(|_| id));
                 }
             } else if let Some(by) = announced {
                 // Where that row was merged, the keys have gone on with it.

@@ -101,7 +101,9 @@ impl Ledger<'_, '_> {
         }
         let Whole { vitals, content, holders } = &whole;
         erased.onward = Onward::of(id, vitals, holders);
-        self.hand_on_overtaken(context, vitals)?;
+        if !going.reason.is_taken_back() {
+            self.hand_on_overtaken(context, vitals)?;
+        }
         self.take_out(context, id, &whole)?;
         let fresh = self.tombstone_of(context, &erased, holders, Some(content), going);
         let tombstone = match vitals.times.removed_at {

@@ -399,13 +399,11 @@ impl Ledger<'_, '_> {
         };
         let found = sound(self.staying_holder_of_key(ns, key, context.now))?.flatten();
         let found = found.filter(|found| found.id != id && is_later(&found.vitals.times));
-        let ahead = found.as_ref().filter(|found| found.vitals.times.from() > context.now);
-        let ahead = ahead.map(|found| (found.id, found.number));
+        let is_ahead = found.as_ref().is_some_and(|found| found.vitals.times.from() > context.now);
         let mut later = found.map(|found| found.id);
-        if let Some((next, number)) = ahead.filter(|_| to == RestoreTo::Undo) {
-            // Until that begins, the key says what it is to replace. A key that is only led there says nothing by that.
-            let next = sound(self.tx.holder(ns, next, number))?.flatten().filter(Holder::has_text);
-            later = self.said_until(context, key, id)?.or(later.filter(|_| next.is_some()));
+        if is_ahead && to == RestoreTo::Undo {
+            // Until what is to come begins, the key says what that is to replace.
+            later = self.said_until(context, key, id)?.or(self.said_next(context, key, id)?);
         }
         if later.is_none() && to == RestoreTo::Undo {
             later = self.last_version(ns, key, (id, went))?;
@@ -432,6 +430,28 @@ impl Ledger<'_, '_> {
             Ok(if says { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(said)
+    }
+
+    /// The row that tells what a key is to say next. A key that is only led to what is to come says nothing by that.
+    fn said_next(&self, context: &Context, key: &str, id: MemoryId) -> Result<Option<MemoryId>> {
+        let (ns, now, mut next) = (context.ns, context.now, None::<(Time, MemoryId)>);
+        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
+            let times = sound(self.tx.vitals(ns, other))?.flatten().map(|row| row.times);
+            let comes = times.filter(|times| {
+                other != id
+                    && times.is_or_will_be_true(now)
+                    && times.from() > now
+                    && next.is_none_or(|(begins, _)| times.from() < begins)
+            });
+            if let Some(times) = comes
+                && !self.is_leaving(ns, other, number)?
+                && self.says(ns, other, number)?
+            {
+                next = Some((times.from(), other));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(next.map(|(_, next)| next))
     }
 
     /// The last text of a key that was written since the row `id` went, and that another text of a caller has superseded. What
