@@ -6,8 +6,9 @@
 //! life                                              ─────── expires_at
 //! ```
 //! A memory is visible at (v, k) if and only if it lies in all three half-open intervals. Nothing else
-//! decides. The index keeps [`Times::from`] and [`Times::until`] beside each code, so that it can answer the
-//! same question for a live read without reading the row.
+//! decides. Where several ends were announced for a memory, one before the other, its row keeps the last of them beside its own, and a
+//! reader of the past asks what was announced for the others. The index keeps [`Times::from`] and [`Times::until`] beside each code,
+//! so that it can answer the same question for a live read without reading the row.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +106,12 @@ impl Times {
             (Some(s), _) if known < s.at => self.own_end(),
             _ => self.valid_to,
         }
+    }
+
+    /// Whether the row was superseded later, and tells of no end that was known at `known`: what was announced may tell of one.
+    pub(crate) fn may_end_as_announced(&self, known: Time) -> bool {
+        let superseded = self.superseded.is_some_and(|superseded| known < superseded.at);
+        superseded && self.announced.is_none_or(|announced| known < announced.at)
     }
 
     /// The end in world time that the row has without what takes its place.

@@ -61,7 +61,7 @@ impl Reader<'_> {
     /// not.
     pub(super) fn saw(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         let vitals = sound(self.rows().vitals(ns, id))?.flatten();
-        Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
+        vitals.map_or(Ok(false), |vitals| self.sees(id, &vitals))
     }
 
     /// The first `k` of `hits`, chosen one after the other by this value: the score, less `diversity` times the

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
-use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
+use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Time, Vitals};
 use crate::recall::{Reader, Source};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
 
@@ -26,11 +26,40 @@ pub(super) fn keys_of(holders: &[Holder]) -> Vec<String> {
 
 impl<S: Source> Reader<'_, S> {
     /// Whether the reader sees a row: a live reader now, a reader of the past at its instants.
-    pub(super) fn sees(&self, vitals: &Vitals) -> bool {
-        match self.past {
-            Some(past) => vitals.times.visible(past.valid, past.known),
-            None => vitals.times.visible_live(self.now),
+    pub(super) fn sees(&self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
+        let Some(past) = self.past else { return Ok(vitals.times.visible_live(self.now)) };
+        if !vitals.times.visible(past.valid, past.known) {
+            return Ok(false);
         }
+        Ok(self.end_told(id, vitals, past.known)?.is_none_or(|end| past.valid < end))
+    }
+
+    /// The end that was known of a row, where several texts were announced for it, one before the other: the row itself tells no more
+    /// than since when the last of these ends was known.
+    fn end_told(&self, id: MemoryId, vitals: &Vitals, known: Time) -> Result<Option<Time>> {
+        let Some(ns) = self.ns.filter(|_| vitals.times.may_end_as_announced(known)) else { return Ok(None) };
+        // Others have announced it.
+        let overtaken = vitals.overtaken.iter().filter(|one| one.at <= known);
+        let mut end = overtaken.map(|one| one.end).min();
+        // What a key of the row has announced says so itself.
+        let (rows, begins) = (self.rows(), vitals.times.from().max(known));
+        let own = |to: MemoryId, number: u32| -> Result<Option<Time>> {
+            let Some(holder) = rows.holder(ns, to, number)?.filter(Holder::replaces_ahead) else {
+                return Ok(None);
+            };
+            let next = rows.vitals(ns, to)?.filter(|_| holder.since <= known);
+            let next = next.filter(|next| next.times.tx_end().is_none_or(|end| known < end));
+            Ok(next.and_then(|next| next.times.valid_from).filter(|from| *from > begins))
+        };
+        let mut holders = sound(rows.holders(ns, id))?.unwrap_or_default();
+        holders.retain(|holder| holder.since <= known);
+        for key in keys_of(&holders) {
+            for (to, number) in rows.holders_of_key(ns, &key)?.into_iter().filter(|(to, _)| *to != id) {
+                let next = sound(own(to, number))?.flatten();
+                end = [end, next].into_iter().flatten().min();
+            }
+        }
+        Ok(end)
     }
 
     /// The cold part of a row that has vitals.

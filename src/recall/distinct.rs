@@ -63,7 +63,7 @@ impl Reader<'_> {
             query.filter.as_ref().map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
         let mut unreadable = 0;
         let mut offer = |matcher: &mut Option<Matcher<'_>>, id: MemoryId, vitals: &Vitals| -> Result<()> {
-            if !part.holds(vitals.place.partition) || !self.sees(vitals) {
+            if !part.holds(vitals.place.partition) || !self.sees(id, vitals)? {
                 return Ok(());
             }
             if let Some(matcher) = matcher

@@ -234,7 +234,7 @@ impl Reader<'_> {
                 break;
             }
             let Some(vitals) = matcher.vitals(id)? else { continue };
-            if self.sees(&vitals) && matcher.lets_pass(id, &vitals)? {
+            if self.sees(id, &vitals)? && matcher.lets_pass(id, &vitals)? {
                 all.push(Candidate { id, doc: Some(doc), cosine: None, alone: None });
             }
         }

@@ -60,7 +60,11 @@ impl<S: Source> Reader<'_, S> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
         self.rows().vitals_after(ns, after, &mut |id, vitals| {
-            ids.extend(vitals.filter(|vitals| all_states || self.sees(vitals)).map(|_| id));
+            if let Some(vitals) = vitals
+                && (all_states || self.sees(id, vitals)?)
+            {
+                ids.push(id);
+            }
             Ok(if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(ids)
@@ -73,7 +77,7 @@ impl<S: Source> Reader<'_, S> {
     pub(crate) fn is_visible(&self, id: MemoryId) -> Result<bool> {
         let Some(ns) = self.ns else { return Ok(false) };
         let vitals = sound(self.rows().vitals(ns, id))?.flatten();
-        Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
+        vitals.map_or(Ok(false), |vitals| self.sees(id, &vitals))
     }
 
     /// Whether a memory waits for a vector.

@@ -156,7 +156,7 @@ impl<S: Source> Reader<'_, S> {
         let (mut rows, mut keyed, mut names) = (Vec::new(), Keyed::default(), Names::new());
         for (id, keys) in named {
             match sound(self.vitals(ns, id))? {
-                Some(vitals) if vitals.place.partition == SHARED.0 && self.sees(&vitals) => {
+                Some(vitals) if vitals.place.partition == SHARED.0 && self.sees(id, &vitals)? => {
                     rows.push((id, vitals, keys));
                 }
                 Some(_) => {}

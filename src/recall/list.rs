@@ -113,7 +113,7 @@ impl<S: Source> Reader<'_, S> {
         let mut matcher = Matcher::new(self, ns, filter);
         let mut ask = |id: MemoryId| -> Result<Option<Matching>> {
             let Some(vitals) = self.rows().vitals(ns, id)? else { return Ok(None) };
-            let is_wanted = !visible_only || self.sees(&vitals);
+            let is_wanted = !visible_only || self.sees(id, &vitals)?;
             let matches = is_wanted && matcher.matches(id, &vitals)?;
             Ok(if matches { Some((id, matcher.writers(id, &vitals)?)) } else { None })
         };
@@ -410,7 +410,7 @@ impl<S: Source> Listing<'_, S> {
         let vitals = self.reader.vitals(self.ns, id)?;
         let wanted = match self.request.state {
             _ if self.request.any_state => true,
-            State::Live => self.reader.sees(&vitals),
+            State::Live => self.reader.sees(id, &vitals)?,
             state => vitals.times.state(self.reader.now) == state,
         };
         let matches = match &mut self.matcher {

@@ -102,7 +102,7 @@ impl<'r, S: Source> Matcher<'r, S> {
             return Ok(true);
         }
         match sound(self.reader.vitals(self.ns, id))? {
-            Some(vitals) if is_past && !self.reader.sees(&vitals) => Ok(false),
+            Some(vitals) if is_past && !self.reader.sees(id, &vitals)? => Ok(false),
             Some(vitals) => self.lets_pass(id, &vitals),
             None => Ok(self.leave_out(id)),
         }

@@ -52,7 +52,7 @@ impl<S: Source> Reader<'_, S> {
         if crate::model::check_key(key).is_err() {
             return Ok(None);
         }
-        holder_among(self.rows(), ns, key, self.now, |_, _, vitals| Ok(self.sees(vitals)))
+        holder_among(self.rows(), ns, key, self.now, |id, _, vitals| self.sees(id, vitals))
     }
 
     /// The memory that a name led to at an instant, if it was visible then.
@@ -65,7 +65,7 @@ impl<S: Source> Reader<'_, S> {
         if let Ok(id) = name.parse::<MemoryId>()
             && let Some(vitals) = reader.rows().vitals(ns, id)?
         {
-            let seen = reader.sees(&vitals);
+            let seen = reader.sees(id, &vitals)?;
             return seen.then(|| reader.memory(ns, id, vitals, None, false)).transpose();
         }
         let Some(found) = reader.seen_by_key(ns, name)? else { return Ok(None) };
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 break;
             }
             let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
-            if !part.holds(vitals.place.partition) || !self.sees(&vitals) {
+            if !part.holds(vitals.place.partition) || !self.sees(id, &vitals)? {
                 continue;
             }
             if !matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))? {

@@ -146,7 +146,7 @@ impl<S: Source> Reader<'_, S> {
         number: u32,
     ) -> Result<Option<Tombstone>> {
         let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
-        let is_over = !self.sees(vitals) && !vitals.times.is_or_will_be_true(self.now);
+        let is_over = !self.sees(id, vitals)? && !vitals.times.is_or_will_be_true(self.now);
         let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && is_over);
         let Some(by) = led.map(|superseded| superseded.by) else { return Ok(None) };
         if self.rows().vitals(ns, by)?.is_some() {

@@ -288,7 +288,7 @@ impl Rowwise<'_, '_> {
             Target::Index(wanted) => index == wanted,
             Target::Namespace(_, space) => index.space == space,
         };
-        if inside && self.matcher.reader().sees(vitals) && self.matcher.lets_pass(id, vitals)? {
+        if inside && self.matcher.reader().sees(id, vitals)? && self.matcher.lets_pass(id, vitals)? {
             visit(index, slot);
         }
         Ok(())

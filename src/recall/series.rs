@@ -39,9 +39,10 @@ impl Reader<'_> {
         places.sort_unstable();
         let mut all = Vec::new();
         for (_, id) in places {
-            let Some(vitals) = sound(self.vitals(ns, id))?.filter(|vitals| self.sees(vitals)) else {
+            let Some(vitals) = sound(self.vitals(ns, id))? else { continue };
+            if !self.sees(id, &vitals)? {
                 continue;
-            };
+            }
             all.extend(sound(self.memory(ns, id, vitals, None, false))?);
         }
         Ok(all)

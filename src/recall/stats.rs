@@ -380,7 +380,8 @@ impl Reader<'_> {
         self.rows().walk(Table::ByTime, walk, &mut |key, _| {
             let keys::ByTime { created, id, .. } = keys::ByTime::read(Table::ByTime, key)?;
             // Rows come by creation, so the first visible row is the oldest one, or the newest of a reversed walk.
-            if !sound(self.vitals(ns, id))?.is_some_and(|vitals| self.sees(&vitals)) {
+            let vitals = sound(self.vitals(ns, id))?;
+            if !vitals.map_or(Ok(false), |vitals| self.sees(id, &vitals))? {
                 return Ok(ControlFlow::Continue(()));
             }
             day = Some(created.day());

@@ -58,7 +58,7 @@ impl Reader<'_> {
             }
         };
         // Of an instant of the past nothing is kept but what was visible then.
-        let was_live = reader.past.is_some() && reader.sees(&vitals);
+        let was_live = reader.past.is_some() && reader.sees(id, &vitals)?;
         let mut why = Why {
             id,
             state: if was_live { State::Live } else { vitals.times.state(self.now) },
@@ -81,7 +81,7 @@ impl Reader<'_> {
             None => true,
         };
         why.reason = match () {
-            () if !reader.sees(&vitals) => "not_visible",
+            () if !reader.sees(id, &vitals)? => "not_visible",
             () if !here => "other_partition",
             () if !passes => "filter",
             () => "nothing_in_common",

@@ -84,6 +84,7 @@ mod model;
 mod openers;
 mod orphans;
 mod past;
+mod past_plans;
 mod payload;
 mod plans_undone;
 mod promises;
