@@ -539,8 +539,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 Some(_) => RunRow::PARTED,
                 None => RunRow::CHANGED_APART,
             };
-            let comes_back = !holder.follows && self.is_led_here(&holder)?;
-            if count != RunRow::PARTED || !comes_back {
+            // What the run itself has led here goes back, whether its key had said that or had only led there.
+            if count != RunRow::PARTED || !self.is_led_here(&holder)? {
                 self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
             }
         }
