@@ -5,8 +5,8 @@ use crate::world::{World, span, text};
 use oubliette::embed::HashEmbedder;
 use oubliette::faults::Tally;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
-use oubliette::memory::{Expiry, SupersedeMode};
-use oubliette::{Decision, Draft, Forget, Kind, Patch, Scope, Span, State, Time, WriteOptions};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode};
+use oubliette::{Decision, Draft, Forget, Kind, PageRequest, Patch, Scope, Span, State, Time, WriteOptions};
 
 /// Each of many keys of one memory brings other tags and categories than before. What the other keys bring is not read.
 #[test]
@@ -440,5 +440,35 @@ fn keys_of_one_text_that_take_the_places_of_others_with_texts_announced() {
     };
     for said in [false, true] {
         linear(of(50, said), of(200, said), 4);
+    }
+}
+
+/// What was known of the past is asked of each memory alone, however many versions its key has had and has announced.
+#[test]
+fn a_list_of_the_past_of_a_key_with_many_versions_and_texts_announced() {
+    let of = |n: usize, own: bool| {
+        let world = world();
+        world.add(text("what is true").key("k"));
+        for at in (0..n).rev() {
+            world.advance("1m");
+            world.add(text(&format!("version number {at}")).key("k"));
+            let begins = world.ahead(&format!("{}h", 10 + at));
+            let key = if own { "k".to_owned() } else { format!("other {at}") };
+            world.add(text(&format!("plan number {at}")).key(key).supersedes("k").valid_from(begins));
+        }
+        let known_at = Some(world.ago(&format!("{}m", n / 2)));
+        world.advance("1m");
+        world.add(text("what is true now").key("k"));
+        let at = PointInTime { valid_at: Some(world.now()), known_at, ..PointInTime::default() };
+        let mut seen = 0;
+        let cost = cost(|| {
+            let page = world.ns.list(&PageRequest { at, limit: 1_000, ..PageRequest::default() }).unwrap();
+            seen = page.items.len();
+        });
+        assert_eq!(seen, 1, "{own}");
+        cost
+    };
+    for own in [true, false] {
+        linear(of(20, own), of(80, own), 4);
     }
 }

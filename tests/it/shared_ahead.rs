@@ -101,24 +101,28 @@ fn life_6_what_a_writer_says_does_not_end_for_what_another_writer_of_the_text_re
 #[test]
 fn model_33_an_import_that_says_what_another_writer_says_leaves_it_as_it_was() {
     const TAG: &str = "import:x:1";
-    for (by, by_tag) in [("x", false), ("g", false), ("x", true), ("g", true)] {
+    let all = [("x", false), ("g", false), ("x", true), ("g", true)];
+    for ((by, by_tag), said) in all.into_iter().flat_map(|each| [(each, false), (each, true)]) {
         let (world, then) = announced(by);
+        if said {
+            world.add(text(NURSE).key("e"));
+        }
         let told = || [told_at(&world, world.now()), told_at(&world, then)];
         let before = told();
         let run = world.start_import();
         let line = || text(NURSE).key("e").supersedes("x").tag(TAG);
         world.import(run, vec![line()]);
         let once = told();
-        assert!(once[1].contains_key(NURSE), "{by}");
+        assert!(once[1].contains_key(NURSE), "{by} {said}");
         assert_eq!(world.import(run, vec![line()])[0].decision, Decision::Unchanged);
-        assert_eq!(told(), once, "{by}");
+        assert_eq!(told(), once, "{by} {said}");
         if by_tag {
             world.forget_tag(TAG);
         } else {
             world.ns.undo(run).unwrap();
         }
         world.check();
-        assert_eq!(told(), before, "{by} {by_tag}");
+        assert_eq!(told(), before, "{by} {by_tag} {said}");
     }
 }
 
