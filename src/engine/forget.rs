@@ -25,7 +25,8 @@ pub enum Forget {
         /// With an id, erase rows that were merged into it as duplicates as well; with the memory of an aggregate, by id or
         /// key, the first message.
         also_merged: bool,
-        /// With an id, erase the earlier and the later versions and every other row that a key of it leads to as well.
+        /// With an id, erase the earlier and the later versions and every other row that a key of it leads to as well. With a key,
+        /// erase what others have put in the place of its texts as well.
         with_history: bool,
     },
     /// Every write that brought a tag. A tag `import:<source>:<date>` takes back one import: a memory whose key others have said as
@@ -52,8 +53,8 @@ pub enum Forget {
 }
 
 impl Forget {
-    /// Memories by key with all their versions, or by id. The earlier and the later versions of an id stay, unless
-    /// [`Forget::with_history`] takes them too.
+    /// Memories by key with all that the key has said, or by id. The earlier and the later versions of an id stay, and what others
+    /// have put in the place of what a key has said, unless [`Forget::with_history`] takes them too.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};
@@ -76,7 +77,8 @@ impl Forget {
         }
     }
 
-    /// With an id, the earlier and the later versions and every other row that a key of it leads to go as well.
+    /// With an id, the earlier and the later versions and every other row that a key of it leads to go as well; with a key, what
+    /// others have put in the place of its texts.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};

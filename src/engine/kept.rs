@@ -3,7 +3,8 @@
 use crate::engine::namespace::Namespace;
 use crate::engine::queue::weight_of;
 use crate::error::{Error, Result};
-use crate::model::{Joint, Kept, Outcome, RunId, RunSort};
+use crate::model::{Decision, Joint, Kept, Outcome, RunId, RunSort};
+use crate::store::control::RunRow;
 
 /// What became of a part of an export.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +90,9 @@ impl Namespace {
                     .iter()
                     .zip(&part.outcomes)
                     .map(|(row, outcome)| (counted_as(row, outcome.as_ref()), 1));
+                let is_put_back = |outcome: &&Outcome| outcome.decision == Decision::Stored;
+                let put_back = part.outcomes.iter().flatten().filter(is_put_back).count() as u64;
+                let counts = counts.chain([(RunRow::PUT_BACK, put_back)]);
                 writer.ledger.note_part(&writer.context, run, RunSort::Import, counts)?;
             }
             let ahead: Vec<_> =

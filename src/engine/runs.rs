@@ -10,7 +10,9 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, MemoryId, NamespaceName, Pass, RunId, RunPage, RunReport, RunSort, Time};
+use crate::model::{
+    Actor, MemoryId, NamespaceName, Pass, RunId, RunPage, RunReport, RunSort, RunStatus, Time,
+};
 use crate::recall::{Got, Reader, RunContext};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
@@ -197,8 +199,8 @@ impl Namespace {
     ///
     /// # Errors
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance whose last work is older than
-    /// `undo.horizon`, for one whose memories are all in another namespace by now, and for a run of a sort that nothing takes
-    /// back (`reindex`, `reembed`, `compact`, `index`).
+    /// `undo.horizon`, for one whose memories are all in another namespace by now, for an import of lines that came with their
+    /// ids, as an export writes them, and for a run of a sort that nothing takes back (`reindex`, `reembed`, `compact`, `index`).
     pub fn undo(&self, run: RunId) -> Result<Undone> {
         let row = self.run_row(run)?;
         if row.as_ref().is_some_and(|row| row.state == RunState::Undone) {
@@ -214,6 +216,7 @@ impl Namespace {
             }
             _ => {}
         }
+        let put_back = self.put_back_by(run)?;
         let (mut undone, mut astray, mut repeats) = (Undone::default(), 0, 0);
         loop {
             let namespace = self.name.clone();
@@ -249,9 +252,32 @@ impl Namespace {
                     let what = "changes of fields in place, which stay where their memories stay";
                     undone.lost.push(format!("{what}: {}", step.updated));
                 }
+                if put_back > 0 {
+                    let what =
+                        "memories of an export, which came with their ids and stay: `forget` takes them away";
+                    undone.lost.push(format!("{what}: {put_back}"));
+                }
                 return Ok(undone);
             }
         }
+    }
+
+    /// The number of memories that an import has put back as an export tells them. No undo of the import takes these away.
+    ///
+    /// # Errors
+    /// `Conflict` where the import has brought nothing else, or nothing else is left of it.
+    fn put_back_by(&self, run: RunId) -> Result<u64> {
+        let Some(report) = self.run(run)? else { return Ok(0) };
+        let put_back = report.counts.get(RunRow::PUT_BACK).copied().unwrap_or(0);
+        if put_back == 0 || report.can_be_undone || report.status == RunStatus::Undoing {
+            return Ok(put_back);
+        }
+        Err(Error::Conflict {
+            what: format!("undo {run}"),
+            why: "its memories are those of an export: they came with their ids and keep the runs that first brought them, so only \
+                  `forget` takes them away"
+                .to_owned(),
+        })
     }
 
     /// Whether a run was taken back, or is being.

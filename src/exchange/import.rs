@@ -127,6 +127,9 @@ pub struct ImportReport {
     pub read: u64,
     /// Memories of their own.
     pub stored: u64,
+    /// Of these, memories that came with their ids, as an export writes them. They keep the runs that first brought them, so `undo` of
+    /// this import takes none of them away.
+    pub put_back: u64,
     /// The same writes again.
     pub unchanged: u64,
     /// Memories of which fields changed.
@@ -561,6 +564,8 @@ impl Running<'_> {
             };
             *counted += 1;
             if let Some(outcome) = outcome {
+                let is_put_back = row.is_kept() && outcome.decision == Decision::Stored;
+                self.report.put_back += u64::from(is_put_back);
                 self.report.not_taken += u64::from(!outcome.not_taken.is_empty());
                 let decided = self.observer.decided(place.number(), &self.namespace, outcome);
                 decided.map_err(|error| (None, error))?;

@@ -86,12 +86,36 @@ impl NamespaceWriter<'_, '_, '_> {
 const UNITED: [&str; 6] =
     ["reinforcement_count", "tier", "significance", "importance", "confidence", "pinned"];
 
-/// The names of the given fields of which a row says something else.
+/// What a counted write adds to its row: it is one more observation, and no more.
+const COUNTED: [&str; 2] = ["reinforcement_count", "confidence"];
+
+/// The names of the given fields of which the row that absorbed them says something else.
 pub(super) fn not_taken(given: &Fields, row: &Parts) -> Vec<&'static str> {
+    said_otherwise(given, row, &UNITED)
+}
+
+/// The names of what a draft gives and the row that only counts the draft does not say. `had` is what the holders of the row brought.
+pub(super) fn not_counted(draft: &Draft, row: &Parts, had: &Holder) -> Vec<&'static str> {
+    fn lacks<T: PartialEq>(given: Option<&Vec<T>>, had: &[T]) -> bool {
+        given.is_some_and(|given| given.iter().any(|one| !had.contains(one)))
+    }
+    let lists = [
+        ("tags", lacks(draft.tags.as_ref(), &row.content.tags)),
+        ("categories", lacks(draft.categories.as_ref(), &had.categories)),
+        ("entities", lacks(draft.entities.as_ref(), &had.entities)),
+        ("links", lacks(draft.links.as_ref(), &had.links)),
+    ];
+    let mut left = said_otherwise(&draft.fields, row, &COUNTED);
+    left.extend(lists.into_iter().filter_map(|(name, lacks)| lacks.then_some(name)));
+    left
+}
+
+/// The names of the given fields of which a row says something else, other than these.
+fn said_otherwise(given: &Fields, row: &Parts, but: &[&str]) -> Vec<&'static str> {
     let mut left = Vec::new();
     given.for_each_given(|code, value| {
         let name = Fields::name_of(code);
-        if !value.is_null() && !UNITED.contains(&name) {
+        if !value.is_null() && !but.contains(&name) {
             left.push((code, name, value));
         }
     });

@@ -24,7 +24,7 @@ pub(crate) struct ForgetNames {
     pub(crate) keep_history: bool,
     /// Whether to also erase rows that were merged into a forgotten row as duplicates.
     pub(crate) also_merged: bool,
-    /// Whether to also erase the rows to which a key of a forgotten row leads.
+    /// Whether to also erase the rows to which a key of a forgotten row leads, and what took the place of what a key has said.
     pub(crate) with_history: bool,
 }
 
@@ -34,9 +34,17 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut answer = Forgotten::default();
         let (mut versions, mut others) = (Versions::default(), BTreeSet::new());
         // All are walked before one goes: what goes leads nowhere any more.
-        for id in names.iter().filter_map(|name| name.parse::<MemoryId>().ok()) {
-            if !self.is_elsewhere(id, how.part)? && self.ledger.tx.has_row(self.ns(), id)? {
-                others.append(&mut self.add_versions_of(id, &mut versions)?);
+        for name in names {
+            match name.parse::<MemoryId>() {
+                Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
+                    if !self.is_elsewhere(id, how.part)? {
+                        others.append(&mut self.add_versions_of(id, &mut versions)?);
+                    }
+                }
+                _ => {
+                    let rows = self.rows_of_key(name, how.part)?;
+                    others.append(&mut self.add_led_from(&rows, &mut versions)?);
+                }
             }
         }
         let mut went: BTreeSet<MemoryId> = BTreeSet::new();
@@ -191,11 +199,11 @@ impl NamespaceWriter<'_, '_, '_> {
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
         let (mut gone, mut held, mut left) = (false, false, Vec::new());
-        let holders = self.ledger.tx.holders_of_key(ns, key)?;
+        let holders = self.rows_of_key(key, how.part)?;
         let past = if how.keep_history { self.past_of_key(&holders)? } else { BTreeSet::new() };
         for (id, number) in holders {
             // A row that ended together with another row no longer exists.
-            if past.contains(&id) || !self.ledger.tx.has_row(ns, id)? || self.is_elsewhere(id, how.part)? {
+            if past.contains(&id) || !self.ledger.tx.has_row(ns, id)? {
                 continue;
             }
             let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
@@ -306,6 +314,15 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The rows that a forget of a key is about, each with the number of the key's holder.
+    fn rows_of_key(&self, key: &str, part: Option<PartId>) -> Result<Vec<(MemoryId, u32)>> {
+        let mut rows = Vec::new();
+        for (id, number) in self.ledger.tx.holders_of_key(self.ns(), key)? {
+            rows.extend((!self.is_elsewhere(id, part)?).then_some((id, number)));
+        }
+        Ok(rows)
     }
 
     /// Whether a row lies outside the only partition that counts.

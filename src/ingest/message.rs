@@ -8,19 +8,22 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::expire;
+use crate::ingest::fields::{expire, not_counted};
 use crate::ingest::likeness::{is_verbatim, owner_in, owner_of};
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Content, Decision, Draft, EventDecision, EventId, Evidence, Hint,
-    Holder, Kind, Life, MemoryId, Outcome, RuleId, Span, SupersedeMode, Tier, Time, Vitals,
+    Holder, Kind, Life, MemoryId, Outcome, Parts, RuleId, Span, SupersedeMode, Tier, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, ExactKey, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
     Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form, standing,
 };
+
+/// The number of holders of a memory that are asked what they brought.
+const HOLDERS_MAX: usize = 8;
 
 /// A message as its family compares it.
 pub(super) struct Message {
@@ -480,7 +483,7 @@ impl NamespaceWriter<'_, '_, '_> {
             ..self.event_of(prepared, part, message)
         };
         let (row, aggregate, family) = self.count(message, &found, &id, event)?;
-        let (vitals, _) = self.ledger.load(self.ns(), first)?;
+        let (vitals, content) = self.ledger.load(self.ns(), first)?;
         let life = vitals.life().absorbing(message.standing.life);
         let mut used = self.use_of(first, 1)?;
         if let Change::Reinforce { expires_at, .. } = &mut used
@@ -496,9 +499,22 @@ impl NamespaceWriter<'_, '_, '_> {
             rule,
             evidence: evidence.clone(),
         })?;
-        let mut outcome = self.outcome(prepared, first, Decision::Reinforced, rule, evidence, Vec::new());
-        outcome.event = Some(EventId::from_bytes(id));
-        Ok(outcome)
+        let row = Parts { vitals, content, access: Access::default() };
+        let not_taken = not_counted(prepared.checked.draft(), &row, &self.brought(first)?);
+        let event = Some(EventId::from_bytes(id));
+        let outcome = self.outcome(prepared, first, Decision::Reinforced, rule, evidence, Vec::new());
+        Ok(Outcome { event, not_taken, ..outcome })
+    }
+
+    /// What the first holders of a row brought, united.
+    fn brought(&self, id: MemoryId) -> Result<Holder> {
+        let (mut all, mut left) = (Holder::default(), HOLDERS_MAX);
+        self.ledger.any_holder(self.ns(), id, &mut |holder| {
+            self.ledger.unite_links(&mut all, holder);
+            left -= 1;
+            left == 0
+        })?;
+        Ok(all)
     }
 
     /// A program repeats a message: the repeat is an event, and the aggregate stands for all repeats.

@@ -1,4 +1,4 @@
-//! The other versions of memories that are forgotten by id: what such a forget leaves, and tells of.
+//! The other versions of memories that are forgotten by name: what such a forget leaves, and tells of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::ingest::NamespaceWriter;
 use crate::model::{Forgotten, MemoryId, SupersedeMode, TombstoneReason};
 use crate::store::Rows;
 
-/// The versions of all memories that one call forgets by id. Each chain is walked once, however many ids of it are given: where a
+/// The versions of all memories that one call forgets. Each chain is walked once, however many ids of it are given: where a
 /// walk comes to a row that an earlier walk has seen, that walk has seen what lies behind as well.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
@@ -17,6 +17,10 @@ pub(super) struct Versions {
     earlier: BTreeSet<MemoryId>,
     /// The memories themselves and what took their place, each with whether it is to come at an instant ahead.
     later: BTreeMap<MemoryId, bool>,
+    /// The same of what is forgotten by key.
+    led: BTreeMap<MemoryId, bool>,
+    /// The rows in which one of these keys has said the text itself: a forget by key takes them, or says for whom they stay.
+    said: BTreeSet<MemoryId>,
 }
 
 impl Versions {
@@ -34,8 +38,28 @@ impl NamespaceWriter<'_, '_, '_> {
         versions: &mut Versions,
     ) -> Result<BTreeSet<MemoryId>> {
         let mut new = self.earlier_than(id, versions)?;
-        new.append(&mut self.later_than(id, versions)?);
+        new.append(&mut self.later_than(id, &mut versions.later)?);
         new.remove(&id);
+        Ok(new)
+    }
+
+    /// Adds what took the place of what a key has said in these rows, or is to take it. Returns what no key before has added, and none
+    /// has said itself: the key only leads there, or answers with it.
+    pub(super) fn add_led_from(
+        &self,
+        rows: &[(MemoryId, u32)],
+        versions: &mut Versions,
+    ) -> Result<BTreeSet<MemoryId>> {
+        let mut new = BTreeSet::new();
+        for (id, number) in rows {
+            // Of what can't be read nobody says that it only follows.
+            let holder = sound(self.ledger.tx.holder(self.ns(), *id, *number))?.flatten();
+            if !holder.is_some_and(|holder| holder.follows) {
+                versions.said.insert(*id);
+            }
+            new.append(&mut self.later_than(*id, &mut versions.led)?);
+        }
+        new.retain(|id| !versions.said.contains(id));
         Ok(new)
     }
 
@@ -68,12 +92,12 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What took the place of a row, and of what did so: a caller who kept the id of the first text may mean the present one.
-    fn later_than(&self, id: MemoryId, versions: &mut Versions) -> Result<BTreeSet<MemoryId>> {
+    fn later_than(&self, id: MemoryId, later: &mut BTreeMap<MemoryId, bool>) -> Result<BTreeSet<MemoryId>> {
         let (mut new, mut at) = (BTreeSet::new(), Some(id));
-        while let Some(id) = at.filter(|id| !versions.later.contains_key(id)) {
+        while let Some(id) = at.filter(|id| !later.contains_key(id)) {
             let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
             let is_to_come = row.as_ref().is_some_and(|row| row.times.from() > self.now());
-            versions.later.insert(id, is_to_come);
+            later.insert(id, is_to_come);
             new.insert(id);
             // What a row was merged into is the memory of others, and an aggregate no version of the message that it counts.
             let replaced = row
@@ -96,13 +120,16 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Tells of the versions that are still there.
     pub(super) fn tell_versions(&self, versions: &Versions, answer: &mut Forgotten) -> Result<()> {
-        let all: BTreeSet<MemoryId> = versions.earlier.iter().chain(versions.later.keys()).copied().collect();
+        let led = versions.led.iter().filter(|(id, _)| !versions.said.contains(*id));
+        let later: BTreeMap<MemoryId, bool> =
+            led.chain(&versions.later).map(|(id, is_to_come)| (*id, *is_to_come)).collect();
+        let all: BTreeSet<MemoryId> = versions.earlier.iter().chain(later.keys()).copied().collect();
         for id in all {
             if !self.ledger.tx.has_row(self.ns(), id)? {
                 continue;
             }
             answer.versions_left += 1;
-            let told = match versions.later.get(&id) {
+            let told = match later.get(&id) {
                 Some(false) => &mut answer.later,
                 Some(true) => &mut answer.to_come,
                 None => &mut answer.earlier,

@@ -148,7 +148,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Unites the links of equal keyless writes.
-    pub(super) fn unite_links(&self, shared: &mut Holder, write: &Holder) {
+    pub(crate) fn unite_links(&self, shared: &mut Holder, write: &Holder) {
         unite(&mut shared.categories, &write.categories);
         unite(&mut shared.entities, &write.entities);
         unite(&mut shared.links, &write.links);

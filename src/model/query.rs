@@ -681,13 +681,26 @@ pub struct Forgotten {
     pub went_with: u64,
     /// The names that named nothing, in the order in which they were given.
     pub missing_names: Vec<String>,
-    /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, and other rows
-    /// to which one of their keys leads.
+    /// The number of rows that are still there: earlier and later versions of memories that were forgotten by id, other rows
+    /// to which one of their keys leads, and what took the place of a text that was forgotten by its key.
     pub versions_left: u64,
     /// The earlier versions among these, and the other rows. Ascending.
     pub earlier: Vec<MemoryId>,
-    /// The later versions among these: what took the place of a text that was forgotten, as a new text, a correction, or the
-    /// memory into which the text was merged. It has an id of its own, so a caller who kept the first one may mean it. Ascending.
+    /// The later versions among these: what took the place of a text that was forgotten, as a new text or a correction. It has an
+    /// id of its own, so a caller who kept the first one may mean it. A key goes with what it has said itself, and what somebody has
+    /// put in the place of that stays, though the key has answered with it. Ascending.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    /// let bruges = team.supersede("ann:home", "Ann lives in Bruges")?.id;
+    /// let done = team.forget("ann:home")?;
+    /// assert_eq!((done.forgotten, done.later), (1, vec![bruges]));
+    /// assert_eq!(team.text(bruges)?.as_deref(), Some("Ann lives in Bruges"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub later: Vec<MemoryId>,
     /// The versions among these that are not true yet: they are to take the place at an instant ahead. Ascending.
     pub to_come: Vec<MemoryId>,

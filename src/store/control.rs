@@ -273,6 +273,9 @@ impl RunRow {
     pub(crate) const CHANGED_APART: &str = "changed_apart";
     /// What its counts call the memories whose place the lines of an import let others take, by their names.
     pub(crate) const SUPERSEDED: &str = "superseded";
+    /// What its counts call the memories of an export that an import has put back with their ids. They keep the runs that first
+    /// brought them, so an undo of the import takes none of them away.
+    pub(crate) const PUT_BACK: &str = "put_back";
 
     /// A run that begins at `now`.
     pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {

@@ -28,7 +28,7 @@ arguments! {
         id: String = name().required().about("The id of the memory, or its key.");
         with_history: Option<bool> = Shape::Flag.or(false)
             .about(
-                "With an id, whether its earlier and later versions go too, and everything that a key of it leads to, be it the memory of another key; with a key its versions always go.",
+                "With an id, whether its earlier and later versions go too, and everything that a key of it leads to, be it the memory of another key. With a key its versions always go, and this takes what others have put in their place.",
             );
         dry_run: Option<bool> = dry_run();
     }
@@ -175,7 +175,7 @@ pub(super) fn answer() -> Shape {
         all(told()).optional().about("The ids of what is gone, the first 100.").named("ids"),
         all(told())
             .optional()
-            .about("Ids of the texts that took the place of one that goes, and stay: forget them by these.")
+            .about("Ids of the texts that took the place of one that goes, and stay, though a key that goes has answered with them: forget them by these.")
             .named("later_versions"),
         all(told())
             .optional()

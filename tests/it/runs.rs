@@ -126,7 +126,7 @@ fn an_import_of_an_export_counts_what_it_puts_back() {
     let report = Import::default().run(&copy.db, LineReader::new(&lines[..], "out"), &mut ()).unwrap();
     let put_back = copy.ns.run(report.runs[0].1).unwrap().unwrap();
     // The run of the collapse and its two steps are told, and the memories keep the runs that first brought them.
-    assert_eq!(put_back.counts, counts([("stored", 5), ("told", 3), ("tombstones", 1)]));
+    assert_eq!(put_back.counts, counts([("put_back", 5), ("stored", 5), ("told", 3), ("tombstones", 1)]));
     assert_eq!((put_back.status, put_back.can_be_undone), (RunStatus::Done, false));
     let travelled = copy.ns.run(collapsed).unwrap().unwrap();
     let original = world.ns.run(collapsed).unwrap().unwrap();

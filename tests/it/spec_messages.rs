@@ -227,6 +227,30 @@ fn v97_a_persons_repeat_is_an_event_and_reinforces() {
     sound(&world);
 }
 
+/// DEDUP-57: the repeat of a person names what only its event has.
+#[test]
+fn dedup57_a_persons_repeat_names_what_was_not_taken() {
+    let world = World::new();
+    let said = |session: &str, author: &str, category: &str| {
+        let mut draft = human("Thanks!").session(session).tag("chat");
+        draft.categories = Some(vec![category.to_owned()]);
+        draft.fields.author_id = author.to_owned().into_field();
+        draft
+    };
+    let first = world.add(said("s1", "ann", "talk").importance(0.3));
+    assert!(first.not_taken.is_empty(), "{first:?}");
+    let same = world.add(said("s1", "ann", "talk"));
+    assert_eq!((same.id, &same.decision, same.not_taken.len()), (first.id, &Decision::Reinforced, 0));
+    let other = world.add(said("s2", "bob", "thanks").importance(0.9).tag("team"));
+    assert_eq!((other.id, &other.decision), (first.id, &Decision::Reinforced));
+    assert_eq!(other.not_taken, ["importance", "session", "author_id", "tags", "categories"]);
+    let memory = world.row(first.id);
+    assert_eq!((memory.session.as_deref(), memory.tags.len(), memory.importance), (Some("s1"), 1, 0.3));
+    let run = world.start_import();
+    assert_eq!(world.import(run, vec![said("s3", "cy", "talk")])[0].not_taken, ["session", "author_id"]);
+    sound(&world);
+}
+
 #[test]
 fn v199_a_bots_repeat_is_aggregated() {
     let world = World::new();

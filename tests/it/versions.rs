@@ -54,6 +54,48 @@ fn v311_forgetting_a_first_text_by_id_names_the_texts_that_took_its_place() {
     }
 }
 
+/// MODEL-61: a key goes with what it has said, and the answer names what others have put in the place of that.
+#[test]
+fn model61_forgetting_a_key_names_the_text_to_which_it_only_leads() {
+    for with_history in [false, true] {
+        for at in [None, Some("1h")] {
+            let world = World::new();
+            world.add(text("Ann lives in Ghent").key("home"));
+            let by_hand = text("Ann lives in Bruges").verbatim(true);
+            let at = at.map(|at| world.now().plus(span(at)));
+            let draft = if let Some(at) = at { by_hand.valid_from(at) } else { by_hand };
+            let led = world.add(draft.supersedes("home")).id;
+            let mut what = Forget::names(["home"]);
+            if with_history {
+                what = what.with_history();
+            }
+            let plan = world.ns.forget_plan(what.clone()).unwrap().answer;
+            let answer = world.ns.forget(what).unwrap();
+            let left = if with_history { vec![] } else { vec![led] };
+            let (later, to_come) = if at.is_some() { (vec![], left) } else { (left, vec![]) };
+            assert_eq!((answer.forgotten, answer.detached, answer.missing()), (1, 0, 0));
+            assert_eq!((&plan.later, &plan.to_come), (&later, &to_come));
+            assert_eq!((&answer.later, &answer.to_come), (&later, &to_come), "{answer:?}");
+            assert_eq!(answer.versions_left, u64::from(!with_history));
+            assert_eq!(world.ns.get(led).unwrap().is_none(), with_history);
+            world.check();
+        }
+    }
+}
+
+/// MODEL-61: what the key has said itself is no text of others, whoever else has said it.
+#[test]
+fn model61_forgetting_a_key_names_nothing_that_it_has_said_itself() {
+    let world = World::new();
+    world.add(text("Ann likes tea").key("drink"));
+    let coffee = world.add(text("Ann likes coffee").key("drink")).id;
+    assert_eq!(world.add(text("Ann likes coffee").key("other")).id, coffee);
+    let answer = world.ns.forget("drink").unwrap();
+    assert_eq!((answer.forgotten, answer.detached), (0, 1), "{answer:?}");
+    assert_eq!((answer.later.len(), answer.versions_left), (0, 0), "{answer:?}");
+    world.check();
+}
+
 /// What one name leaves another one of the same call may take: nothing that is gone is told of as left or as missing.
 #[test]
 fn names_of_one_chain_are_told_of_together() {

@@ -83,8 +83,8 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
     document
 }
 
-/// What a forget would do.
-pub(crate) fn forget_plan(plan: &ForgetPlan) -> Value {
+/// What a forget would do, and answer.
+pub(crate) fn forget_plan(plan: &ForgetPlan, answer: Value) -> Value {
     let sample = plan.sample.iter();
     let sample = sample.map(|one| json!({ "id": one.id, "state": one.state.as_str(), "keys": one.keys }));
     json!({
@@ -98,6 +98,6 @@ pub(crate) fn forget_plan(plan: &ForgetPlan) -> Value {
             "texts": plan.texts,
         },
         "sample": sample.collect::<Vec<_>>(),
-        "answer": forgotten(&plan.answer),
+        "answer": answer,
     })
 }

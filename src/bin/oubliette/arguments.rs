@@ -357,6 +357,10 @@ pub(crate) struct AddOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "undo takes an import back. Lines of an export come with their ids and keep the runs that first brought them: no undo \
+                  of the import takes these memories away, only forget does."
+)]
 pub(crate) struct ImportOptions {
     /// File of memories, or - for standard input
     pub(crate) file: PathBuf,
@@ -500,7 +504,8 @@ pub(crate) struct ForgetOptions {
     /// With names, keep the superseded versions of a key
     #[arg(long, conflicts_with_all = ["tag", "filter"])]
     pub(crate) keep_history: bool,
-    /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to
+    /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to; with a key, also what
+    /// others have put in the place of its texts
     #[arg(long, conflicts_with_all = ["keep_history", "tag", "filter"])]
     pub(crate) with_history: bool,
     /// With --tag, keep protected memories

@@ -6,7 +6,7 @@ use std::path::Path;
 use oubliette::exchange::LineReader;
 use oubliette::maintain::{RunId, Undone};
 use oubliette::memory::Got;
-use oubliette::report::{Doomed, ForgetPlan};
+use oubliette::report::{Doomed, ForgetPlan, Forgotten};
 use oubliette::{Database, Error, Filter, Forget, MemoryId, Namespace, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::told::Kept;
 use crate::{maintain, runs, told, write};
+
+/// Versions that stay of which an answer tells the text.
+const STAYING_MAX: usize = 10;
 
 /// `forget`.
 pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) -> Done {
@@ -52,12 +55,14 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         let team = database.namespace(&namespace)?;
         let plan = team.forget_plan(what).map_err(with_all)?;
         let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
+        let answer = with_staying(&team, answers::forgotten(&plan.answer), &plan.answer);
         place.close(database)?;
+        let told = format!("{}; nothing is forgotten yet", told(&plan, &answer, kept));
         if output.json || output.verbose {
-            output.remark(&told(&plan, kept));
-            return output.document(&answers::forget_plan(&plan));
+            output.remark(&told);
+            return output.document(&answers::forget_plan(&plan, answer));
         }
-        output.line(&told(&plan, kept))?;
+        output.line(&told)?;
         return match sample.is_empty() {
             true => Ok(()),
             false => {
@@ -72,7 +77,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     }
     let team = database.namespace(&namespace)?;
     let done = team.forget(what).map_err(with_all)?;
-    let mut document = answers::forgotten(&done);
+    let mut document = with_staying(&team, answers::forgotten(&done), &done);
     let mut copied = None;
     if options.erase {
         // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
@@ -112,8 +117,22 @@ fn row(team: &Namespace, doomed: &Doomed) -> Vec<String> {
     vec![name, doomed.state.to_string(), text]
 }
 
-/// A plan in a sentence.
-fn told(plan: &ForgetPlan, kept: Kept) -> String {
+/// Adds the first versions that stay, each with what it says; what is damaged has nothing to show.
+fn with_staying(team: &Namespace, mut answer: Value, done: &Forgotten) -> Value {
+    let ids = [&done.later, &done.to_come, &done.earlier].into_iter().flatten().take(STAYING_MAX);
+    let told = ids.filter_map(|id| match team.look_up(*id, false) {
+        Ok(Got::Memory(memory)) => Some(json!({ "id": id, "text": memory.row_text })),
+        Ok(Got::Tombstone(_)) | Err(_) => None,
+    });
+    let told: Vec<Value> = told.collect();
+    if let (Value::Object(members), false) = (&mut answer, told.is_empty()) {
+        members.insert("staying".to_owned(), told.into());
+    }
+    answer
+}
+
+/// A plan in a sentence, with the answer that the forget would give.
+fn told(plan: &ForgetPlan, answer: &Value, kept: Kept) -> String {
     let gone = told::gone(plan.answer.forgotten, plan.memories());
     let texts = match plan.texts {
         0 => String::new(),
@@ -134,8 +153,9 @@ fn told(plan: &ForgetPlan, kept: Kept) -> String {
     };
     let summaries: Vec<String> = plan.answer.derived.iter().map(ToString::to_string).collect();
     let told = told::still_told(&summaries);
+    let left = told::versions_left(answer);
     format!(
-        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}{told}; nothing is forgotten yet",
+        "Would forget {gone} ({} live, {} superseded, {} expired, {} in limbo{texts}){detached}{missing}{left}{told}",
         plan.live, plan.superseded, plan.expired, plan.limbo
     )
 }
@@ -207,18 +227,20 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
 }
 
 /// Takes a run back where it wrote: in the namespace that was named, or in all that know the run. A namespace that all memories of
-/// the run have left refuses, which tells nothing where another one has taken them back.
+/// the run have left refuses, which tells nothing where another one has taken them back; one to which it brought nothing but memories
+/// of an export says so beside what others have taken back.
 fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>) -> Result<Undone> {
     let is_named = named.is_some();
     let namespaces = named.map_or_else(|| database.namespaces(), |named| Ok(vec![named]))?;
-    let (mut all, mut refused): (Option<Undone>, _) = (None, None);
+    let (mut all, mut refused): (Option<Undone>, Vec<(NamespaceName, Error)>) = (None, Vec::new());
     for namespace in namespaces {
         let team = database.namespace(&namespace)?;
-        let has_moved = || Ok::<_, Error>(team.run(run)?.is_some_and(|run| run.counts.contains_key("moved")));
+        let counts =
+            |name: &str| Ok::<_, Error>(team.run(run)?.is_some_and(|run| run.counts.contains_key(name)));
         let done = match team.undo(run) {
             Err(Error::NotFound { .. }) => continue,
-            Err(why @ Error::Conflict { .. }) if has_moved()? => {
-                refused = Some(why);
+            Err(why @ Error::Conflict { .. }) if counts("moved")? || counts("put_back")? => {
+                refused.push((namespace, why));
                 continue;
             }
             done => done?,
@@ -235,8 +257,16 @@ fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>
         sum.lost.extend(told::moved(moved));
         sum.already &= done.already;
     }
-    let unknown = || Error::NotFound { what: "run", name: run.to_string() };
-    all.ok_or_else(|| refused.unwrap_or_else(unknown))
+    let Some(mut all) = all else {
+        let unknown = || Error::NotFound { what: "run", name: run.to_string() };
+        return Err(refused.pop().map_or_else(unknown, |(_, why)| why));
+    };
+    for (namespace, why) in refused {
+        let put_back =
+            database.namespace(&namespace)?.run(run)?.is_some_and(|run| run.counts.contains_key("put_back"));
+        all.lost.extend(put_back.then(|| format!("{namespace}: {why}")));
+    }
+    Ok(all)
 }
 
 /// `namespace drop`. A person at a terminal is asked first; where nobody can be asked, `--yes` says so, or `--json` a program.

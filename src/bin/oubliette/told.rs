@@ -1,7 +1,7 @@
 //! What was done, in a sentence.
 
 use oubliette::report::RuleId;
-use oubliette::{Memory, NamespaceName};
+use oubliette::{Memory, MemoryId, NamespaceName};
 use serde_json::Value;
 
 use crate::output::{printable, short};
@@ -11,6 +11,9 @@ const KEYS: usize = 3;
 
 /// Names that a sentence names.
 const NAMED: usize = 5;
+
+/// Characters of a text in a sentence.
+const TEXT_CHARS: usize = 60;
 
 /// Characters of a key in a table; `get` and `-v` show the whole key.
 const KEY_CHARS: usize = 60;
@@ -44,6 +47,7 @@ pub(crate) fn write(answer: &Value) -> String {
             format!("{first}{} {name} {place}", letters.as_str())
         }
     };
+    let told = format!("{told}{}", takes_place(answer));
     let told = match not_taken(answer) {
         Some(left) => format!("{told}; {left}"),
         None => told,
@@ -70,6 +74,20 @@ pub(crate) fn write(answer: &Value) -> String {
     }
 }
 
+/// What a write has taken the place of. A key of that only leads to a text without a key, which no forget of the key takes.
+fn takes_place(answer: &Value) -> String {
+    let named = answer.get("supersedes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_key = |name: &Value| name.as_str().is_some_and(|name| name.parse::<MemoryId>().is_err());
+    let by_id = match answer.get("key").is_some_and(Value::is_string) || !named.iter().any(is_key) {
+        true => "",
+        false => ", and only its id forgets it",
+    };
+    match names(Some(&Value::Array(named.to_vec()))) {
+        none if none.is_empty() => none,
+        names => format!("; it takes the place of {}{by_id}", names.trim_start_matches(": ")),
+    }
+}
+
 /// Why a memory stands for one more write.
 fn reinforced(answer: &Value) -> &'static str {
     let step = answer.get("step").and_then(Value::as_str);
@@ -86,7 +104,9 @@ fn not_taken(answer: &Value) -> Option<String> {
     let fields: Vec<&str> = named.iter().filter_map(Value::as_str).filter(|name| *name != "text").collect();
     let (last, rest) = fields.split_last()?;
     let (names, verb) = match rest.is_empty() {
-        true => ((*last).to_owned(), "is that"),
+        // A list has a name in the plural.
+        true if !last.ends_with('s') => ((*last).to_owned(), "is that"),
+        true => ((*last).to_owned(), "are those"),
         false => (format!("{} and {last}", rest.join(", ")), "are those"),
     };
     Some(format!("its {names} {verb} of an earlier write (`--verbatim` stores it apart)"))
@@ -159,6 +179,9 @@ pub(crate) fn import(report: &Value, (one, many): (&str, &str)) -> String {
         let takes = if others.is_empty() { "takes it back" } else { "take it back, each a namespace" };
         let but = if count("updated") > 0 { ", but for what was updated" } else { "" };
         told.push_str(&format!("; {all} {takes}{but}"));
+    }
+    if let (1.., Some(why)) = (count("put_back"), report.get("why_not").and_then(Value::as_str)) {
+        told.push_str(&format!("; the import can't be undone: {why}"));
     }
     if count("not_taken") > 0 {
         let writes = of(count("not_taken"), "of these gives", "of these give");
@@ -246,8 +269,8 @@ pub(crate) fn forgotten(answer: &Value, kept: Kept) -> String {
     told
 }
 
-/// The versions that a forget by id left where they are.
-fn versions_left(answer: &Value) -> String {
+/// The versions that a forget left where they are.
+pub(crate) fn versions_left(answer: &Value) -> String {
     let ids = |name: &str| answer.get(name).and_then(Value::as_array).map_or(0, Vec::len) as u64;
     let (newer, to_come) = (ids("later"), ids("to_come"));
     let all = answer.get("versions_left").and_then(Value::as_u64).unwrap_or_default();
@@ -257,18 +280,18 @@ fn versions_left(answer: &Value) -> String {
     };
     let newer = match newer {
         0 => String::new(),
-        1 => format!("the text that took its place is still there{}", names(answer.get("later"))),
+        1 => format!("the text that took its place is still there{}", staying(answer, "later")),
         count => {
-            format!("the {count} texts that took its place are still there{}", names(answer.get("later")))
+            format!("the {count} texts that took its place are still there{}", staying(answer, "later"))
         }
     };
     let to_come = match to_come {
         0 => String::new(),
-        1 => format!("the text that is to take its place is still there{}", names(answer.get("to_come"))),
+        1 => format!("the text that is to take its place is still there{}", staying(answer, "to_come")),
         count => {
             format!(
                 "the {count} texts that are to take its place are still there{}",
-                names(answer.get("to_come"))
+                staying(answer, "to_come")
             )
         }
     };
@@ -279,6 +302,21 @@ fn versions_left(answer: &Value) -> String {
     };
     let told: Vec<String> = [other, newer, to_come].into_iter().filter(|told| !told.is_empty()).collect();
     format!("; {}{takes}", told.join("; "))
+}
+
+/// The memories of a list of the answer, each with the beginning of what it says.
+fn staying(answer: &Value, list: &str) -> String {
+    let texts = answer.get("staying").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let told = |id: &Value| {
+        let text =
+            texts.iter().find(|one| one.get("id") == Some(id)).and_then(|one| one.get("text")?.as_str());
+        let id = id.as_str().unwrap_or_default();
+        Value::String(
+            text.map_or_else(|| id.to_owned(), |text| format!("{id} “{}”", short(text, TEXT_CHARS))),
+        )
+    };
+    let ids = answer.get(list).and_then(Value::as_array).into_iter().flatten();
+    names(Some(&Value::Array(ids.map(told).collect())))
 }
 
 /// Some names behind a count of them, the first ones where they are many.

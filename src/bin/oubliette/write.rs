@@ -71,8 +71,11 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let database = place.open(Access::Create)?;
     let said = Said::of(line.draft.expiry, &line.draft.fields);
     let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
+    let mut answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
+    if let (Value::Object(members), false) = (&mut answer, options.supersedes.is_empty()) {
+        members.insert("supersedes".to_owned(), json!(options.supersedes));
+    }
     output.done(&warned(answer, &line.warnings), told::write)
 }
 
@@ -425,6 +428,15 @@ fn report_json(report: &ImportReport, brought: &Brought, seconds: f64) -> Value 
     if let Value::Object(mut counts) = json!(report) {
         counts.remove("runs");
         members.extend(counts);
+    }
+    if !brought.can_be_undone {
+        let why = match report.put_back {
+            0 => "nothing that it wrote is left to take back",
+            _ => {
+                "its memories came with their ids, as an export writes them, and only `forget` takes them away"
+            }
+        };
+        members.insert("why_not".to_owned(), json!(why));
     }
     members.insert("seconds".to_owned(), json!((seconds * 1_000.0).round() / 1_000.0));
     Value::Object(members)

@@ -167,6 +167,21 @@ fn a_person_hears_what_a_write_gave_in_vain() {
     assert!(told.contains("its key has another text, which stays"), "{told}");
     sandbox.write("in.jsonl", "{\"text\":\"Thanks!\",\"key\":\"c\",\"session\":\"s3\"}\n");
     assert_eq!(sandbox.document(&["import", "in.jsonl"])["not_taken"], 1);
+    let message = ["Good night", "--kind", "message", "--author-kind", "human", "--session", "s1"];
+    add(&message);
+    let told = add(&[&message[..5], &["--session", "s2", "--tag", "chat"]].concat());
+    assert!(told.contains("its session and tags are those of an earlier write"), "{told}");
+    let told = add(&[&message[..], &["--tag", "chat"]].concat());
+    assert!(told.contains("its tags are those of an earlier write"), "{told}");
+    let line = |session: &str| {
+        let author = serde_json::json!({ "kind": "human", "id": session });
+        let line =
+            serde_json::json!({ "text": "Yes", "kind": "message", "session": session, "author": author });
+        format!("{line}\n")
+    };
+    sandbox.write("chat.jsonl", [line("s1"), line("s2")].concat());
+    let report = sandbox.document(&["import", "chat.jsonl"]);
+    assert_eq!((&report["reinforced"], &report["not_taken"]), (&1.into(), &1.into()));
 }
 
 /// A value that breaks a bound ends with 2, whichever way it was typed; what is not there ends with 1.

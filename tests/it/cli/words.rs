@@ -299,7 +299,10 @@ fn an_import_of_an_export_promises_no_undo() {
     let copy = Sandbox::new();
     let all = sandbox.path("all.jsonl").display().to_string();
     let told = read(&copy, &["import", &all]);
-    assert!(told.contains("1 stored") && !told.contains("undo"), "{told}");
+    assert!(
+        told.contains("1 stored") && told.contains("can't be undone") && !told.contains("`undo"),
+        "{told}"
+    );
     copy.write("new.jsonl", r#"{"text":"Bob is there"}"#);
     let told = read(&copy, &["import", "new.jsonl"]);
     assert!(told.contains("takes it back"), "{told}");
