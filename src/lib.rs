@@ -16,6 +16,7 @@
 //! [docs/fields.md]: documentation::fields
 //! [docs/format.md]: https://docs.rs/crate/oubliette/latest/source/docs/format.md
 //! [docs/guide.md]: documentation::guide
+//! [docs/guide.md#a-config-file-for-the-command-line]: documentation::guide#a-config-file-for-the-command-line
 //! [docs/guide.md#several-clients-of-one-file]: documentation::guide#several-clients-of-one-file
 //! [docs/policy.md]: documentation::policy
 //! [docs/recall.md]: documentation::recall
@@ -133,7 +134,8 @@ pub mod report {
     };
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
-        Op, PastPlan, PurgeHorizon, RenameReport, RestoreReport, RuleId, SearchPlan, Signals, StandsFor,
+        KeptForOthers, Op, PastPlan, PurgeHorizon, RenameReport, RestoreReport, RuleId, SearchPlan, Signals,
+        StandsFor,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,

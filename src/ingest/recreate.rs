@@ -242,6 +242,9 @@ impl NamespaceWriter<'_, '_, '_> {
             evidence: Evidence::default(),
             hints: Vec::new(),
             not_taken: Vec::new(),
+            kept_for_others: Vec::new(),
+            expires_at: None,
+            valid_to: None,
             pending: false,
             policy_number: self.context.policy_number,
         })
@@ -380,7 +383,10 @@ impl NamespaceWriter<'_, '_, '_> {
             if let Some((other, _)) = self.current_holder(key)? {
                 return Err(Error::Conflict {
                     what: format!("key {key}"),
-                    why: format!("memory {other} holds it"),
+                    why: format!(
+                        "memory {other} has it here; a line without id and holders revises what the key says (`jq -c \
+                         '{{text,key,tags,metadata}}'` makes such lines), and `--skip-bad` leaves this one out"
+                    ),
                 });
             }
         }
@@ -391,7 +397,9 @@ impl NamespaceWriter<'_, '_, '_> {
     fn recreate_tombstone(&mut self, tombstone: &Tombstone) -> Result<bool> {
         let ns = self.ns();
         if self.ledger.tx.vitals(ns, tombstone.id)?.is_some() {
-            let why = "a memory has this id".to_owned();
+            let why = "the memory is still here, and the line of an export takes nothing away: `forget` of the id does, and \
+                       `--skip-bad` leaves the line out"
+                .to_owned();
             return Err(Error::Conflict { what: format!("tombstone {}", tombstone.id), why });
         }
         self.ledger.keep_tombstone(&self.context, tombstone)

@@ -27,7 +27,8 @@ const BRIEFING: &str = "memory://briefing";
 const ARGS: &str = "/args";
 /// What a client is told of the server.
 const INSTRUCTIONS: &str = "A memory that lasts from one conversation to the next. Search it before you answer from memory \
-     (search_memories). Remember what will matter later, one fact at a time (add_memory). Replace what is no longer true \
+     (search_memories). Remember what will matter later, one fact at a time (add_memory). Facts about the user are the profile: \
+     remember with the kind profile what the user states, preferences too, and nothing that you only infer. Replace what is no longer true \
      (supersede_memory), and correct what never was (update_memory). Tools that remove something tell first what would go; \
      call them again with dry_run false to do it.";
 

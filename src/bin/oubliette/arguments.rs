@@ -70,7 +70,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Use this instant as the present, for tests and replays
-    #[arg(long, global = true, value_name = "RFC3339")]
+    #[arg(long, global = true, value_name = "RFC3339", allow_hyphen_values = true)]
     pub(crate) now: Option<String>,
     /// Use this policy instead of the stored policy, for this call
     #[arg(long, global = true, value_name = "FILE")]
@@ -276,22 +276,22 @@ pub(crate) struct FieldOptions {
     #[arg(long)]
     pub(crate) pinned: bool,
     /// When the memory was created
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) created_at: Option<String>,
     /// When the event that the text tells of happened
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) happened_at: Option<String>,
     /// When the memory ends: a time (UTC unless it names its offset), or never
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) expires_at: Option<String>,
     /// After how long the memory ends, counted from when its text begins to be true if that is later
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with = "expires_at")]
     pub(crate) ttl: Option<String>,
     /// World time from which the text is true; UTC unless it names its offset
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) valid_from: Option<String>,
     /// World time until which the text is true
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) valid_to: Option<String>,
     /// Channel of a message
     #[arg(long)]
@@ -437,7 +437,7 @@ pub(crate) struct TouchOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
     /// When they end: a time, or never; a time that is over erases them at once, for good
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) expires_at: Option<String>,
     /// They never end
     #[arg(long)]
@@ -464,13 +464,13 @@ pub(crate) struct SupersedeOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, conflicts_with_all = ["with", "expires_at"])]
     pub(crate) ttl: Option<String>,
     /// When the new text ends: a time, or never
-    #[arg(long, value_name = "TIME", conflicts_with = "with")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "with")]
     pub(crate) expires_at: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate
     #[arg(long, default_value = "replaced")]
     pub(crate) mode: String,
     /// When the world changed; for the mode replaced [default: now]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
 }
 
@@ -534,7 +534,7 @@ pub(crate) struct RunsOptions {
 #[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
     /// Id of the run, as runs lists it. Undoing an import removes its writes; a memory that others have written too stays for them
-    /// ("detached" in JSON), and what the import had replaced is back
+    /// ("detached" in JSON), and what the import had replaced is back. Memories that came with their ids, as an export writes them, stay
     pub(crate) run: String,
 }
 
@@ -578,7 +578,7 @@ pub(crate) struct CheckOptions {
     /// Recompute fingerprints and codes from texts and vectors, and follow every graph
     #[arg(long)]
     pub(crate) deep: bool,
-    /// An earlier export: no byte of what is gone since may be left in the file. Nothing is proved of what is still there
+    /// An earlier export, as `export all.jsonl --all-states` has written it: no byte of what is gone since may be left in the file. Nothing is proved of what is still there
     #[arg(long, value_name = "FILE")]
     pub(crate) erased: Option<PathBuf>,
 }
@@ -626,6 +626,10 @@ pub(crate) struct ExportOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The copy is a database: open it with --db, or move it to the place of the old file to put it back; a program of the \
+                  library that has the old file open must be ended first."
+)]
 pub(crate) struct BackupOptions {
     /// The copy; a file of that name must not exist
     pub(crate) file: PathBuf,

@@ -40,7 +40,7 @@ pub(crate) enum GcCommand {
     /// Tell what happened to summaries and repeated messages, for a report to a person
     Report {
         /// The first instant of the report, or how long ago it lies, such as 7d [default: report.interval of the policy ago]
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
         since: Option<String>,
     },
     /// Summarize everything that is old and unused: plan, summarize and commit, group by group

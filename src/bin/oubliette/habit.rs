@@ -1,10 +1,12 @@
 //! What users of other programs type from habit, and what it is called here.
 
+use std::ffi::OsString;
+
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands of others, and ours.
-const HABITS: [(&[&str], &str); 11] = [
+const HABITS: [(&[&str], &str); 15] = [
     (&["rm", "del", "delete", "remove", "erase", "drop", "unlearn", "clear", "wipe", "reset"], "forget"),
     (&["edit", "change", "modify", "patch"], "update"),
     (&["put", "set", "store", "insert", "create", "remember", "write", "save", "push"], "add"),
@@ -12,8 +14,12 @@ const HABITS: [(&[&str], &str); 11] = [
     (&["show", "cat", "read", "fetch", "view"], "get"),
     (&["dump", "save-all"], "export"),
     (&["load", "restore-all", "ingest"], "import"),
-    (&["clean", "cleanup", "prune", "sweep", "dedup", "expire", "purge", "ttl"], "maintain"),
+    (&["clean", "cleanup", "prune", "sweep", "dedup", "dedupe", "deduplicate", "purge"], "maintain"),
     (&["vacuum", "shrink", "optimize"], "compact"),
+    (&["rollback", "revert"], "undo"),
+    (&["repair", "verify", "validate", "doctor"], "check"),
+    (&["keys", "ls"], "list"),
+    (&["copy", "cp"], "backup"),
     (&["log", "versions"], "history"),
     (&["info", "status", "count", "size"], "stats"),
 ];
@@ -32,7 +38,20 @@ const NESTED: [(&str, &[&str], &str); 9] = [
 ];
 
 /// Commands of others, and how that is done here without a command of its own.
-const WAYS: [(&[&str], &str); 2] = [
+const WAYS: [(&[&str], &str); 6] = [
+    (&["upsert"], "`add TEXT --key KEY` stores a text, and corrects what the key has said"),
+    (
+        &["expire", "ttl"],
+        "`touch KEY --ttl 30d` says when a memory ends, and `maintain` takes away what has ended",
+    ),
+    (
+        &["mv", "move"],
+        "`rename` gives a memory another key, and `namespace move` moves memories to another namespace",
+    ),
+    (
+        &["mcp", "server"],
+        "`serve --mcp` hands the tools to a client, and `setup` shows what to tell the client",
+    ),
     (
         &["tags", "tag"],
         "`memory-stats` counts the memories of each tag, and `list --filter '{\"tags\":\"X\"}'` lists those of one",
@@ -111,11 +130,20 @@ const FILE: [&str; 3] = ["--path", "--database", "--store"];
 /// How others ask for JSON.
 const FORMAT: [&str; 3] = ["--format", "--output", "-o"];
 
-/// Commands of the feature `mcp`.
-const OF_MCP: [&str; 2] = ["serve", "setup"];
+/// Commands that write a file.
+const OF_FILES: [&str; 2] = ["backup", "export"];
+
+/// Commands of the feature `mcp`, and what others call them.
+const OF_MCP: [&str; 4] = ["serve", "setup", "mcp", "server"];
 
 /// Options of `serve` of the feature `mcp-http`.
 const OF_HTTP: [&str; 2] = ["--http", "--token-file"];
+
+/// What was typed, where it asks how to ask for help: `help` itself tells.
+pub(crate) fn help_of_help(words: &[OsString]) -> Vec<&OsString> {
+    let asks = words.get(1).is_some_and(|word| word == "help");
+    words.iter().filter(|word| !(asks && (*word == "--help" || *word == "-h"))).collect()
+}
 
 /// Whether an option that is missing is this one.
 fn asks_for(error: &Error, option: &str) -> bool {
@@ -147,6 +175,9 @@ fn of_option(command: &str, word: &str) -> Option<String> {
     if FILE.contains(&word) {
         return Some("--db names the file".to_owned());
     }
+    if OF_FILES.contains(&command) && FORMAT[1..].contains(&word) {
+        return Some(format!("the file stands alone: {command} FILE"));
+    }
     if FORMAT.contains(&word) {
         return Some("--json prints one JSON document".to_owned());
     }
@@ -166,14 +197,16 @@ pub(crate) fn advised(mut error: Error) -> Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = typed(&error, ContextKind::InvalidSubcommand);
-            if !cfg!(feature = "mcp") && word.as_ref().is_some_and(|word| OF_MCP.contains(&word.as_str())) {
+            let is_left_out =
+                !cfg!(feature = "mcp") && word.as_ref().is_some_and(|word| OF_MCP.contains(&word.as_str()));
+            if is_left_out {
                 error.remove(ContextKind::SuggestedSubcommand);
                 let tip = "this build was made without the feature mcp, which has this command".into();
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
             }
             let way = |word: &String| WAYS.iter().find(|(words, _)| words.contains(&word.as_str()));
             let within = command(&error).filter(|command| command.chars().all(char::is_alphabetic));
-            if let (Some((_, way)), None) = (word.as_ref().and_then(way), &within) {
+            if let (Some((_, way)), None, false) = (word.as_ref().and_then(way), &within, is_left_out) {
                 error.remove(ContextKind::SuggestedSubcommand);
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));
             }

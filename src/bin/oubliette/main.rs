@@ -120,7 +120,7 @@ fn wants_json(words: &[OsString]) -> bool {
 }
 
 fn start(words: &[OsString], caller: &Arc<Caller>) -> Ended {
-    let mut arguments = match Arguments::try_parse_from(words).map_err(habit::advised) {
+    let mut arguments = match Arguments::try_parse_from(habit::help_of_help(words)).map_err(habit::advised) {
         Ok(arguments) => arguments,
         Err(error) if error.exit_code() != 0 && wants_json(words) => {
             return Ended::Exit(output::report(&Failure::Usage(error.to_string()), true, false, caller));

@@ -1,6 +1,6 @@
 //! Commands about the whole file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use oubliette::exchange::{
 use oubliette::policy::{Policy, Stage};
 use oubliette::report::{CheckOptions, CheckReport, CompactReport, ErasedProbe, Finding};
 use oubliette::{Database, Error, Memory, NamespaceName, Result, Snapshot};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, ExportOptions, FsckOptions, InitOptions};
@@ -28,6 +29,8 @@ const READS_MAX: u32 = 16;
 /// What is said of a damaged row that a copy does not have.
 pub(crate) const LEFT_OUT: &str = "damaged, left out";
 
+/// Namespaces that are named to people of those that an export has not.
+const NAMED: usize = 5;
 /// Rows that are named to people of what is damaged.
 const DAMAGED_SHOWN: usize = 20;
 
@@ -227,8 +230,11 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     let unknown = place.unknown_namespace(&known, output)?;
     // An export of all namespaces has what there is, whichever is named.
     let unknown = unknown.filter(|_| !options.all_namespaces);
-    let namespaces = if options.all_namespaces { known } else { vec![place.namespace()?] };
+    let namespaces = if options.all_namespaces { known.clone() } else { vec![place.namespace()?] };
     let export = Export { namespaces, all_states: options.all_states };
+    // Whoever has named a namespace knows that there are others.
+    let known = if place.typed_namespace()?.is_none() { known } else { Vec::new() };
+    let beside = Beside::of(&database, &export, known);
     let dim = match options.vectors {
         Some(_) => database.dimensions()?,
         None => None,
@@ -249,6 +255,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
         if output.json && !report.is_whole() {
             output.aside(&left_out(&report).to_string());
         }
+        beside.told().into_iter().for_each(|told| output.remark(&told));
         return tell_partial(&report, output);
     }
     let replaced = options.file.exists();
@@ -271,7 +278,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output<'_>)
     vectors.map(Target::finish).transpose()?;
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
-    tell_export(&report, place.caller().shown(&options.file), (bytes, replaced), output)?;
+    tell_export((&report, &beside), place.caller().shown(&options.file), (bytes, replaced), output)?;
     tell_partial(&report, output)
 }
 
@@ -298,9 +305,48 @@ fn again<T>(mut read: impl FnMut(&mut bool) -> Result<T>) -> Result<T> {
     }
 }
 
+/// What an export was not asked for, and has not.
+#[derive(Default, Serialize)]
+struct Beside {
+    /// Memories whose place others have taken, in the namespaces of the export.
+    superseded: u64,
+    /// Live memories of other namespaces.
+    namespaces: BTreeMap<NamespaceName, u64>,
+}
+
+impl Beside {
+    /// What can't be counted is not told.
+    fn of(database: &Database, export: &Export, known: Vec<NamespaceName>) -> Self {
+        let count = |name: &NamespaceName| {
+            let stats = database.namespace(name).and_then(|namespace| namespace.stats());
+            stats.map(|stats| stats.memories).unwrap_or_default()
+        };
+        let superseded = match export.all_states {
+            true => 0,
+            false => export.namespaces.iter().map(|name| count(name).superseded).sum(),
+        };
+        let others = known.into_iter().filter(|name| !export.namespaces.contains(name));
+        let others = others.map(|name| (count(&name).live, name)).filter(|(live, _)| *live > 0);
+        Beside { superseded, namespaces: others.map(|(live, name)| (name, live)).collect() }
+    }
+
+    /// The same in a sentence, with the options that ask for it.
+    fn told(&self) -> Option<String> {
+        let superseded = told::of(self.superseded, "superseded memory", "superseded memories");
+        let superseded = (self.superseded > 0).then(|| format!("{superseded} (--all-states)"));
+        let mut names: Vec<String> =
+            self.namespaces.iter().take(NAMED).map(|(name, live)| format!("{name} {live}")).collect();
+        names.extend((self.namespaces.len() > NAMED).then(|| "…".to_owned()));
+        let names = names.join(", ");
+        let others = (!names.is_empty()).then(|| format!("other namespaces (--all-namespaces): {names}"));
+        let all: Vec<String> = superseded.into_iter().chain(others).collect();
+        (!all.is_empty()).then(|| format!("Not asked for and left out: {}", all.join("; ")))
+    }
+}
+
 /// What was written to a file: how many bytes it has, and whether one was there before.
 fn tell_export(
-    report: &ExportReport,
+    (report, beside): (&ExportReport, &Beside),
     file: &Path,
     (bytes, replaced): (Option<u64>, bool),
     output: Output<'_>,
@@ -312,7 +358,8 @@ fn tell_export(
         + report.events
         + report.contexts
         + report.goals;
-    let mut document = json!({ "exported": exported, "bytes": bytes, "replaced": replaced });
+    let mut document =
+        json!({ "exported": exported, "bytes": bytes, "replaced": replaced, "not_asked_for": beside });
     if let (Value::Object(members), Value::Object(more)) = (&mut document, json!(report)) {
         members.extend(more);
     }
@@ -346,7 +393,9 @@ fn tell_export(
             ),
         };
         format!("Wrote {wrote} to {} ({size}){instead}{former}{made_from}", file.display())
-    })
+    })?;
+    beside.told().into_iter().for_each(|told| output.remark(&told));
+    Ok(())
 }
 
 /// An export of a namespace that is not there, perhaps of a mistyped name, never takes the place of another.
@@ -487,9 +536,15 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
     let report = compacted(&database)?;
     place.close(database)?;
+    let report = CompactReport { bytes_after: bytes_of(place).unwrap_or(report.bytes_after), ..report };
     output.done(&json!(report), |report| told::bytes("Compacted", report))?;
     tell_ended(&report, output);
     tell_lost(&report, output)
+}
+
+/// The bytes of the file by now: closing it writes what the copy has not.
+fn bytes_of(place: &Place) -> Option<u64> {
+    place.path().ok().and_then(|path| std::fs::metadata(path).ok()).map(|found| found.len())
 }
 
 /// Compacts the file, and takes away the copies of it that a command which was cut off has left among the temporary files: of

@@ -9,13 +9,13 @@ use oubliette::{Error, Result, Time};
 #[command(next_help_heading = "Options that read the past")]
 pub(crate) struct PastOptions {
     /// As it was at an instant, such as 2026-03-01T00:00:00Z: what was true then, as it was known then
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["valid_at", "known_at"])]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["valid_at", "known_at"])]
     as_of: Option<String>,
     /// What is true at an instant of the world, which may lie ahead
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     valid_at: Option<String>,
     /// As far as the database knew at an instant
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     known_at: Option<String>,
     /// Answer from what is left where maintenance has erased a part of that past
     #[arg(long)]

@@ -109,6 +109,9 @@ fn story_of(whole: &RunReport, reports: &[(NamespaceName, RunReport)], now: &sto
         counts => counts,
     };
     let back = match (whole.can_be_undone, whole.undoable_until) {
+        (false, _) if whole.counts.contains_key("put_back") => {
+            "It can't be taken back: its memories came with their ids, as an export writes them.".to_owned()
+        }
         (false, _) => "It can't be taken back.".to_owned(),
         (true, None) => format!("`undo {id}` takes it back."),
         (true, Some(until)) => format!("`undo {id}` takes it back until {}.", story::when(until, now)),

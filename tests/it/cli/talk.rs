@@ -283,6 +283,26 @@ fn habits_of_other_programs_lead_to_the_commands_that_are_meant() {
         assert_eq!(answer.code, 2, "{answer:?}");
         assert!(answer.err.contains(&format!("'{meant}'")), "{typed}: {}", answer.err);
     }
+    for (typed, meant) in [
+        ("upsert", "`add TEXT --key KEY`"),
+        ("ttl", "`touch KEY --ttl 30d`"),
+        ("rollback", "'undo'"),
+        ("dedupe", "'maintain'"),
+        ("doctor", "'check'"),
+        ("mv", "`rename`"),
+        ("keys", "'list'"),
+        ("mcp", "`serve --mcp`"),
+        ("copy", "'backup'"),
+    ] {
+        let answer = sandbox.plain(&[typed, "x"], b"");
+        assert!(answer.code == 2 && answer.err.contains(meant), "{typed}: {}", answer.err);
+    }
+    let answer = sandbox.plain(&["backup", "--output", "b.oub"], b"");
+    assert!(answer.code == 2 && answer.err.contains("the file stands alone: backup FILE"), "{answer:?}");
+    let ago = sandbox.plain(&["--db", "m.oub", "search", "x", "--as-of", "-30d"], b"");
+    assert!(ago.code == 2 && ago.err.contains("must be RFC 3339"), "{ago:?}");
+    let help = sandbox.plain(&["help", "--help"], b"");
+    assert_eq!((help.code, help.out), (0, sandbox.plain(&["help"], b"").out));
     let answer = sandbox.plain(&["search", "where", "does", "Ann", "live"], b"");
     assert!(answer.err.contains("a text of several words stands in quotes"), "{}", answer.err);
     read(&sandbox, &["add", "Ann prefers tea"]);
@@ -682,60 +702,4 @@ fn a_copy_says_what_its_time_took() {
     assert!(!compact().contains("went for good"));
     let none = read(&sandbox, &["events", "--from", "2027-01-01T00:00:00Z"]);
     assert!(none.contains("No messages there"), "{none}");
-}
-
-/// MODEL-61: whoever forgets a key hears what others have put in the place of its text, and stays.
-#[test]
-fn forgetting_a_key_tells_of_the_text_to_which_it_led() {
-    let sandbox = Sandbox::new();
-    read(&sandbox, &["add", "Ann lives in Ghent", "--key", "ann:home"]);
-    let told = read(&sandbox, &["add", "Ann lives in Bruges", "--supersedes", "ann:home"]);
-    assert!(told.contains("it takes the place of ann:home, and only its id forgets it"), "{told}");
-    let id = sandbox.document(&["search", "Bruges"])["hits"][0]["id"].as_str().unwrap().to_owned();
-    let place = format!("the text that took its place is still there: {id} “Ann lives in Bruges”");
-    let told = read(&sandbox, &["forget", "ann:home", "--dry-run"]);
-    assert!(told.contains(&place) && told.contains("nothing is forgotten yet"), "{told}");
-    let plan = sandbox.document(&["forget", "ann:home", "--dry-run"]);
-    assert_eq!(plan["answer"]["later"], serde_json::json!([id]), "{plan}");
-    let told = read(&sandbox, &["forget", "ann:home", "--yes"]);
-    assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
-    read(&sandbox, &["add", "Bob lives in Ghent", "--key", "bob:home"]);
-    read(&sandbox, &["add", "Bob lives in Bruges", "--supersedes", "bob:home"]);
-    let done = sandbox.document(&["forget", "bob:home", "--with-history", "--yes"]);
-    assert_eq!((&done["versions_left"], &done["tombstones"]), (&0.into(), &2.into()), "{done}");
-    let own = read(&sandbox, &["add", "Cy lives in Ghent", "--key", "cy:home", "--supersedes", &id]);
-    assert!(own.contains(&format!("it takes the place of {id}")) && !own.contains("forgets"), "{own}");
-}
-
-/// MODEL-65: what came with its ids is no write of the import, and whoever wants to take it back hears why it stays.
-#[test]
-fn an_import_of_an_export_says_that_no_undo_takes_it_back() {
-    let sandbox = Sandbox::new();
-    sandbox.fill();
-    let all = sandbox.document(&["export", "all.jsonl"])["memories"].as_u64().unwrap();
-    let copy = |words: &[&str]| {
-        let result = sandbox.plain(&[&["--db", "copy.oub"], words].concat(), b"");
-        assert!(result.code <= 1, "{result:?}");
-        (result.code, result.out + &result.err)
-    };
-    let (_, told) = copy(&["import", "all.jsonl"]);
-    assert!(told.contains("the import can't be undone: its memories came with their ids"), "{told}");
-    let (_, again) = copy(&["import", "all.jsonl", "--json"]);
-    assert!(again.contains("\"why_not\":\"nothing that it wrote is left to take back\""), "{again}");
-    let run = told.split_once("Run ").unwrap().1.split_whitespace().next().unwrap();
-    let (code, why) = copy(&["undo", run]);
-    assert!(code == 1 && why.contains("only `forget` takes them away"), "{why}");
-    let (_, stats) = copy(&["stats", "--json"]);
-    assert!(stats.contains(&format!("\"live\":{all}")), "{stats}");
-    let lines = std::fs::read_to_string(sandbox.path("all.jsonl")).unwrap();
-    sandbox.write("mixed.jsonl", format!("{lines}{{\"text\":\"Cy plays chess\"}}\n"));
-    let mixed = |words: &[&str]| sandbox.plain(&[&["--db", "mixed.oub"], words].concat(), b"").out;
-    let report: serde_json::Value =
-        serde_json::from_str(&mixed(&["import", "mixed.jsonl", "--json"])).unwrap();
-    assert_eq!((&report["can_be_undone"], &report["put_back"]), (&true.into(), &all.into()), "{report}");
-    let told = mixed(&["undo", report["run"].as_str().unwrap()]);
-    let stay = format!(
-        "lost: memories of an export, which came with their ids and stay: `forget` takes them away: {all}"
-    );
-    assert!(told.contains("1 record that it wrote is gone") && told.contains(&stay), "{told}");
 }

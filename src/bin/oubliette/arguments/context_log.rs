@@ -21,6 +21,6 @@ pub(crate) struct ContextLogOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u32>("a whole number, 0 to 4294967295"))]
     pub(crate) window_tokens: Option<u32>,
     /// When the context was put together [default: now]
-    #[arg(long, value_name = "RFC3339")]
+    #[arg(long, value_name = "RFC3339", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
 }

@@ -182,10 +182,10 @@ pub(crate) struct EventsOptions {
     #[arg(long, value_name = "ID")]
     pub(crate) event: Option<String>,
     /// Only messages written at this time or later
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
     /// Only messages written before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
