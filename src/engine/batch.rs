@@ -435,6 +435,11 @@ impl Batch<'_, '_, '_, '_> {
         self.set_apart(namespace, key).map(Some)
     }
 
+    /// The outcome of a write with what else has been done for it.
+    pub(super) fn settled(&mut self, namespace: &NamespaceName, outcome: Outcome) -> Result<Outcome> {
+        self.session.known_writer(namespace)?.settled(outcome)
+    }
+
     /// As [`Batch::supersede`], for memories that were found by their names already.
     pub(super) fn supersede_found(
         &mut self,

@@ -176,7 +176,7 @@ impl Namespace {
             change.mode,
             change.at,
         )?;
-        Ok(outcome)
+        batch.settled(&self.name, outcome)
     }
 
     /// The id of the memory that a name means, of which nothing else is read: several names may mean one. None where only a

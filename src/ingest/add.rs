@@ -181,7 +181,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// The memory that a name means, which a supersession is to end: of a key the write of the key alone, in a row of its own.
     pub(crate) fn named_alone(&mut self, name: &str) -> Result<Named> {
         match self.find(name)? {
-            (id, Some(number)) if !self.is_replaced_ahead(id)? => Ok((self.set_apart(id, number)?, None)),
+            (id, Some(number)) if !self.is_replaced_ahead(id)? => Ok((self.end_apart(id, number)?, None)),
             found => Ok(found),
         }
     }
@@ -552,19 +552,12 @@ impl NamespaceWriter<'_, '_, '_> {
             evidence,
             hints,
             not_taken: Vec::new(),
+            kept_for_others: Vec::new(),
+            expires_at: None,
+            valid_to: None,
             pending: false,
             policy_number: self.context.policy_number,
         }
-    }
-
-    /// The outcome of a whole write: it says whether the text waits for a vector.
-    pub(super) fn settled(&self, outcome: Outcome) -> Result<Outcome> {
-        let pending = match outcome.decision.settled() {
-            // There is no text of its own.
-            Decision::Aggregated { .. } | Decision::Ignored => false,
-            _ => self.ledger.tx.vitals(self.ns(), outcome.id)?.is_some_and(|row| row.waits_for_vector()),
-        };
-        Ok(Outcome { pending, ..outcome })
     }
 
     /// Checks that the other ends of all links exist.
@@ -689,7 +682,7 @@ impl NamespaceWriter<'_, '_, '_> {
             if done.contains(&old) {
                 continue;
             }
-            let old = apart.map_or(Ok(old), |number| self.set_apart(old, number))?;
+            let old = apart.map_or(Ok(old), |number| self.end_apart(old, number))?;
             done.insert(old);
             let change = Change::Supersede { old, new, mode, at, moves: Moves::All, since: None, via: None };
             self.apply(RuleId::SUPERSEDE, change)?;

@@ -242,6 +242,9 @@ impl NamespaceWriter<'_, '_, '_> {
             evidence: Evidence::default(),
             hints: Vec::new(),
             not_taken: Vec::new(),
+            kept_for_others: Vec::new(),
+            expires_at: None,
+            valid_to: None,
             pending: false,
             policy_number: self.context.policy_number,
         };
@@ -378,6 +381,9 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
                 let holder = self.holder(id, number)?;
+                if edit.patch.text.is_some() || edit.patch.fields.valid_to.is_given() {
+                    self.leave_to_others(id, &holder)?;
+                }
                 if edit.patch.text.is_some() && !self.is_over(&parts.vitals) {
                     let says_alone = self.says_alone(id, &holder)?;
                     if says_alone || self.is_of_before(&holder, &parts.content.text)? {
@@ -397,25 +403,6 @@ impl NamespaceWriter<'_, '_, '_> {
                 self.edit_in_place(id, parts, edit, holders)
             }
         }
-    }
-
-    /// Whether a row has a text from holders other than this one. Holders that only follow go with the text.
-    pub(super) fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
-        let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
-        self.ledger.any_holder(self.ns(), id, has_text)
-    }
-
-    /// Whether neither another writer of a row nor an earlier row says what this holder says.
-    fn says_alone(&self, id: MemoryId, holder: &Holder) -> Result<bool> {
-        let (_, content) = self.ledger.load(self.ns(), id)?;
-        let own = holder.text.as_ref().unwrap_or(&content.text);
-        let says_it = &mut |other: &Holder| {
-            let text = other.text.as_ref().unwrap_or(&content.text);
-            other.number != holder.number && !other.follows && text == own
-        };
-        Ok(!holder.follows
-            && !self.ledger.any_holder(self.ns(), id, says_it)?
-            && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
     }
 
     /// Whether a holder of a row with the text `text` has written its text before the import that writes now. The undo of the import
@@ -673,7 +660,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Gives one of several writers of a text a row of its own, before a change that takes a whole row along. The row is
     /// returned as it is where the writer is alone, and where the row has ended. A key that only leads to the text
     /// of others names their memory.
-    pub(crate) fn set_apart(&mut self, id: MemoryId, number: u32) -> Result<MemoryId> {
+    pub(super) fn set_apart(&mut self, id: MemoryId, number: u32) -> Result<MemoryId> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let holder = self.holder(id, number)?;
         if self.is_over(&vitals) || holder.follows || !self.has_others(id, number)? {

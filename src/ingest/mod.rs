@@ -15,6 +15,7 @@ mod again;
 mod ahead;
 mod announced;
 mod apart;
+mod beside;
 mod change;
 mod confidence;
 mod context;

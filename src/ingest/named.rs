@@ -28,7 +28,10 @@ impl NamespaceWriter<'_, '_, '_> {
         // Found before any key has moved to the new memory.
         let found = names.map(|name| self.find(name.as_str())).collect::<Result<Vec<_>>>()?;
         let new = self.apart_from_others(&found, new, at)?;
-        self.supersede_each(found, new, mode, at).map(drop)
+        self.supersede_each(found, new, mode, at)?;
+        // There is no outcome that tells of them.
+        self.ledger.left_to_others.clear();
+        Ok(())
     }
 
     /// Brings a memory back that was superseded or removed.

@@ -70,6 +70,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) staged: Staged,
     /// Whether the transaction has found that every row of a namespace can be read: who makes many namespaces asks once.
     pub(crate) namespaces_are_sound: bool,
+    /// The rows whose text keys have left for another one while others go on to say it, since the last outcome was told.
+    pub(crate) left_to_others: BTreeSet<MemoryId>,
     /// The memories that wait for a vector since this transaction.
     pub(crate) waiting: Vec<(NsId, MemoryId)>,
     /// The paths of metadata with an index, for the namespaces to which the transaction has written.
@@ -233,6 +235,7 @@ impl<'a, 't> Ledger<'a, 't> {
             tombstone_hash: TombstoneHash::Hmac,
             analyzer,
             staged: Staged::default(),
+            left_to_others: BTreeSet::new(),
             waiting: Vec::new(),
             declared: BTreeMap::new(),
             brought: None,
@@ -272,8 +275,18 @@ impl<'a, 't> Ledger<'a, 't> {
 
     /// Refuses an id that a row or a tombstone has, however damaged.
     pub(super) fn refuse_used(&self, ns: NsId, id: MemoryId) -> Result<()> {
-        let is_used = self.tx.has_row(ns, id)? || self.tx.tombstone(ns, id)?.is_some();
-        if is_used { Err(used(id)) } else { Ok(()) }
+        if let Some(stone) = self.tx.tombstone(ns, id)? {
+            let went = match stone.reason.is_asked_for() {
+                true => "is forgotten",
+                false => "is gone",
+            };
+            let why = format!(
+                "the memory {went} here since {} ({}), and no line of an export brings it back: leave the line out (`--skip-bad`)",
+                stone.deleted_at, stone.reason
+            );
+            return Err(Error::Conflict { what: format!("id {id}"), why });
+        }
+        if self.tx.has_row(ns, id)? { Err(used(id)) } else { Ok(()) }
     }
 
     /// The vitals and the content of a row; none if there is no row.

@@ -6,6 +6,7 @@ use crate::model::field::widened;
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
 use crate::model::pass::{Pass, passes};
+use crate::model::time::Time;
 
 /// The rule that decided. The name of a rule stays the same from one release to the next. The comment of each constant
 /// says what its rule stands for.
@@ -253,6 +254,17 @@ impl Decision {
     }
 }
 
+/// A memory that goes on to say what a key said before, for its other writers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptForOthers {
+    /// The memory.
+    pub id: MemoryId,
+    /// The first keys that have said its text.
+    pub keys: Vec<String>,
+    /// How many writers it has, with and without a key.
+    pub writers: u64,
+}
+
 /// The answer to a write: decision, rule and evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -289,6 +301,27 @@ pub struct Outcome {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub not_taken: Vec<&'static str>,
+    /// The memories that go on to say what the key of the write said before, because others have said it too: a key stands for its own
+    /// write alone. An update or a supersession by the id of such a memory is one for all its writers.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann likes tea").key("ann:drink"))?;
+    /// team.add(Draft::new("Ann likes tea").key("chat:1"))?;
+    /// let coffee = team.update("ann:drink", Patch::new().text("Ann likes coffee"))?;
+    /// assert_eq!(coffee.kept_for_others[0].keys, ["chat:1"]);
+    /// team.update(coffee.kept_for_others[0].id, Patch::new().text("Ann likes coffee"))?;
+    /// assert_eq!(team.search("tea")?.hits.len(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub kept_for_others: Vec<KeptForOthers>,
+    /// When the life of the memory ends: as the write said, as the text before, or as its tier says. None: never, or nothing is stored.
+    pub expires_at: Option<Time>,
+    /// Until when the memory is true; none: without an end.
+    pub valid_to: Option<Time>,
     /// Whether the text waits for a vector, because the handle has no embedder of the database, or the embedder failed.
     /// Until the memory has a vector it is found by its words alone. Within a batch, whether the text waits at that moment:
     /// an embedder of the handle gives the vector after the commit.

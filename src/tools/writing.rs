@@ -12,7 +12,7 @@ use crate::model::{
 use crate::tools::arguments::arguments;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, name, told, with_beginning};
-use crate::tools::shape::{Member, Shape, bytes, list, text};
+use crate::tools::shape::{Member, Shape, at_least, bytes, list, text};
 
 /// The ways in which a caller lets one memory take the place of another.
 const MODES: [SupersedeMode; 3] =
@@ -209,6 +209,8 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
         }
         let left = &outcome.not_taken;
         members.extend((!left.is_empty()).then(|| ("not_taken".to_owned(), json!(left))));
+        let kept = &outcome.kept_for_others;
+        members.extend((!kept.is_empty()).then(|| ("kept_for_others".to_owned(), json!(kept))));
         let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
     }
@@ -250,6 +252,11 @@ pub(super) fn written_answer() -> Shape {
         told().required().named("why"),
         told().optional().about("The beginning of what it says.").named("text"),
     ]);
+    let kept = Shape::Open(vec![
+        told().required().named("id"),
+        all(told()).required().about("The first of their keys.").named("keys"),
+        at_least(0).required().about("How many they are, with and without a key.").named("writers"),
+    ]);
     Shape::Open(vec![
         told().required().about("The memory that now says it.").named("id"),
         told().required().about("stored, unchanged, updated, reinforced, revised, aggregated, ignored, consolidated or superseded.").named("decision"),
@@ -266,6 +273,10 @@ pub(super) fn written_answer() -> Shape {
             .optional()
             .about("What was given and the memory does not say: it stands for an earlier write as well.")
             .named("not_taken"),
+        all(kept)
+            .optional()
+            .about("Memories that still say the text before, for others who wrote it: update_memory or supersede_memory by this id is for all of them.")
+            .named("kept_for_others"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),
     ])

@@ -1,5 +1,6 @@
 //! The command line as its users meet it: documents, exit codes, bad input, pipes.
 
+mod answers;
 mod bad;
 mod contract;
 mod damaged;

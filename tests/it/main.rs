@@ -16,6 +16,7 @@ mod announced;
 mod api;
 mod backup;
 #[cfg(feature = "faults")]
+mod beside;
 mod bitrot;
 mod bounds;
 mod by_id;

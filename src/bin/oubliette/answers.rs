@@ -1,9 +1,9 @@
 //! Answers of the database as JSON.
 
 use oubliette::exchange::{write_memory, write_tombstone};
-use oubliette::memory::Got;
+use oubliette::memory::{Got, Tombstone};
 use oubliette::report::{ForgetPlan, Forgotten};
-use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome};
+use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome, State};
 use serde_json::{Value, json};
 
 /// What became of a write.
@@ -18,6 +18,9 @@ pub(crate) fn outcome(namespace: &NamespaceName, outcome: &Outcome) -> Value {
         "evidence": outcome.evidence,
         "hints": outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect::<Vec<_>>(),
         "not_taken": outcome.not_taken,
+        "kept_for_others": outcome.kept_for_others,
+        "expires_at": outcome.expires_at,
+        "valid_to": outcome.valid_to,
         "pending": outcome.pending,
         "namespace": namespace,
         "partition": outcome.partition.to_string(),
@@ -55,12 +58,18 @@ pub(crate) fn memory_text(memory: &Memory, vector: bool) -> String {
 pub(crate) fn got_text(namespace: &NamespaceName, got: &Got, vector: bool) -> String {
     match got {
         Got::Memory(memory) => memory_text(memory, vector),
-        Got::Tombstone(tombstone) => {
-            let mut line = Vec::new();
-            write_tombstone(namespace, tombstone, &mut line);
-            String::from_utf8_lossy(&line).trim_end().to_owned()
-        }
+        Got::Tombstone(tombstone) => tombstone_text(namespace, tombstone, State::Tombstoned),
     }
+}
+
+/// What stays of a memory as a line of an export, with the id and the state where a memory has them.
+pub(crate) fn tombstone_text(namespace: &NamespaceName, tombstone: &Tombstone, state: State) -> String {
+    let mut line = Vec::new();
+    write_tombstone(namespace, tombstone, &mut line);
+    let mut text = String::from_utf8_lossy(&line).trim_end().to_owned();
+    // What it is told in is one object.
+    text.insert_str(text.len() - 1, &format!(",\"id\":\"{}\",\"state\":\"{state}\"", tombstone.id));
+    text
 }
 
 /// How much of an index a search looks at, as query lines say it.

@@ -52,28 +52,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         }
     };
     if options.dry_run {
-        let team = database.namespace(&namespace)?;
-        let plan = team.forget_plan(what).map_err(with_all)?;
-        let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
-        let answer = with_staying(&team, answers::forgotten(&plan.answer), &plan.answer);
-        place.close(database)?;
-        let told = format!("{}; nothing is forgotten yet", told(&plan, &answer, kept));
-        if output.json || output.verbose {
-            output.remark(&told);
-            return output.document(&answers::forget_plan(&plan, answer));
-        }
-        output.line(&told)?;
-        return match sample.is_empty() {
-            true => Ok(()),
-            false => {
-                let more = plan.memories().saturating_sub(sample.len() as u64);
-                output.list(&["memory", "state", "text"], sample, "")?;
-                match more {
-                    0 => Ok(()),
-                    more => output.line(&format!("and {more} more")),
-                }
-            }
-        };
+        return rehearse(what, kept, database, place, output);
     }
     let team = database.namespace(&namespace)?;
     let done = team.forget(what).map_err(with_all)?;
@@ -90,10 +69,36 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
         copied = Some(report);
     }
     place.close(database)?;
+    if let (Value::Object(members), Some(bytes), true) =
+        (&mut document, maintain::bytes_of(place), copied.is_some())
+    {
+        members.insert("bytes_after".to_owned(), json!(bytes));
+    }
     output.done(&document, |answer| told::forgotten(answer, kept))?;
     let Some(report) = copied else { return Ok(()) };
     maintain::tell_ended(&report, output);
     maintain::tell_lost(&report, output)
+}
+
+/// What a forget would take and leave.
+fn rehearse(what: Forget, kept: Kept, database: Database, place: &Place, output: Output<'_>) -> Done {
+    let team = database.namespace(place.namespace()?)?;
+    let plan = team.forget_plan(what).map_err(with_all)?;
+    let sample: Vec<Vec<String>> = plan.sample.iter().map(|doomed| row(&team, doomed)).collect();
+    let answer = with_staying(&team, answers::forgotten(&plan.answer), &plan.answer);
+    place.close(database)?;
+    let told = format!("{}; nothing is forgotten yet", told(&plan, &answer, kept));
+    if output.json || output.verbose {
+        output.remark(&told);
+        return output.document(&answers::forget_plan(&plan, answer));
+    }
+    output.line(&told)?;
+    if sample.is_empty() {
+        return Ok(());
+    }
+    let more = plan.memories().saturating_sub(sample.len() as u64);
+    output.list(&["memory", "state", "text"], sample, "")?;
+    if more > 0 { output.line(&format!("and {more} more")) } else { Ok(()) }
 }
 
 /// The error of a filter that matches everything, with the option that allows it.

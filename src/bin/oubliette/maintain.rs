@@ -543,7 +543,7 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
 }
 
 /// The bytes of the file by now: closing it writes what the copy has not.
-fn bytes_of(place: &Place) -> Option<u64> {
+pub(crate) fn bytes_of(place: &Place) -> Option<u64> {
     place.path().ok().and_then(|path| std::fs::metadata(path).ok()).map(|found| found.len())
 }
 

@@ -1,6 +1,6 @@
 //! Commands that read memories and what is told of them.
 
-use oubliette::exchange::{journal_json, write_tombstone};
+use oubliette::exchange::journal_json;
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got, PointInTime};
 use oubliette::report::{Briefed, ChainEnd, CheckOptions, Explanation, Version};
 use oubliette::tools::explanation_json;
@@ -457,13 +457,14 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output<'_>) -> Done 
     let namespace = place.namespace()?;
     let database = place.open(Access::Read)?;
     place.unknown_namespace(&database.namespaces()?, output)?;
-    let page = database.namespace(&namespace)?.tombstones(options.cursor.as_deref(), options.limit)?;
+    let team = database.namespace(&namespace)?;
+    let page = team.tombstones(options.cursor.as_deref(), options.limit)?;
     if output.json {
         let mut items = Vec::new();
         for tombstone in &page.items {
-            let mut line = Vec::new();
-            write_tombstone(&namespace, tombstone, &mut line);
-            items.push(String::from_utf8_lossy(&line).trim_end().to_owned());
+            // What waits in limbo has its tombstone already.
+            let state = team.state(tombstone.id)?.unwrap_or(State::Tombstoned);
+            items.push(answers::tombstone_text(&namespace, tombstone, state));
         }
         let next = json!(page.next);
         let damaged = match page.damaged.as_slice() {

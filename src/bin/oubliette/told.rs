@@ -47,7 +47,7 @@ pub(crate) fn write(answer: &Value) -> String {
             format!("{first}{} {name} {place}", letters.as_str())
         }
     };
-    let told = format!("{told}{}", takes_place(answer));
+    let told = format!("{told}{}{}", takes_place(answer), kept_for_others(answer));
     let told = match not_taken(answer) {
         Some(left) => format!("{told}; {left}"),
         None => told,
@@ -80,12 +80,31 @@ fn takes_place(answer: &Value) -> String {
     let is_key = |name: &Value| name.as_str().is_some_and(|name| name.parse::<MemoryId>().is_err());
     let by_id = match answer.get("key").is_some_and(Value::is_string) || !named.iter().any(is_key) {
         true => "",
-        false => ", and only its id forgets it",
+        false => ", which only leads to it: forget it by its id",
     };
     match names(Some(&Value::Array(named.to_vec()))) {
         none if none.is_empty() => none,
         names => format!("; it takes the place of {}{by_id}", names.trim_start_matches(": ")),
     }
+}
+
+/// What others go on to say of what a key said before, and how it is changed for all of them.
+fn kept_for_others(answer: &Value) -> String {
+    let kept = answer.get("kept_for_others").and_then(Value::as_array).into_iter().flatten();
+    let told = kept.map(|kept| {
+        let id = kept.get("id").and_then(Value::as_str).unwrap_or_default();
+        let keys = kept.get("keys").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+        let writers = kept.get("writers").and_then(Value::as_u64).unwrap_or_default();
+        let others = match (names(kept.get("keys")), writers.saturating_sub(keys)) {
+            (keys, 0) => keys.trim_start_matches(": ").to_owned(),
+            (keys, more) if keys.is_empty() => of(more, "other writer", "other writers"),
+            (keys, more) => {
+                format!("{} and {}", keys.trim_start_matches(": "), of(more, "other writer", "other writers"))
+            }
+        };
+        format!("; the text before stays for {others}: the id {id} stands for all of them")
+    });
+    told.collect()
 }
 
 /// Why a memory stands for one more write.

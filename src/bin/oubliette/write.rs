@@ -37,6 +37,9 @@ use crate::{story, told};
 /// The text of a memory that takes the place of others.
 const NEWER: Slot = Slot { after: "supersede --with-text", name: "text", most: CONTENT_BYTES_MAX };
 
+/// Keys of a memory that others keep, in an answer.
+const KEYS_TOLD: usize = 8;
+
 /// Characters that a remark shows of a name with a comma.
 const COMMA_CHARS: usize = 60;
 
@@ -597,7 +600,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     // What the key of the new text says ends with the others.
     let own = options.key.as_deref().and_then(|key| memory_of(&team, key));
     let own = own.filter(|own| own.state == State::Live && !before.contains_key(&own.id));
-    let document = match (&options.with, text) {
+    let mut document = match (&options.with, text) {
         (Some(new), _) => {
             team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
             shown(&database, &namespace, new)?
@@ -615,15 +618,12 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             told_time(&team, written(&team, &outcome), said, &place.present())
         }
     };
-    // A key stands for its own write alone.
-    let stay = |memory: &Memory| {
-        let now = memory_of(&team, &memory.id.to_string());
-        now.is_some_and(|now| {
-            now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
-        })
-    };
-    let others = before.values().filter(|memory| stay(memory));
-    let others: Vec<String> = others.map(|memory| called(&team, &memory.id.to_string())).collect();
+    let kept = kept_of(&team, &before);
+    let others: Vec<String> = kept.iter().map(|memory| called(&team, &memory.id.to_string())).collect();
+    if let (Value::Object(members), true) = (&mut document, options.with.is_some()) {
+        let kept = kept.iter().map(|memory| kept_for_others(&team, memory)).collect();
+        members.insert("kept_for_others".to_owned(), Value::Array(kept));
+    }
     place.close(database)?;
     let old: BTreeSet<&String> = options.old.iter().collect();
     let old = told::of((old.len() + usize::from(own.is_some())) as u64, "memory", "memories");
@@ -645,6 +645,26 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     Ok(())
 }
 
+/// Those of the memories before a supersession that still say what they said: a key stands for its own write alone.
+fn kept_of<'m>(team: &Namespace, before: &'m BTreeMap<MemoryId, Memory>) -> Vec<&'m Memory> {
+    let stay = |memory: &&Memory| {
+        let now = memory_of(team, &memory.id.to_string());
+        now.is_some_and(|now| {
+            now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
+        })
+    };
+    before.values().filter(stay).collect()
+}
+
+/// A memory that others keep, as an outcome tells of it.
+fn kept_for_others(team: &Namespace, memory: &Memory) -> Value {
+    let now = memory_of(team, &memory.id.to_string());
+    let holders = now.map(|now| now.holders).unwrap_or_default();
+    let keys: Vec<&String> =
+        holders.iter().filter_map(|holder| holder.key.as_ref()).take(KEYS_TOLD).collect();
+    json!({ "id": memory.id, "keys": keys, "writers": holders.len() })
+}
+
 /// The memory that an id or key means, if it can be read.
 fn memory_of(team: &Namespace, name: &str) -> Option<Memory> {
     team.look_up(name, false).ok().and_then(Got::into_memory)
@@ -659,7 +679,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
         Got::Memory(memory) => memory.superseded_by(),
         Got::Tombstone(_) => None,
     });
-    let report = team.restore(name).map_err(tell_gone(&team, place))?;
+    let report = team.restore(name).map_err(tell_gone(&team, place)).map_err(of_file(name, place))?;
     // What took its place stays, if it has a writer of its own: then both are true. The restoration is done, so what can't be
     // read is no failure of it.
     let beside =
@@ -699,6 +719,22 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
             None => format!("The end of {name} had come meanwhile, so it is gone"),
         }
     })
+}
+
+/// The error of a name that leads to no memory, and is that of a file: a backup is put back without a command.
+fn of_file(name: &str, place: &Place) -> impl Fn(Error) -> Error {
+    let is_file = place.caller().meant(Path::new(name)).is_ok_and(|path| path.is_file());
+    move |error| {
+        match error.kind() {
+        ErrorKind::NotFound if is_file => Error::Conflict {
+            what: format!("restore {name}"),
+            why: "it is a file, and restore brings a memory back. A backup is a database: open it with --db, or move it to the place of \
+                  the old file"
+                .to_owned(),
+        },
+        _ => error,
+    }
+    }
 }
 
 /// A memory as a document.

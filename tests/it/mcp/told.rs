@@ -233,6 +233,31 @@ fn what_is_in_the_part_of_an_agent_is_forgotten_by_a_filter() {
 }
 
 /// What the policy or the host says of storing reaches the model with the first answer.
+/// DEDUP-57, MODEL-61: a model hears who goes on to say the text before, and what a key that it forgets has led to.
+#[test]
+fn what_stays_beside_a_change_and_a_forget_is_told() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let first =
+            done(&client, "add_memory", json!({ "text": "Ann lives in Ghent", "key": "ann:home" })).await;
+        done(&client, "add_memory", json!({ "text": "Ann lives in Ghent" })).await;
+        let now = json!({ "old_ids": ["ann:home"], "text": "Ann lives in Bruges" });
+        let told = done(&client, "supersede_memory", now).await;
+        let kept = json!([{ "id": first["id"], "keys": [], "writers": 1 }]);
+        assert_eq!(told["kept_for_others"], kept, "{told}");
+        let all = json!({ "old_ids": [first["id"]], "new_id": "ann:home" });
+        done(&client, "supersede_memory", all).await;
+        let found = done(&client, "search_memories", json!({ "query": "where does Ann live?" })).await;
+        assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+        world.add(Draft::new("Bob lives in Ghent").key("bob:home"));
+        let bonn = world.ns.supersede("bob:home", "Bob lives in Bonn").unwrap().id;
+        let gone = done(&client, "forget_memory", json!({ "id": "bob:home", "dry_run": false })).await;
+        assert_eq!((&gone["later_versions"], &gone["versions_left"]), (&json!([bonn]), &json!(1)), "{gone}");
+        assert_eq!(gone["staying"][0]["text"], "Bob lives in Bonn", "{gone}");
+    });
+}
+
 #[test]
 fn a_client_is_told_what_to_store() {
     let world = world();
@@ -245,6 +270,11 @@ fn a_client_is_told_what_to_store() {
     let first = told(&world);
     assert!(first.starts_with("A memory that lasts"), "{first}");
     assert!(first.ends_with(&world.db.instructions()), "{first}");
+    // DEDUP-61: what is stated is stored, though the text names the profile among what is not.
+    assert!(
+        first.contains("remember with the kind profile what the user states, preferences too"),
+        "{first}"
+    );
     world.db.set_policy("rules.text = \"Keep it short.\"", Syntax::Toml).unwrap();
     assert!(told(&world).ends_with("What to store:\n\nKeep it short."));
     world.db.set_policy("rules.text = \"\"", Syntax::Toml).unwrap();
