@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
 use crate::ingest::ahead::{Ahead, Step};
-use crate::ledger::{Change, Onward, RestoreTo, inverse};
-use crate::model::{Holder, JournalRow, MemoryId, Op, Overtaken, RuleId, Time, Times, Vitals};
+use crate::ledger::{Change, Onward, RestoreTo};
+use crate::model::{Holder, JournalRow, MemoryId, Overtaken, RuleId, Time, Times, Vitals};
 use crate::store::{Rows, Traces};
 
 /// Texts that are to come one after the other, each with its instant.
@@ -23,26 +23,22 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(plan)
     }
 
-    /// How a row that an erased one had superseded comes back where texts were to follow that: it ends for what was announced for it.
+    /// What a row that an erased one had superseded goes on to where texts were to follow that: it ends for what was announced for it.
     /// What all its writers say by now stays in its place; of some of them, those leave it.
     pub(super) fn back_to_plan(
         &mut self,
         (id, vitals): (MemoryId, &Vitals),
         (onward, plan): (&Onward, &Plan),
-    ) -> Result<Option<Change>> {
+    ) -> Result<Option<Onward>> {
         let now = self.now();
         let said = if vitals.times.from() > now { Vec::new() } else { self.said_now(id)? };
-        let onward = match said.iter().flatten().max() {
+        Ok(match said.iter().flatten().max() {
             Some((_, by)) if said.iter().all(Option::is_some) => Some(Onward::apart(onward.gone(), *by, now)),
             Some(_) => None,
             None => {
                 let next = self.next_on((id, vitals), (onward, plan))?;
                 next.map(|next| onward.replaced_as(next))
             }
-        };
-        Ok(match onward {
-            Some(onward) => Some(Change::LeadOn { id, onward: Box::new(onward) }),
-            None => inverse(Op::Supersede, id),
         })
     }
 
@@ -242,7 +238,11 @@ impl NamespaceWriter<'_, '_, '_> {
             let superseded = row.and_then(|row| row.times.superseded);
             if superseded.is_some_and(|by| by.via == Some(gone)) {
                 self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
-                parted.push((*old, plan.get(place + 1..).unwrap_or_default()));
+                // What its key has not announced may be to end before it begins.
+                let mut writers = self.ledger.readable_holders(self.ns(), *old)?;
+                writers.retain(Holder::has_text);
+                let first = if writers.iter().any(Holder::replaces_ahead) { place + 1 } else { 0 };
+                parted.push((*old, plan.get(first..).unwrap_or_default()));
             }
         }
         // A key that was led along leads no more by then. What a text goes on to may depend on what went on to that text.

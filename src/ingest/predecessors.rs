@@ -118,13 +118,14 @@ impl NamespaceWriter<'_, '_, '_> {
                     Some(by) => self.was_to_go((id, &row), by)?,
                     None => true,
                 };
-                let change = match onward.filter(|_| !has_left) {
+                let goes_on = match onward.filter(|_| !has_left) {
                     Some(onward) if !plan.is_empty() => self.back_to_plan((id, &row), (onward, &plan))?,
-                    Some(onward) if goes_on => {
-                        let onward = onward.for_told(row.times.told_ahead(self.now()));
-                        Some(Change::LeadOn { id, onward: Box::new(onward) })
-                    }
-                    _ => self.unless_replaced(id, erased.id, (runs, &mut parted))?,
+                    Some(onward) if goes_on => Some(onward.for_told(row.times.told_ahead(self.now()))),
+                    _ => None,
+                };
+                let change = match goes_on {
+                    Some(onward) => Some(Change::LeadOn { id, onward: Box::new(onward) }),
+                    None => self.unless_replaced(id, erased.id, (runs, &mut parted))?,
                 };
                 match change {
                     Some(Change::LeadOn { .. }) => led.push((id, change)),
