@@ -446,6 +446,7 @@ impl Ledger<'_, '_> {
             if let Some(times) = comes
                 && !self.is_leaving(ns, other, number)?
                 && self.says(ns, other, number)?
+                && !self.leads_to(ns, other, id)?
             {
                 next = Some((times.from(), other));
             }

@@ -225,6 +225,7 @@ fn model_33_what_was_announced_is_what_it_was_without_the_import() {
         "rep b 10; rep b 30; rep b 40; line a b,a -",
         "say b - 10; rep b 30; rep b 40; line a b -",
         "rep b 10; sup a c -; again a b -",
+        "say b - 10; sup b a 20; rep b 20; again c a -",
         "rep a 20; rep c 30; say a a,b 40; rep b 30; rep a 10; line b b,c 20",
         "say b c 30; rep c 10; rep a 30; rep c 30; line b c -; again b - -",
         "say a a,b -; rep b 10; rep a 40; say c b,a 30; say b - -; line b b,c 20",
