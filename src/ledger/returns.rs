@@ -438,8 +438,10 @@ impl Ledger<'_, '_> {
         self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
             let times = sound(self.tx.vitals(ns, other))?.flatten().map(|row| row.times);
             let comes = times.filter(|times| {
+                // What is overtaken at its own instant leads on to what overtakes it.
                 other != id
-                    && times.is_or_will_be_true(now)
+                    && times.removed_at.is_none()
+                    && times.superseded.is_none_or(|by| by.mode == SupersedeMode::Replaced)
                     && times.from() > now
                     && next.is_none_or(|(begins, _)| times.from() < begins)
             });
