@@ -468,21 +468,26 @@ fn life_10_a_key_waits_for_a_corrected_text_whose_first_wording_is_erased() {
     }
 }
 
+/// A text is announced for what a key says, and corrected twice. Returns its instant, and the ids of the three wordings.
+fn corrected_twice(world: &World) -> (oubliette::Time, Vec<MemoryId>) {
+    world.add(text("Ann works at Acme").key("a"));
+    let at = world.ahead("60d");
+    let mut wordings = vec![world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id];
+    for words in ["Ann works at Globex", "Ann works at Globex Corp"] {
+        world.advance("1d");
+        world.ns.update("c", Patch::new().text(words)).unwrap();
+        wordings.push(world.row("c").id);
+    }
+    (at, wordings)
+}
+
 /// An announced text is corrected twice, and the wordings of before are forgotten one by one, in whatever order: the key that waits for
 /// the text means what is true now (LIFE-10, MODEL-8).
 #[test]
 fn life_10_a_key_waits_for_a_text_that_was_corrected_twice() {
     for order in [vec![0], vec![1], vec![0, 1], vec![1, 0]] {
         let world = World::new();
-        world.add(text("Ann works at Acme").key("a"));
-        let at = world.ahead("60d");
-        let mut wordings =
-            vec![world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id];
-        for words in ["Ann works at Globex", "Ann works at Globex Corp"] {
-            world.advance("1d");
-            world.ns.update("c", Patch::new().text(words)).unwrap();
-            wordings.push(world.row("c").id);
-        }
+        let (at, wordings) = corrected_twice(&world);
         for wording in &order {
             world.forget_id(wordings[*wording]);
         }
@@ -512,15 +517,7 @@ fn life_10_a_text_that_an_import_has_come_before_may_lose_its_first_wordings() {
     ] {
         let world = World::new();
         world.db.set_policy("sweeper.tombstone_ttl = '10d'\nundo.horizon = '5d'", Syntax::Toml).unwrap();
-        world.add(text("Ann works at Acme").key("a"));
-        let at = world.ahead("60d");
-        let mut wordings =
-            vec![world.add(text("Ann works at Globx").key("c").supersedes("a").valid_from(at)).id];
-        for words in ["Ann works at Globex", "Ann works at Globex Corp"] {
-            world.advance("1d");
-            world.ns.update("c", Patch::new().text(words)).unwrap();
-            wordings.push(world.row("c").id);
-        }
+        let (at, wordings) = corrected_twice(&world);
         world.advance("14d");
         let run = world.start_import();
         let umbrella = text("Ann works at Umbrella").key("e").supersedes("a").valid_from(world.ahead("20d"));
