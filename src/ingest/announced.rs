@@ -193,7 +193,7 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.part_overtaken(&self.context, (*next, by), &[])?;
         }
         let whole = Vec::from_iter([(by, now)].into_iter().chain(plan));
-        self.part_plan(by, &whole)
+        self.part_plan(&[by, id], &whole)
     }
 
     /// What is to take the place of a row, or was to take it, of what is still to come.
@@ -231,12 +231,12 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Parts what an erased row had brought together in a plan: each text goes on to what was announced for it, if anything was.
-    pub(super) fn part_plan(&mut self, gone: MemoryId, plan: &Plan) -> Result<()> {
+    pub(super) fn part_plan(&mut self, gone: &[MemoryId], plan: &Plan) -> Result<()> {
         let mut parted = Vec::new();
         for (place, (old, _)) in plan.iter().enumerate().rev() {
             let row = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
             let superseded = row.and_then(|row| row.times.superseded);
-            if superseded.is_some_and(|by| by.via == Some(gone)) {
+            if superseded.and_then(|by| by.via).is_some_and(|via| gone.contains(&via)) {
                 self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
                 // What its key has not announced may be to end before it begins.
                 let mut writers = self.ledger.readable_holders(self.ns(), *old)?;

@@ -398,7 +398,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let gone: BTreeSet<MemoryId> = answer.tombstones.iter().copied().collect();
         let left: BTreeSet<MemoryId> = doomed.into_iter().map(|(id, _)| id).collect();
         let mut restored = BTreeSet::new();
-        for (id, (runs, numbers)) in kept.into_iter().filter(|(id, _)| !gone.contains(id)) {
+        kept.retain(|id, _| !gone.contains(id));
+        for id in self.latest_of_ways(&kept)? {
+            let Some((runs, numbers)) = kept.remove(&id) else { continue };
             answer.detached += u64::from(!left.contains(&id));
             restored.append(&mut self.restore_named_by(id, &runs, &numbers)?);
             if let Some(before) = self.left_for(id, &runs)? {
@@ -523,6 +525,21 @@ impl NamespaceWriter<'_, '_, '_> {
                     None => order.extend(rows.get_key_value(&at).filter(|_| seen.insert(at))),
                 }
             }
+        }
+        Ok(order)
+    }
+
+    /// Rows, each after those that have taken its place: what a row has replaced comes back only once the row itself is back.
+    fn latest_of_ways<T>(&self, rows: &BTreeMap<MemoryId, T>) -> Result<Vec<MemoryId>> {
+        let (mut order, mut seen) = (Vec::with_capacity(rows.len()), BTreeSet::new());
+        for id in rows.keys() {
+            let (mut way, mut next) = (Vec::new(), Some(*id));
+            while let Some(at) = next.filter(|at| rows.contains_key(at) && seen.insert(*at)) {
+                way.push(at);
+                let times = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten().map(|row| row.times);
+                next = times.and_then(|times| times.superseded_by());
+            }
+            order.extend(way.into_iter().rev());
         }
         Ok(order)
     }

@@ -137,7 +137,7 @@ impl NamespaceWriter<'_, '_, '_> {
             // The keys that say something else again lead there no more.
             if !plan.is_empty() {
                 self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
-                self.part_plan(erased.id, &plan)?;
+                self.part_plan(&[erased.id], &plan)?;
                 for id in on_plan {
                     self.lead_on_again(id)?;
                     let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
