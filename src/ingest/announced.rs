@@ -125,14 +125,11 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// What comes in the place of the memory that was to take a row's place, if that is still to happen.
     fn comes_as(&mut self, kept: &Overtaken) -> Result<Option<MemoryId>> {
+        // What has brought the two together may have gone as an old version, which takes nothing back.
         if let Some(via) = kept.via
-            && !self.ledger.tx.has_row(self.ns(), via)?
+            && self.is_taken_back(via)?
         {
-            // What has brought the two together may have gone as an old version, which takes nothing back.
-            let stone = sound(self.ledger.tx.tombstone(self.ns(), via))?.flatten();
-            if stone.is_some_and(|stone| stone.reason.is_taken_back()) {
-                return Ok(None);
-            }
+            return Ok(None);
         }
         // What has ended by now takes the place all the same.
         let comes = match self.ledger.successor(self.ns(), kept.by, self.now())? {
@@ -168,13 +165,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let told = self.told_of(id)?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
         let Some((stays, ahead)) = stays.zip(ahead).filter(|_| !told.is_empty()) else { return Ok(()) };
-        // Where all its writers leave it as well, all that it had brought together parts with it.
-        let writers = self.ledger.readable_holders(ns, by)?;
-        let mut stay = false;
-        for writer in writers.iter().filter(|writer| writer.has_text()) {
-            stay |= !self.ledger.is_leaving(ns, by, writer.number)?;
-        }
-        if !stay {
+        // Where it goes as well, all that it had brought together parts with it.
+        if self.is_taken_back(by)? {
             return Ok(());
         }
         let mut others = BTreeSet::new();
@@ -194,6 +186,22 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let whole = Vec::from_iter([(by, now)].into_iter().chain(plan));
         self.part_plan(&[by, id], &whole)
+    }
+
+    /// Whether a row was taken back, or all its writers are about to leave it for that.
+    fn is_taken_back(&self, id: MemoryId) -> Result<bool> {
+        if !self.ledger.tx.has_row(self.ns(), id)? {
+            let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
+            return Ok(stone.is_some_and(|stone| stone.reason.is_taken_back()));
+        }
+        let mut writers = self.ledger.readable_holders(self.ns(), id)?;
+        writers.retain(Holder::has_text);
+        for writer in &writers {
+            if !self.ledger.is_leaving(self.ns(), id, writer.number)? {
+                return Ok(false);
+            }
+        }
+        Ok(!writers.is_empty())
     }
 
     /// What is to take the place of a row, or was to take it, of what is still to come.
@@ -236,7 +244,8 @@ impl NamespaceWriter<'_, '_, '_> {
         for (place, (old, _)) in plan.iter().enumerate().rev() {
             let row = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
             let superseded = row.and_then(|row| row.times.superseded);
-            if superseded.and_then(|by| by.via).is_some_and(|via| gone.contains(&via)) {
+            let Some(via) = superseded.and_then(|by| by.via) else { continue };
+            if gone.contains(&via) || self.is_taken_back(via)? {
                 self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
                 // What its key has not announced may be to end before it begins.
                 let mut writers = self.ledger.readable_holders(self.ns(), *old)?;

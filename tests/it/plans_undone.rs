@@ -225,6 +225,8 @@ fn model_33_what_was_announced_is_what_it_was_without_the_import() {
         "rep b 10; rep b 30; rep b 40; line a b,a -",
         "say b - 10; rep b 30; rep b 40; line a b -",
         "rep b 10; sup a c -; again a b -",
+        "say a c 40; rep b 30; line b a,c -; line b c -",
+        "rep b 10; rep c 10; rep b 10; line b c -; line b - -",
         "weigh a; again a b -; again c a -",
         "rep b 40; again a b -; again c a -",
         "rep b 30; rep a 30; again a b -; again c a -",
