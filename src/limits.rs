@@ -32,7 +32,7 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 pub const FORMER_SPACES_MAX: u16 = 256;
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 16;
+pub const FORMAT_VERSION: u32 = 17;
 /// Uses of a memory that its row tells apart for the tables of memories by use; more count as these.
 pub const USES_MAX: u8 = 15;
 /// Classes into which the importance of unused memories is divided.

@@ -196,6 +196,7 @@ impl Namespace {
             published: &published,
             namespace: &self.name,
             field: &field,
+            secret: &inner.secret,
             policy,
             selection: &selection,
             is_named: true,

@@ -140,8 +140,9 @@ impl<Of> Namespace<Of> {
         let asking = self.db.inner.asking(published, &self.name, now)?;
         let judge = asking.as_ref().map(|asking| asking as &dyn Judge);
         let (namespace, field, looks) = (&self.name, &field, &self.db.inner.looks);
-        let is_named = true;
-        let input = PlanInput { published, namespace, field, policy, selection, is_named, judge, looks };
+        let (is_named, secret) = (true, &self.db.inner.secret);
+        let input =
+            PlanInput { published, namespace, field, secret, policy, selection, is_named, judge, looks };
         match implementation(Pass::Prune).plan(input, &mut |_| false)? {
             Some(Planned::Actions { plan, details, .. }) => {
                 let report = details.get::<PruneReport>().cloned().unwrap_or_default();

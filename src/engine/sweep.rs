@@ -275,6 +275,7 @@ impl Database {
             published: &published,
             namespace: &namespace,
             field: &field,
+            secret: &self.inner.secret,
             policy: &policy,
             selection: &selection,
             is_named: options.passes.contains(&pass),

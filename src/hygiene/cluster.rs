@@ -379,7 +379,8 @@ impl Redundant<'_> {
                 let Some(cosine) = member.cosine else { continue };
                 // What was made from sources is found by them.
                 if rows.sources(ns, member.id)?.is_empty() && self.may_go(member) {
-                    let goals = Some(self.goals.stamp(rows, ns, member.agent.as_deref())?);
+                    let agent = self.input.hash_of(member.agent.as_deref());
+                    let goals = Some(self.goals.stamp(rows, ns, agent)?);
                     let (id, version, access_seq) = (member.id, member.version, member.access.access_seq);
                     let reason = PruneReason::Redundant { by: first.id, cosine };
                     redundant.push(Pruning { id, version, access_seq, reason, goals });

@@ -1,7 +1,6 @@
 //! How much does a memory matter to the goals of its agent?
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::error::Result;
 use crate::hygiene::score::days;
@@ -15,9 +14,10 @@ use crate::vector::{UnitVector, dot_f32};
 const STABLE_DAYS: f64 = 30.0;
 
 /// How often the goals of an agent, and those of all agents, had changed when a score was worked out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoalStamp {
-    agent: Option<Arc<str>>,
+    /// The hash of the agent.
+    agent: Option<[u8; 32]>,
     epoch: u64,
 }
 
@@ -27,12 +27,12 @@ impl GoalStamp {
     /// # Errors
     /// `Corrupted`.
     pub(super) fn stands(&self, rows: &impl Rows, ns: NsId) -> Result<bool> {
-        Ok(epoch_of(rows, ns, self.agent.as_deref())? == self.epoch)
+        Ok(epoch_of(rows, ns, self.agent.as_ref())? == self.epoch)
     }
 }
 
 /// The changes of the goals that count for an agent: its own, and those of all.
-fn epoch_of(rows: &impl Rows, ns: NsId, agent: Option<&str>) -> Result<u64> {
+fn epoch_of(rows: &impl Rows, ns: NsId, agent: Option<&[u8; 32]>) -> Result<u64> {
     let own = match agent {
         Some(agent) => rows.goal_epoch(ns, Some(agent))?.epoch,
         None => 0,
@@ -53,7 +53,7 @@ pub(super) struct Goals {
     /// Goals that can't be read, and may be those of any agent.
     damaged: u64,
     /// The stamp of each agent that was asked for.
-    stamps: BTreeMap<Option<Arc<str>>, GoalStamp>,
+    stamps: BTreeMap<Option<[u8; 32]>, GoalStamp>,
 }
 
 /// What the goals say of a memory.
@@ -133,29 +133,28 @@ impl Goals {
         relevance
     }
 
-    /// Under which goals a score of a memory of this agent was worked out.
+    /// Under which goals a score of a memory of the agent with this hash was worked out.
     ///
     /// # Errors
     /// `Corrupted`.
-    pub(super) fn stamp(&mut self, rows: &Snapshot, ns: NsId, agent: Option<&str>) -> Result<GoalStamp> {
-        let agent: Option<Arc<str>> = agent.map(Arc::from);
+    pub(super) fn stamp(&mut self, rows: &Snapshot, ns: NsId, agent: Option<[u8; 32]>) -> Result<GoalStamp> {
         if let Some(stamp) = self.stamps.get(&agent) {
-            return Ok(stamp.clone());
+            return Ok(*stamp);
         }
-        let stamp = GoalStamp { epoch: epoch_of(rows, ns, agent.as_deref())?, agent: agent.clone() };
-        self.stamps.insert(agent, stamp.clone());
+        let stamp = GoalStamp { agent, epoch: epoch_of(rows, ns, agent.as_ref())? };
+        self.stamps.insert(agent, stamp);
         Ok(stamp)
     }
 }
 
-/// How stable the goals of an agent are: 0 where one has just changed, or none was ever set; 1 after 30 days.
+/// How stable the goals of the agent with this hash are: 0 where one has just changed, or none was ever set; 1 after 30 days.
 ///
 /// # Errors
 /// `Corrupted`.
-pub(super) fn stability(rows: &Snapshot, ns: NsId, agent: Option<&str>, now: Time) -> Result<f64> {
+pub(super) fn stability(rows: &Snapshot, ns: NsId, agent: Option<[u8; 32]>, now: Time) -> Result<f64> {
     let mut last = rows.goal_epoch(ns, None)?;
     if let Some(agent) = agent {
-        let own = rows.goal_epoch(ns, Some(agent))?;
+        let own = rows.goal_epoch(ns, Some(&agent))?;
         last = if own.changed_ms > last.changed_ms { own } else { last };
     }
     if last.epoch == 0 {

@@ -16,7 +16,7 @@ use crate::ledger::{Context, Ledger};
 use crate::model::{Kind, NamespaceName, Pass, RunId, Span, Tier};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, Snapshot};
-use crate::text::Messages;
+use crate::text::{Messages, Secret};
 use crate::vector::UnitVector;
 
 /// What a call asks `prune` for, in place of what the policy says of summaries.
@@ -77,6 +77,8 @@ pub(crate) struct PlanInput<'s> {
     pub(crate) namespace: &'s NamespaceName,
     /// Number of the namespace, its partitions and the instant.
     pub(crate) field: &'s Field,
+    /// The secret of the file, under which names stand that may be gone.
+    pub(crate) secret: &'s Secret,
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
     pub(crate) selection: &'s Selection,
@@ -86,6 +88,13 @@ pub(crate) struct PlanInput<'s> {
     pub(crate) judge: Option<&'s dyn Judge>,
     /// The looks of the handle that found nothing to do.
     pub(crate) looks: &'s Looks,
+}
+
+impl PlanInput<'_> {
+    /// The hash of an agent, under which the changes of its goals stand.
+    pub(super) fn hash_of(&self, agent: Option<&str>) -> Option<[u8; 32]> {
+        agent.map(|agent| self.secret.of_agent(agent))
+    }
 }
 
 /// An embedder, and the space that its vectors open.

@@ -369,9 +369,10 @@ impl<'s> Planning<'s> {
             if bottom > 0.0 {
                 return Ok(None);
             }
-            let (agent, policy) = (row.agent.as_deref(), &planning.input.policy.prune);
+            let (input, policy) = (planning.input, &planning.input.policy.prune);
+            let agent = input.hash_of(row.agent.as_deref());
             let stable = match policy.stability_gain > 0.0 {
-                true => stability(planning.input.published.snapshot(), field.ns, agent, field.now)?,
+                true => stability(input.published.snapshot(), field.ns, agent, field.now)?,
                 false => 0.0,
             };
             Ok(Some(row.facts.threshold(base, stable, policy)))
@@ -457,7 +458,7 @@ impl<'s> Planning<'s> {
         let goals: Option<GoalStamp> = match by_goals || self.mode() == PruneMode::Hybrid {
             true => {
                 let (rows, ns) = (self.input.published.snapshot(), self.input.field.ns);
-                Some(self.goals.stamp(rows, ns, agent.as_deref())?)
+                Some(self.goals.stamp(rows, ns, self.input.hash_of(agent.as_deref()))?)
             }
             false => None,
         };

@@ -89,7 +89,8 @@ impl Ledger<'_, '_> {
         for (id, row) in self.tx.goals(from)?.0 {
             if self.tx.goal(to, id)?.is_none() {
                 truth(self.tx).put_goal(to, id, &row)?;
-                let changed = self.tx.goal_epoch(from, row.agent.as_deref())?.changed_ms;
+                let agent = row.agent.as_deref().map(|agent| self.secret.of_agent(agent));
+                let changed = self.tx.goal_epoch(from, agent.as_ref())?.changed_ms;
                 self.turn_epoch(to, row.agent.as_deref(), Some(Time::from_millis(changed)))?;
             }
         }
@@ -99,10 +100,11 @@ impl Ledger<'_, '_> {
     /// Makes every score by the goals of an agent stale, without touching a memory. `changed` is when a goal was set or
     /// dropped, if one was.
     fn turn_epoch(&mut self, ns: NsId, agent: Option<&str>, changed: Option<Time>) -> Result<()> {
-        let mut row = self.tx.goal_epoch(ns, agent)?;
+        let agent = agent.map(|agent| self.secret.of_agent(agent));
+        let mut row = self.tx.goal_epoch(ns, agent.as_ref())?;
         row.epoch += 1;
         row.changed_ms = changed.map_or(row.changed_ms, |changed| changed.as_millis().max(row.changed_ms));
-        truth(self.tx).put_goal_epoch(ns, agent, &row)
+        truth(self.tx).put_goal_epoch(ns, agent.as_ref(), &row)
     }
 }
 

@@ -40,6 +40,11 @@ fn goal_key(ns: NsId, id: GoalId) -> keys::Key {
     keys::memory(ns, MemoryId::from_bytes(*id.as_bytes()))
 }
 
+/// The key of how often the goals of an agent have changed. It outlives these goals, so it has not the name of the agent.
+fn epoch_key(ns: NsId, agent: Option<&[u8; 32]>) -> keys::Key {
+    keys::goal_epoch(ns, agent.unwrap_or(&[0; 32]))
+}
+
 /// A goal with its id.
 type KnownGoal = (GoalId, GoalRow);
 
@@ -69,9 +74,9 @@ pub(crate) trait GoalRows: Rows {
         Ok((all, damaged))
     }
 
-    /// How often the goals of an agent have changed; without an agent, those of all agents.
-    fn goal_epoch(&self, ns: NsId, agent: Option<&str>) -> Result<GoalEpochRow> {
-        let row = self.meta(Table::GoalEpoch, &keys::goal_epoch(ns, agent.unwrap_or_default()))?;
+    /// How often the goals of the agent with this hash have changed; without an agent, those of all agents.
+    fn goal_epoch(&self, ns: NsId, agent: Option<&[u8; 32]>) -> Result<GoalEpochRow> {
+        let row = self.meta(Table::GoalEpoch, &epoch_key(ns, agent))?;
         Ok(row.unwrap_or_default())
     }
 
@@ -98,7 +103,12 @@ impl Truth<'_, '_> {
         self.delete(Table::Goal, &goal_key(ns, id))
     }
 
-    pub(crate) fn put_goal_epoch(&mut self, ns: NsId, agent: Option<&str>, row: &GoalEpochRow) -> Result<()> {
-        self.put_meta(Table::GoalEpoch, &keys::goal_epoch(ns, agent.unwrap_or_default()), row)
+    pub(crate) fn put_goal_epoch(
+        &mut self,
+        ns: NsId,
+        agent: Option<&[u8; 32]>,
+        row: &GoalEpochRow,
+    ) -> Result<()> {
+        self.put_meta(Table::GoalEpoch, &epoch_key(ns, agent), row)
     }
 }

@@ -386,8 +386,8 @@ tables! {
             fn by_level(ns: NsId, level: u8, created: Time, id: MemoryId) if matches!(level, 1 | 2);
         /// What agents are after.
         Goal = "goal", Truth, row!(70, GoalRow), like Memory;
-        /// Agent, or nothing for the goals of all → how often its goals have changed.
-        GoalEpoch = "goal_epoch", Truth, row!(71, GoalEpochRow), fn goal_epoch<'k>(ns: NsId, agent: Rest<'k>) named agent;
+        /// HMAC of an agent, or zero bytes for the goals of all → how often its goals have changed.
+        GoalEpoch = "goal_epoch", Truth, row!(71, GoalEpochRow), fn goal_epoch<'k>(ns: NsId, agent: &'k [u8; 32]);
         /// Past queries of the ring of a partition, as questions for summaries.
         Query = "query", Truth, row!(63, QueryRow), fn query(ns: NsId, part: PartId, number: u64);
         /// Memory → the queries that had found it.

@@ -79,6 +79,11 @@ impl Secret {
         self.hmac("namespace", name.as_bytes())
     }
 
+    /// The hash under which an agent is told of that may be gone.
+    pub fn of_agent(&self, agent: &str) -> [u8; 32] {
+        self.hmac("agent", agent.as_bytes())
+    }
+
     /// The first 8 bytes of [`Secret::hmac`], which are enough to recognise a field that was given the same
     /// value again.
     pub fn short(&self, domain: &str, bytes: &[u8]) -> [u8; 8] {

@@ -40,15 +40,15 @@ fn a_file_of_another_format_is_refused() {
     let ns = NamespaceName::default();
     let db = Database::open(&path).unwrap();
     db.namespace(&ns).unwrap().add(Draft::new("still there").key("k")).unwrap();
-    assert_eq!(db.format(), 16);
+    assert_eq!(db.format(), 17);
     db.close().unwrap();
-    for other in [0, 15, 17] {
+    for other in [0, 16, 18] {
         let own = set_format(&path, other);
         for read_only in [false, true] {
             let refused = Database::builder().read_only(read_only).open(&path).unwrap_err();
             let Error::Format { found, expected } = refused else { panic!("{refused:?}") };
-            assert_eq!((found, expected), (u32::from(other), 16));
-            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 16"));
+            assert_eq!((found, expected), (u32::from(other), 17));
+            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 17"));
         }
         set_format(&path, own);
     }

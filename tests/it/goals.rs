@@ -118,6 +118,25 @@ fn the_journal_tells_of_goals_and_keeps_no_text_of_one_that_is_dropped() {
     assert!(world.db.check(&options).unwrap().ok);
 }
 
+/// LIFE-62: what is kept of the goals of an agent once they are dropped has not its name.
+#[test]
+fn no_byte_of_the_name_of_an_agent_outlives_its_goals_and_its_memories() {
+    const AGENT: &str = "qzagentname";
+    let world = World::new();
+    let said = world.add(text("what the agent said").agent_id(AGENT)).id;
+    let there = world.ns.set_goal(goal().agent(AGENT)).unwrap();
+    world.ns.drop_goal(there.id).unwrap();
+    world.forget_id(said);
+    assert!(!world.has_bytes_of(AGENT));
+    // The same where a goal went along to another namespace.
+    let there = world.ns.set_goal(goal().agent(AGENT)).unwrap();
+    world.db.move_namespace("default", "one", &RenamespaceOptions::default()).unwrap();
+    assert!(world.has_bytes_of(AGENT), "a goal has it");
+    world.db.namespace("one").unwrap().drop_goal(there.id).unwrap();
+    assert!(!world.has_bytes_of(AGENT));
+    world.check();
+}
+
 #[test]
 fn a_goal_that_is_there_is_no_residue_of_a_memory_that_said_the_same() {
     let world = World::new();

@@ -192,7 +192,7 @@ fn put_goal(tx: &mut Truth<'_, '_>) -> Result<()> {
         vector: UnitVector::new("vector", &values(11))?.as_slice().to_vec(),
     };
     tx.put_goal(NS, GoalId::from_bytes([5; 16]), &row)?;
-    tx.put_goal_epoch(NS, row.agent.as_deref(), &GoalEpochRow { epoch: 1, changed_ms: 0 })
+    tx.put_goal_epoch(NS, Some(&[6; 32]), &GoalEpochRow { epoch: 1, changed_ms: 0 })
 }
 
 /// A query that had found A, and with it B of another partition.

@@ -9,7 +9,7 @@ fn init_makes_an_empty_database() {
     let sandbox = Sandbox::new();
     let document = sandbox.document(&["init", "--dim", "8"]);
     has(&document, &["path", "format", "dim", "embedder"]);
-    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(16), json!(8)));
+    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(17), json!(8)));
     assert_eq!(sandbox.document(&["init"])["dim"], 8, "once more is no harm");
     assert_eq!(sandbox.run(&["init", "--dim", "9"]).error().0, "Invalid");
 }
