@@ -11,7 +11,7 @@ use crate::engine::queue::{ONE, Weight};
 use crate::engine::session::{Session, Work};
 use crate::error::{Error, Result};
 use crate::limits::FORMAT_VERSION;
-use crate::model::{Periods, Span};
+use crate::model::{Periods, Span, Time};
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::SpaceRow;
 use crate::store::{Durability, NsId, Rows, SpaceId};
@@ -147,6 +147,27 @@ impl Database {
         self.read(|published, _| {
             Ok(Span::from_millis(published.committed_at().as_millis().saturating_sub(now.as_millis())))
         })
+    }
+
+    /// When the file was last written, as its writes count: an instant ahead of the clock where the clock was ahead then.
+    ///
+    /// ```
+    /// use oubliette::clock::ManualClock;
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let clock = ManualClock::at("2026-01-02T00:00:00Z".parse()?);
+    /// let db = Database::builder().clock(clock.clone()).open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// clock.set("2026-01-01T23:00:00Z".parse()?);
+    /// assert_eq!(db.last_write()?, "2026-01-02T00:00:00Z".parse()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn last_write(&self) -> Result<Time> {
+        self.read(|published, _| Ok(published.committed_at()))
     }
 
     /// How many commits of this handle and its clones have changed anything. A write that found nothing to do is none.

@@ -15,6 +15,7 @@
 
 mod arguments;
 mod budget;
+mod clock;
 mod envelope;
 mod error;
 mod forgetting;
@@ -29,6 +30,7 @@ mod toolbox;
 mod upkeep;
 mod writing;
 
+pub use clock::{BEHIND_UNTOLD, behind_told};
 pub use error::ToolError;
 pub use graph::KnowledgeGraph;
 #[cfg(feature = "mcp")]

@@ -10,6 +10,7 @@ use crate::model::{
     Decision, Draft, Expiry, Hint, Memory, MemoryId, Outcome, Patch, Span, SupersedeMode, Time,
 };
 use crate::tools::arguments::arguments;
+use crate::tools::clock::clock_told;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, name, told, with_beginning};
 use crate::tools::shape::{Member, Shape, at_least, bytes, list, text};
@@ -218,11 +219,15 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
     Ok(answer)
 }
 
-/// Adds to an answer when the memory that now says it ends: a text can have the end of the text before.
+/// Adds to an answer when the memory that now says it ends: a text can have the end of the text before. Where the clock is behind
+/// the file, the answer says from when it counts.
 fn tell_end(answer: &mut Value, namespace: &Namespace, id: MemoryId) -> Result<()> {
+    let Value::Object(members) = answer else { return Ok(()) };
+    let is_written = members.get("decision").is_none_or(|decision| decision != Decision::Unchanged.as_str());
+    let clock = clock_told(namespace.database()).filter(|_| is_written);
+    members.extend(clock.map(|told| ("clock".to_owned(), json!(told))));
     // The write has been done, whatever can be read of it.
     let Some(memory) = sound(namespace.get(id))?.flatten() else { return Ok(()) };
-    let Value::Object(members) = answer else { return Ok(()) };
     for (name, end) in [("expires_at", memory.expires_at), ("valid_to", memory.valid_to)] {
         members.extend(end.map(|end| (name.to_owned(), json!(end))));
     }
@@ -279,5 +284,6 @@ pub(super) fn written_answer() -> Shape {
             .named("kept_for_others"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),
+        told().optional().about("Says so where the clock is behind the last write of the file.").named("clock"),
     ])
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bad;
+mod clock;
 mod contract;
 mod damaged;
 mod erased;

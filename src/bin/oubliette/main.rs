@@ -222,7 +222,7 @@ fn answer(words: Vec<OsString>, caller: Caller, host: Arc<Host>) -> Ended {
 
 fn run(arguments: &Arguments, place: &Arc<Place>, output: Output<'_>) -> Done {
     let done = work(arguments, place, output);
-    place.tell_behind(output);
+    place.tell_clock(output);
     place.tell_unclosed(output);
     done
 }

@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 
 use oubliette::clock::{Clock, ManualClock, SystemClock};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Database, Durability, Error, ErrorKind, NamespaceName, Result, Scope, Span, Time};
+use oubliette::tools::{BEHIND_UNTOLD, behind_told};
+use oubliette::{
+    Builder, Database, Durability, Error, ErrorKind, NamespaceName, Outcome, Result, Scope, Span, Time,
+};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::arguments::{Global, ScopeOptions};
 use crate::caller::Caller;
@@ -27,8 +31,8 @@ const LEASE: Span = Span::from_days(30);
 /// How long a file is waited for that another process has open, unless the command says otherwise: whoever has it may just have begun to
 /// listen, or be about to end.
 const PATIENCE: Span = Span::from_millis(5_000);
-/// A clock that is behind the last write by less is not told of.
-const BEHIND: Span = Span::from_mins(1);
+/// A `--now` that is ahead of the clock of the machine by so much or less is not told of.
+const AHEAD: Span = Span::from_days(1);
 /// How long an opening is put off that finds the file locked.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Longest policy document or config file that is read.
@@ -289,21 +293,55 @@ impl Place {
         Ok(database)
     }
 
-    /// Says so where something was written by a clock that was behind the last write of the file: it counts as of that write. Two
-    /// processes of one machine may differ by moments; who gives an instant means it.
-    pub(crate) fn tell_behind(&self, output: Output<'_>) {
+    /// Says so where the clock by which something was written does not fit the file or the machine.
+    pub(crate) fn tell_clock(&self, output: Output<'_>) {
+        self.clock_told().iter().for_each(|told| output.remark(told));
+    }
+
+    /// An answer with what is told of the clock.
+    pub(crate) fn dated(&self, mut answer: Value) -> Value {
+        if let (Value::Object(members), Some(told)) = (&mut answer, self.clock_told()) {
+            members.insert("clock".to_owned(), told.into());
+        }
+        answer
+    }
+
+    /// What is told where something was written by a clock that was behind the last write of the file: it counts as of that write.
+    /// Two processes of one machine may differ by moments; who gives an instant means it. One far ahead of the machine's clock stays
+    /// with the file.
+    fn clock_told(&self) -> Option<String> {
         let behind = *self.behind.lock().unwrap_or_else(PoisonError::into_inner);
-        let least = if self.terms.now.is_some() { Span::ZERO } else { BEHIND };
-        if !behind.has_written || behind.by <= least {
-            return;
+        if !behind.has_written {
+            return None;
         }
         let now = self.present();
-        let last = story::local(now.at, &now);
-        let clock = if self.terms.now.is_some() { "--now" } else { "the clock of this machine" };
         let at = story::local(self.now(), &now);
-        output.remark(&format!(
-            "{clock} says {at}, but the file was last written at {last}: what was written counts as of then, and so does a --ttl"
-        ));
+        let (clock, least) = match self.terms.now {
+            Some(_) => ("--now", Span::ZERO),
+            None => ("the clock of this machine", BEHIND_UNTOLD),
+        };
+        if behind.by > least {
+            return Some(behind_told(clock, at, story::local(now.at, &now)));
+        }
+        let machine = SystemClock.now();
+        self.terms.now.filter(|given| *given > machine.plus(AHEAD))?;
+        let machine = story::local(machine, &now);
+        Some(format!(
+            "--now says {at}, ahead of the clock of this machine, which says {machine}: until then every write of this file counts as of \
+             {at}. Only a copy from before leads back"
+        ))
+    }
+
+    /// Whether the end that a write gave lies ahead of the clock, and yet no later than the last write of the file.
+    pub(crate) fn is_over_at_once(&self, outcome: &Outcome) -> bool {
+        let (clock, file) = (self.now(), self.present().at);
+        [outcome.expires_at, outcome.valid_to].iter().flatten().any(|end| *end > clock && *end <= file)
+    }
+
+    /// Notes whether something was written since the file was opened.
+    pub(crate) fn note_writes(&self, database: &Database) {
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.has_written |= database.writes() != behind.writes;
     }
 
     /// Opens it and answers others from then on, if it is open for writing.
@@ -421,9 +459,7 @@ impl Place {
 
     /// Ends the work of a command on the database. Others are answered first; one that belongs to another process stays open.
     pub(crate) fn close(&self, database: Database) -> Result<()> {
-        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
-        behind.has_written |= database.writes() != behind.writes;
-        drop(behind);
+        self.note_writes(&database);
         let closed = match &self.standing {
             Standing::Guest(_) => Ok(()),
             Standing::Alone => database.close(),

@@ -209,6 +209,9 @@ pub(crate) fn import(report: &Value, (one, many): (&str, &str)) -> String {
              and did not keep it (`--verbatim` stores each apart)"
         ));
     }
+    if count("ended_at_once") > 0 {
+        told.push_str(&format!("; {} ended at once", of(count("ended_at_once"), "memory", "memories")));
+    }
     if count("vectors_left_out") > 0 {
         let vectors = of(count("vectors_left_out"), "vector", "vectors");
         told.push_str(&format!(

@@ -31,7 +31,7 @@ use crate::place::{Access, Place, by_option, named};
 use crate::progress::Progress;
 use crate::read::{called, tell_gone};
 use crate::typed::{self, STREAM, Slot};
-use crate::written::{Said, told_time, written};
+use crate::written::{GONE, Said, told_time, written};
 use crate::{story, told};
 
 /// The text of a memory that takes the place of others.
@@ -54,7 +54,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     if options.text == STREAM {
         fields::check_none(options)?;
         let database = place.open(Access::Create)?;
-        let done = add_lines(&database, &namespace, (&how, options.jsonl), output);
+        let done = add_lines(&database, &namespace, (&how, options.jsonl), place, output);
         // The lines before one that is refused are written.
         let closed = place.close(database);
         done?;
@@ -73,9 +73,10 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     tell_fields(&options.fields, output);
     let database = place.open(Access::Create)?;
     let said = Said::of(line.draft.expiry, &line.draft.fields);
-    let answer = add_one(&database, &namespace, line.draft, &how)?;
-    let mut answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
+    let answer = add_one(&database, &namespace, line.draft, &how, place)?;
+    let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
+    let mut answer = place.dated(answer);
     if let (Value::Object(members), false) = (&mut answer, options.supersedes.is_empty()) {
         members.insert("supersedes".to_owned(), json!(options.supersedes));
     }
@@ -114,11 +115,12 @@ fn add_one(
     namespace: &NamespaceName,
     draft: Draft,
     how: &WriteOptions,
+    place: &Place,
 ) -> Result<Value> {
     let team = database.namespace(namespace)?;
     let mut outcomes = team.add_all(vec![draft], how)?;
     let outcome = outcomes.pop().unwrap_or_else(|| unreachable!("each draft has an outcome"));
-    Ok(written(&team, &outcome))
+    Ok(written(&team, &outcome, &place.present()))
 }
 
 /// One answer line for each line of standard input, written before the next is read, or with the lines of an export that belong
@@ -127,6 +129,7 @@ fn add_lines(
     database: &Database,
     namespace: &NamespaceName,
     (how, jsonl): (&WriteOptions, bool),
+    place: &Place,
     output: Output<'_>,
 ) -> Done {
     let mut lines = LineReader::new(output.caller.lines(), "standard input");
@@ -136,14 +139,14 @@ fn add_lines(
             Ok(words) if words.trim_ascii().is_empty() => continue,
             Ok(words) if !jsonl && !words.trim_start().starts_with('{') => {
                 let draft = Draft::new(words);
-                add_one(database, namespace, draft, how).map(|answer| vec![answer])
+                add_one(database, namespace, draft, how, place).map(|answer| vec![answer])
             }
             _ => match parse_line(text, false).map(kept) {
                 Ok(Ok(row)) => {
                     let head = (number, row);
                     output.caller.within(|| take_over(database, namespace, head, &mut lines))
                 }
-                Ok(Err(line)) => add_line(database, namespace, *line, how),
+                Ok(Err(line)) => add_line(database, namespace, *line, how, place),
                 Err(error) => Err(error),
             },
         };
@@ -154,6 +157,8 @@ fn add_lines(
             other => other,
         })?;
         written += answers.len() as u64;
+        place.note_writes(database);
+        let answers: Vec<Value> = answers.into_iter().map(|answer| place.dated(answer)).collect();
         let shown = answers.iter().zip(number..).try_for_each(|(answer, number)| {
             let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
             warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
@@ -198,9 +203,10 @@ fn add_line(
     namespace: &NamespaceName,
     line: DraftLine,
     how: &WriteOptions,
+    place: &Place,
 ) -> Result<Vec<Value>> {
     let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
-    let answer = add_one(database, &namespace, line.draft, how)?;
+    let answer = add_one(database, &namespace, line.draft, how, place)?;
     Ok(vec![warned(answer, &line.warnings)])
 }
 
@@ -269,6 +275,9 @@ struct Watch<'a> {
     progress: &'a Progress,
     decisions: Option<&'a mut Target>,
     runs: Vec<(NamespaceName, RunId)>,
+    place: &'a Place,
+    /// The writes whose end the clock has not reached, and the file has.
+    over: u64,
 }
 
 impl Observer for Watch<'_> {
@@ -288,6 +297,7 @@ impl Observer for Watch<'_> {
             let source = std::io::ErrorKind::BrokenPipe.into();
             return Err(Error::Io { action: "answer", path: "the process that asked".into(), source });
         }
+        self.over += u64::from(self.place.is_over_at_once(outcome));
         let Some(file) = &mut self.decisions else { return Ok(()) };
         let mut document = answers::outcome(namespace, outcome);
         if let Value::Object(members) = &mut document {
@@ -353,9 +363,10 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     }
     let database = place.open(Access::Create)?;
     let progress = Progress::new(output, total);
-    let mut watch = Watch { output, progress: &progress, decisions: decisions.as_mut(), runs: Vec::new() };
+    let (decided, runs) = (decisions.as_mut(), Vec::new());
+    let mut watch = Watch { output, progress: &progress, decisions: decided, runs, place, over: 0 };
     let done = import.run_with_vectors(&database, lines, vectors, &mut watch);
-    let runs = Brought::new(&database, std::mem::take(&mut watch.runs));
+    let (runs, over) = (Brought::new(&database, std::mem::take(&mut watch.runs)), watch.over);
     let seconds = progress.seconds();
     drop(progress);
     // The batches before one that is refused are written.
@@ -380,7 +391,11 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     }
     // A file of another server has its memories in its own lines.
     let items = if format == Format::Oubliette { ("line", "lines") } else { ("memory", "memories") };
-    output.done(&report_json(&report, &runs, seconds), |report| told::import(report, items))
+    let mut document = place.dated(report_json(&report, &runs, seconds));
+    if let (Value::Object(members), 1..) = (&mut document, over) {
+        members.insert("ended_at_once".to_owned(), json!(over));
+    }
+    output.done(&document, |report| told::import(report, items))
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back. Where whoever typed it reads no more, nothing
@@ -473,10 +488,11 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
     let said = Said::of(patch.expiry, &patch.fields);
-    let answer = written(&team, &team.update(&options.name, patch).map_err(tell_gone(&team, place))?);
-    let answer = told_time(&team, answer, said, &place.present());
+    let (outcome, now) =
+        (team.update(&options.name, patch).map_err(tell_gone(&team, place))?, place.present());
+    let answer = told_time(&team, written(&team, &outcome, &now), said, &now);
     place.close(database)?;
-    output.done(&answer, told::write)
+    output.done(&place.dated(answer), told::write)
 }
 
 /// `contradict`.
@@ -546,9 +562,14 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
             Ok(outcome) => {
                 touched += 1;
                 let memory = team.get(outcome.id)?;
-                gone += u64::from(memory.is_none());
+                let over = memory.is_none().then_some(GONE);
+                gone += u64::from(over.is_some());
                 let end = memory.and_then(|memory| memory.expires_at);
-                json!({ "name": name, "id": outcome.id, "expires_at": end })
+                let mut answer = json!({ "name": name, "id": outcome.id, "expires_at": end });
+                if let (Value::Object(members), Some(over)) = (&mut answer, over) {
+                    members.insert("over".to_owned(), json!(over));
+                }
+                answer
             }
             Err(why) => {
                 let why = tell_gone(&team, place)(why);
@@ -570,7 +591,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     }
     let (missing, refused): (u64, u64) = (missing, refused);
     let document = json!({ "touched": touched, "missing": missing, "refused": refused, "answers": answers });
-    output.done(&document, |_| {
+    output.done(&place.dated(document), |_| {
         let over = match gone {
             0 => String::new(),
             gone => format!("; {} ended at once, and the text is gone", told::of(gone, "memory", "memories")),
@@ -615,7 +636,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
                 .map_err(by_option("at", "--at"))
                 .map_err(tell_gone(&team, place))?;
             let said = Said { end, until: false, from: at.is_some_and(|at| at > place.now()) };
-            told_time(&team, written(&team, &outcome), said, &place.present())
+            let now = place.present();
+            told_time(&team, written(&team, &outcome, &now), said, &now)
         }
     };
     let kept = kept_of(&team, &before);
@@ -628,7 +650,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let old: BTreeSet<&String> = options.old.iter().collect();
     let old = told::of((old.len() + usize::from(own.is_some())) as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
-    output.done(&document, |answer| {
+    output.done(&place.dated(document), |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
         let from =
             ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();

@@ -27,10 +27,19 @@ impl Said {
     }
 }
 
-/// The answer to a write. It says when the payload of the earlier version stayed behind, and what could not be read back.
-pub(crate) fn written(team: &Namespace, outcome: &Outcome) -> Value {
+/// What is said of a life that was over as it was written.
+pub(crate) const GONE: &str = "its life ended at once, and it is gone";
+
+/// The answer to a write. It says when the life of what was written ended at once, when the payload of the earlier version stayed
+/// behind, and what could not be read back.
+pub(crate) fn written(team: &Namespace, outcome: &Outcome, now: &story::Present) -> Value {
     let mut answer = answers::outcome(team.name(), outcome);
     let Value::Object(members) = &mut answer else { return answer };
+    if outcome.expires_at.is_some_and(|end| end <= now.at) {
+        let is_there = !matches!(team.get(outcome.id), Ok(None));
+        let told = if is_there { "its life ended at once: no search finds it" } else { GONE };
+        members.insert("over".to_owned(), json!(told));
+    }
     if let Decision::Revised { old } = outcome.decision.settled() {
         let carries = |id| -> Result<bool> { Ok(team.get(id)?.is_some_and(|memory| memory.has_payload)) };
         match carries(*old).and_then(|had| Ok(had && !carries(outcome.id)?)) {
@@ -58,9 +67,6 @@ pub(crate) fn told_time(team: &Namespace, mut answer: Value, said: Said, now: &s
         Ok(Some(memory)) => {
             let told = time_told(team, &memory, (&decision, said), now);
             members.extend((!told.is_empty()).then(|| ("over".to_owned(), json!(told.join("; ")))));
-        }
-        Ok(None) if decision == "stored" || decision == "updated" => {
-            members.insert("over".to_owned(), json!("its life ended at once, and it is gone"));
         }
         Ok(None) => {}
         Err(why) => unreadable(members, &why),

@@ -433,3 +433,24 @@ fn a_memory_that_is_to_be_replaced_is_live_until_then() {
         assert_eq!((&told["state"], &told["replaced_by"]), (&json!("superseded"), &json!(new)));
     });
 }
+
+/// MODEL-38: a clock that was ahead dates each write until it is reached, and a model that gave a ttl heard nothing of it.
+#[test]
+fn a_write_tells_of_a_clock_that_was_ahead() {
+    let world = world();
+    run(async {
+        let client = connect(&world).await;
+        let add = |text: &str| json!({ "text": text, "ttl": "1h" });
+        let right = done(&client, "add_memory", add("The door code is 4711")).await;
+        assert!(right.get("clock").is_none(), "{right}");
+        world.set(world.now().as_millis() - 864_000_000);
+        let told = done(&client, "add_memory", add("The door code is 4712")).await;
+        let (at, last) = (format!("says {}", world.now()), format!("at {}", world.ahead("10d")));
+        let clock = told["clock"].as_str().unwrap();
+        assert!(clock.contains(&at) && clock.contains(&last), "{clock}");
+        let again = done(&client, "add_memory", add("The door code is 4712")).await;
+        assert_eq!(again.get("clock").is_some(), again["decision"] != "unchanged", "{again}");
+        let change = json!({ "id": told["id"], "text": "The door code is 4713" });
+        assert!(done(&client, "update_memory", change).await["clock"].is_string());
+    });
+}

@@ -1,0 +1,30 @@
+//! What is told of a write by a clock that is behind the last write of its file.
+
+use std::fmt::Display;
+
+use crate::engine::Database;
+use crate::model::{Span, Time};
+
+/// A clock that is behind the last write of a file by so much or less is not told of: two processes of one machine may differ by moments.
+pub const BEHIND_UNTOLD: Span = Span::from_mins(1);
+
+/// What is told of a write where `clock` says `at`, and the file was last written at `last`, which is later.
+///
+/// ```
+/// use oubliette::tools::behind_told;
+/// let told = behind_told("the clock", "2026-02-01", "2036-02-01");
+/// assert!(told.starts_with("the clock says 2026-02-01, but the file was last written at 2036-02-01: "));
+/// ```
+pub fn behind_told(clock: &str, at: impl Display, last: impl Display) -> String {
+    format!(
+        "{clock} says {at}, but the file was last written at {last}: what was written counts as of then, and so does a ttl; what \
+         ends before then has ended at once"
+    )
+}
+
+/// What is told of the clock after a write; the write has been done, whatever can be read of it.
+pub(super) fn clock_told(database: &Database) -> Option<String> {
+    let (last, behind) = (database.last_write().ok()?, database.behind().ok()?);
+    let at = Time::from_millis(last.as_millis() - behind.as_millis());
+    (behind > BEHIND_UNTOLD).then(|| behind_told("the clock", at, last))
+}
