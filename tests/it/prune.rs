@@ -286,6 +286,29 @@ fn life_37_a_very_good_answer_and_many_retrievals_protect_for_a_while() {
     }
 }
 
+/// Nothing but that instant is kept of goals that are dropped.
+#[test]
+fn life_38_a_drop_is_a_change_of_the_goals_of_its_agent() {
+    let mut world = on("prune.cooldown_days = 0\nprune.stability_gain = 1.0");
+    let drop = |world: &World, agent: &str| {
+        let goal = world.ns.set_goal(GoalDraft::new("goal").agent(agent)).unwrap();
+        world.ns.drop_goal(goal.id).unwrap();
+    };
+    drop(&world, "one");
+    drop(&world, "two");
+    world.advance("30d");
+    drop(&world, "two");
+    world.db.compact().unwrap();
+    world.reopen();
+    // Their scores are the bound itself, which stable goals double.
+    let ids = ["one", "two", "three"].map(|agent| {
+        let draft = session(&format!("of {agent}")).agent_id(agent).last_retrieved(world.now());
+        world.add(old(&world, draft, "8d")).id
+    });
+    prune(&world);
+    assert_eq!(alive(&world, &ids), [false, true, true]);
+}
+
 #[test]
 fn life_39_goals_keep_a_row_in_the_hybrid_mode_and_stale_ones_block_it() {
     let world = on("prune.mode = 'hybrid'");
