@@ -53,8 +53,8 @@ pub enum Forget {
 }
 
 impl Forget {
-    /// Memories by key with all that the key has said, or by id. The earlier and the later versions of an id stay, and what others
-    /// have put in the place of what a key has said, unless [`Forget::with_history`] takes them too.
+    /// Memories by key with all that the key has said, or by id. The earlier and the later versions of an id stay, unless
+    /// [`Forget::with_history`] takes them too. What others have put in the place of what a key has said stays.
     ///
     /// ```
     /// use oubliette::{Draft, Forget};

@@ -716,7 +716,11 @@ impl NamespaceWriter<'_, '_, '_> {
         // The counts belong to the old row, not to this one.
         parts.access = Access::default();
         let is_tiers = !holder.gave_expiry() || parts.vitals.expires_by == ExpiresBy::Tier;
-        let lives_by_tier = edit.patch.expiry.is_none() && is_tiers;
+        // The end of the text before is none of a text that begins only later.
+        let begins = edit.patch.fields.valid_from.value().filter(|from| **from > now);
+        let ends_before = parts.vitals.times.expires_at.zip(begins).is_some_and(|(end, from)| end <= *from)
+            && edit.patch.text.is_some();
+        let lives_by_tier = edit.patch.expiry.is_none() && (is_tiers || ends_before);
         self.patch_parts(&mut parts, &edit);
         if lives_by_tier {
             // The row lives as long as its tier says, whatever other writes gave the old row.

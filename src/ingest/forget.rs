@@ -24,7 +24,7 @@ pub(crate) struct ForgetNames {
     pub(crate) keep_history: bool,
     /// Whether to also erase rows that were merged into a forgotten row as duplicates.
     pub(crate) also_merged: bool,
-    /// Whether to also erase the rows to which a key of a forgotten row leads, and what took the place of what a key has said.
+    /// Whether to also erase the versions of rows that are forgotten by id, and the rows to which one of their keys leads.
     pub(crate) with_history: bool,
 }
 
@@ -43,7 +43,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 }
                 _ => {
                     let rows = self.rows_of_key(name, how.part)?;
-                    others.append(&mut self.add_led_from(&rows, &mut versions)?);
+                    self.add_led_from(&rows, &mut versions)?;
                 }
             }
         }

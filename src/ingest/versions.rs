@@ -43,24 +43,17 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(new)
     }
 
-    /// Adds what took the place of what a key has said in these rows, or is to take it. Returns what no key before has added, and none
-    /// has said itself: the key only leads there, or answers with it.
-    pub(super) fn add_led_from(
-        &self,
-        rows: &[(MemoryId, u32)],
-        versions: &mut Versions,
-    ) -> Result<BTreeSet<MemoryId>> {
-        let mut new = BTreeSet::new();
+    /// Adds what took the place of what a key has said in these rows, or is to take it. It is told, and stays: others have said it.
+    pub(super) fn add_led_from(&self, rows: &[(MemoryId, u32)], versions: &mut Versions) -> Result<()> {
         for (id, number) in rows {
             // Of what can't be read nobody says that it only follows.
             let holder = sound(self.ledger.tx.holder(self.ns(), *id, *number))?.flatten();
             if !holder.is_some_and(|holder| holder.follows) {
                 versions.said.insert(*id);
+                self.later_than(*id, &mut versions.led)?;
             }
-            new.append(&mut self.later_than(*id, &mut versions.led)?);
         }
-        new.retain(|id| !versions.said.contains(id));
-        Ok(new)
+        Ok(())
     }
 
     /// The earlier versions of a row, and the other rows to which one of its keys leads. A row into which a pass or a caller has merged

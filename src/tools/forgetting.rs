@@ -28,7 +28,7 @@ arguments! {
         id: String = name().required().about("The id of the memory, or its key.");
         with_history: Option<bool> = Shape::Flag.or(false)
             .about(
-                "With an id, whether its earlier and later versions go too, and everything that a key of it leads to, be it the memory of another key. With a key its versions always go, and this takes what others have put in their place.",
+                "With an id, whether its earlier and later versions go too, and everything that a key of it leads to, be it the memory of another key. With a key its versions always go, and what others have put in their place stays.",
             );
         dry_run: Option<bool> = dry_run();
     }

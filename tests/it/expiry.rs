@@ -555,6 +555,20 @@ fn life_1_what_is_announced_does_not_end_before_it_begins() {
     world.check();
 }
 
+/// A key says another text from an instant on by which the text of before has ended: that end is none of the new text (LIFE-1).
+#[test]
+fn life_1_a_new_text_that_begins_later_does_not_end_as_the_one_before() {
+    let world = World::new();
+    let at = world.ahead("7d");
+    world.add(text("Door code 1234").key("door").expiry(span("48h")));
+    world.import(world.start_import(), vec![text("Door code 5678").key("door").valid_from(at)]);
+    assert_eq!(world.row("door").expires_at, None);
+    world.check();
+    world.clock.set(at);
+    let told = (world.row("door").text, world.live().len());
+    assert_eq!(told, ("Door code 5678".to_owned(), 1));
+}
+
 /// LIFE-1: nor does what is announced get an end before it begins by a change of the memory, and no memory that ends before takes a place
 /// at the instant. The refusal names the field, the value and the bound, and nothing has changed.
 #[test]

@@ -71,16 +71,27 @@ fn model61_forgetting_a_key_names_the_text_to_which_it_only_leads() {
             }
             let plan = world.ns.forget_plan(what.clone()).unwrap().answer;
             let answer = world.ns.forget(what).unwrap();
-            let left = if with_history { vec![] } else { vec![led] };
-            let (later, to_come) = if at.is_some() { (vec![], left) } else { (left, vec![]) };
+            let (later, to_come) = if at.is_some() { (vec![], vec![led]) } else { (vec![led], vec![]) };
             assert_eq!((answer.forgotten, answer.detached, answer.missing()), (1, 0, 0));
             assert_eq!((&plan.later, &plan.to_come), (&later, &to_come));
             assert_eq!((&answer.later, &answer.to_come), (&later, &to_come), "{answer:?}");
-            assert_eq!(answer.versions_left, u64::from(!with_history));
-            assert_eq!(world.ns.get(led).unwrap().is_none(), with_history);
+            assert_eq!(answer.versions_left, 1);
+            assert!(world.ns.get(led).unwrap().is_some());
             world.check();
         }
     }
+}
+
+/// MODEL-61: a memory that a caller has called the same is that of others, and no text in the place of what the key has said.
+#[test]
+fn model61_forgetting_a_key_names_no_memory_into_which_its_own_was_merged() {
+    let world = World::new();
+    let home = world.add(text("Ghent is nice").key("home")).id;
+    let other = world.add(text("Ghent is lovely").key("other")).id;
+    world.supersede(home, other, SupersedeMode::Duplicate, None).unwrap();
+    let answer = world.ns.forget(Forget::names(["home"]).with_history()).unwrap();
+    assert_eq!((answer.forgotten, answer.versions_left, world.live()), (1, 0, vec![other]), "{answer:?}");
+    world.check();
 }
 
 /// MODEL-61: what the key has said itself is no text of others, whoever else has said it.

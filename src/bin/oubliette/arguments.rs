@@ -504,8 +504,7 @@ pub(crate) struct ForgetOptions {
     /// With names, keep the superseded versions of a key
     #[arg(long, conflicts_with_all = ["tag", "filter"])]
     pub(crate) keep_history: bool,
-    /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to; with a key, also what
-    /// others have put in the place of its texts
+    /// With an id, also forget the earlier and later versions and everything that a key of the memory leads to
     #[arg(long, conflicts_with_all = ["keep_history", "tag", "filter"])]
     pub(crate) with_history: bool,
     /// With --tag, keep protected memories

@@ -319,8 +319,8 @@ pub(crate) fn versions_left(answer: &Value) -> String {
     };
     let takes = match all {
         0 => return String::new(),
-        1 => " (--with-history takes it too)",
-        _ => " (--with-history takes them too)",
+        1 => " (with an id, --with-history takes it too)",
+        _ => " (with an id, --with-history takes them too)",
     };
     let told: Vec<String> = [other, newer, to_come].into_iter().filter(|told| !told.is_empty()).collect();
     format!("; {}{takes}", told.join("; "))

@@ -77,7 +77,10 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
     let mut answer = place.dated(answer);
-    if let (Value::Object(members), false) = (&mut answer, options.supersedes.is_empty()) {
+    // What only repeats a write has taken no place by that.
+    let is_new =
+        ["stored", "revised"].iter().any(|decision| answer.get("decision") == Some(&json!(decision)));
+    if let (Value::Object(members), false) = (&mut answer, options.supersedes.is_empty() || !is_new) {
         members.insert("supersedes".to_owned(), json!(options.supersedes));
     }
     output.done(&warned(answer, &line.warnings), told::write)

@@ -725,7 +725,7 @@ fn forgetting_a_text_names_the_one_that_took_its_place() {
     let second = sandbox.document(&["update", &first, "--text", "My PIN is 9876"])["id"].clone();
     let told = sandbox.plain(&["--db", "m.oub", "forget", &first, "--yes"], b"").out;
     let place = format!("the text that took its place is still there: {} ", second.as_str().unwrap());
-    assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
+    assert!(told.contains(&place) && told.contains("(with an id, --with-history takes it too)"), "{told}");
 }
 
 #[test]
@@ -740,7 +740,7 @@ fn forgetting_a_text_names_the_one_that_is_to_take_its_place() {
     let forget = ["--db", "m.oub", "forget", &first, "--yes"];
     let told = sandbox.plain(&forget, b"").out;
     let place = format!("the text that is to take its place is still there: {} ", second.as_str().unwrap());
-    assert!(told.contains(&place) && told.contains("(--with-history takes it too)"), "{told}");
+    assert!(told.contains(&place) && told.contains("(with an id, --with-history takes it too)"), "{told}");
 }
 
 #[test]

@@ -762,7 +762,9 @@ impl Row {
     }
 
     pub(super) fn give(&mut self, edit: &Edit) {
-        self.expires = edit.expiry.or(self.expires);
+        // A new text that begins later does not end as the one before.
+        let stays = |end: &Time| edit.text.is_none() || edit.valid.0.is_none_or(|from| *end > from);
+        self.expires = edit.expiry.or(self.expires.filter(stays));
         self.valid_from = edit.valid.0.or(self.valid_from);
         self.begun &= edit.valid.0.is_none();
         self.valid_to = edit.valid.1.or(self.valid_to);
