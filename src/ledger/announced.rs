@@ -487,33 +487,45 @@ impl Ledger<'_, '_> {
     }
 
     /// A row that had brought the row `by` together with what is to come is gone. Where that was to come for the row `from` already, whose
-    /// place `by` has taken now, it is `by` that brings the two together.
+    /// place `by` has taken now, it is `by` that brings the two together, and what comes after that, unless `only_next` is asked for.
     pub(super) fn rejoin(
         &mut self,
         context: &Context,
         (from, gone, by): (MemoryId, MemoryId, MemoryId),
+        only_next: bool,
     ) -> Result<()> {
         let ns = context.ns;
-        let row = sound(self.load_there(ns, by))?.flatten();
         let is_joined = |row: &Vitals| {
             let via = row.times.superseded.and_then(|superseded| superseded.via);
             via == Some(gone) || row.overtaken.iter().any(|one| one.via == Some(gone))
         };
-        let Some((before, content)) = row.filter(|(row, _)| is_joined(row)) else { return Ok(()) };
-        let Some(had) = sound(self.tx.vitals(ns, from))?.flatten() else { return Ok(()) };
-        let told: BTreeSet<MemoryId> = self.overtaken(ns, from, &had)?.iter().map(|one| one.by).collect();
-        let again = |via: Option<MemoryId>, to: MemoryId| {
-            if via == Some(gone) && told.contains(&to) { Some(by) } else { via }
-        };
-        let mut vitals = before.clone();
-        if let Some(superseded) = &mut vitals.times.superseded {
-            superseded.via = again(superseded.via, superseded.by);
-        }
-        for one in &mut vitals.overtaken {
-            one.via = again(one.via, one.by);
-        }
-        if vitals != before {
-            self.place_row(context, by, &before, &content, vitals, &content)?;
+        let (mut told, mut next, mut seen) = (None::<BTreeSet<MemoryId>>, Some(by), BTreeSet::new());
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
+            let Some(row) = sound(self.tx.vitals(ns, at))?.flatten() else { break };
+            next = row.times.replaced_ahead(context.now).map(|(next, _)| next).filter(|_| !only_next);
+            if !is_joined(&row) {
+                continue;
+            }
+            if told.is_none() {
+                let Some(had) = sound(self.tx.vitals(ns, from))?.flatten() else { return Ok(()) };
+                told = Some(self.overtaken(ns, from, &had)?.iter().map(|one| one.by).collect());
+            }
+            let is_told = |to: MemoryId| told.as_ref().is_some_and(|told| told.contains(&to));
+            let again = |via: Option<MemoryId>, to: MemoryId| {
+                if via == Some(gone) && is_told(to) { Some(by) } else { via }
+            };
+            let Some((before, content)) = sound(self.load_there(ns, at))?.flatten() else { break };
+            let mut vitals = before.clone();
+            if let Some(superseded) = &mut vitals.times.superseded {
+                superseded.via = again(superseded.via, superseded.by);
+            }
+            for one in &mut vitals.overtaken {
+                one.via = again(one.via, one.by);
+            }
+            if vitals != before {
+                self.place_row(context, at, &before, &content, vitals, &content)?;
+            }
         }
         Ok(())
     }

@@ -652,6 +652,33 @@ fn model_33_what_a_line_said_again_does_not_end_for_what_it_named() {
     }
 }
 
+/// A nightly line without a key takes the place of two memories, for each of which a text is announced. The nights are taken back one
+/// after the other, and each text takes its own place again (MODEL-33, LIFE-26).
+#[test]
+fn model_33_what_nightly_lines_brought_together_parts_whichever_night_goes_first() {
+    for by in [None, Some("h")] {
+        for order in [vec![0, 1], vec![1, 0], vec![]] {
+            let world = World::new();
+            world.add(text("Ann works at Acme").key("job"));
+            world.add(text("Ann worked at Initech").key("old"));
+            announce(&world, ("job", "Ann works at Globex"), by.map(|_| "g"), "30h");
+            announce(&world, ("old", "Ann worked at Hooli"), by, "40h");
+            let before = told_ahead(&world, ["job", "old"]);
+            let runs = [0, 1]
+                .map(|_| import(&world, [text("Ann works at Umbrella").supersedes("job").supersedes("old")]));
+            for night in &order {
+                world.ns.undo(runs[*night]).unwrap();
+            }
+            if order.is_empty() {
+                world.forget_tag(TAG);
+            }
+            world.check();
+            world.clock.set(world.now().minus(span("2h")));
+            assert_eq!(told_ahead(&world, ["job", "old"]), before, "{by:?} {order:?}");
+        }
+    }
+}
+
 /// One text is announced for two memories, which two files name through one key. One of the files is undone (MODEL-33).
 #[test]
 fn model_33_what_was_announced_for_two_goes_on_for_the_other_one() {
