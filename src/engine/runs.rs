@@ -244,10 +244,6 @@ impl Namespace {
                     let what = "rows of the run that stood out of order, so that writes of it may be left";
                     undone.lost.push(format!("{what}: {astray}"));
                 }
-                if step.parted > 0 {
-                    let what = "keys that had only led to memories of others, and lead there no more";
-                    undone.lost.push(format!("{what}: {}", step.parted));
-                }
                 if step.updated > 0 {
                     let what = "changes of fields in place, which stay where their memories stay";
                     undone.lost.push(format!("{what}: {}", step.updated));

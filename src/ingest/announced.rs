@@ -14,13 +14,42 @@ use crate::store::{Rows, Traces};
 pub(super) type Plan = [(MemoryId, Time)];
 
 impl NamespaceWriter<'_, '_, '_> {
-    /// What was to follow an erased row at instants ahead.
+    /// What was to follow an erased row at instants that lay ahead when that was said.
     pub(super) fn plan_after(&mut self, onward: Option<&Onward>) -> Result<Vec<(MemoryId, Time)>> {
-        let now = self.now();
-        let Some(first) = onward.and_then(|onward| onward.replaced_ahead(now)) else { return Ok(Vec::new()) };
+        let Some(first) = onward.and_then(Onward::told) else { return Ok(Vec::new()) };
         let mut plan = vec![first];
-        plan.extend(self.ahead_on(first.0, None)?.map(|ahead| ahead.to_come()).unwrap_or_default());
+        plan.append(&mut self.plan_on(first)?);
         Ok(plan)
+    }
+
+    /// What was announced to follow a row that comes at an instant, one after the other, with what has corrected or merged each of these.
+    fn plan_on(&mut self, first: (MemoryId, Time)) -> Result<Vec<(MemoryId, Time)>> {
+        let (mut plan, mut next) = (Vec::new(), Some(first));
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        let mut seen = BTreeSet::new();
+        while let Some((id, comes)) = next.take().filter(|(id, _)| seen.insert(*id)) {
+            let way = self.ledger.stands_for(self.ns(), id, None)?;
+            plan.extend(way.iter().skip(1).map(|id| (*id, comes)));
+            let last = way.last().copied().unwrap_or(id);
+            let row = sound(self.ledger.tx.vitals(self.ns(), last))?.flatten();
+            let told = row.and_then(|row| row.times.told()).map(|told| (told.by, told.end));
+            match told.filter(|(_, end)| *end <= self.now()) {
+                Some(begun) => next = Some(begun),
+                None => {
+                    let ahead = self.ahead_on(last, None)?;
+                    plan.extend(ahead.map(|ahead| ahead.to_come()).unwrap_or_default());
+                }
+            }
+            plan.extend(next);
+        }
+        Ok(plan)
+    }
+
+    /// The plan of the row by way of which a row was brought together with what takes its place: it may be in another order than what the
+    /// key of the row has announced.
+    pub(super) fn plan_by_way(&mut self, times: &Times) -> Result<Vec<(MemoryId, Time)>> {
+        let told = times.told().and_then(|told| Some((told.via?, told.end)));
+        told.map_or(Ok(Vec::new()), |from| self.plan_on(from))
     }
 
     /// What a row that an erased one had superseded goes on to where texts were to follow that: it ends for what was announced for it.
@@ -82,7 +111,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let follows = |place| is_by_caller || (place == 0 && is_said);
         let kept = self.kept_by(id, vitals)?;
         for next in self.follows_on((kept, &holders), (plan, onward.at()), follows)? {
-            if next.end > self.now() && !self.ledger.leads_to(self.ns(), next.by, id)? {
+            if comes_after(&vitals.times, &holders, &next) && !self.ledger.leads_to(self.ns(), next.by, id)? {
                 return Ok(Some(next));
             }
         }
@@ -104,7 +133,9 @@ impl NamespaceWriter<'_, '_, '_> {
             let placed = follows(place).then_some((since, None));
             let said = self.announced_via(*by, holders)?.or(placed);
             let said = said.map(|(at, via)| Overtaken { by: *by, end: *end, at: at.min(since), via });
-            all.extend(its.get(by).copied().or(said));
+            // It may have been told for two instants, of which the first counts.
+            let both = its.get(by).copied().into_iter().chain(said);
+            all.extend(both.min_by_key(|one| one.end));
         }
         let planned: BTreeSet<MemoryId> = plan.iter().map(|(by, _)| *by).collect();
         all.extend(kept.into_iter().filter(|one| !planned.contains(&one.by)));
@@ -131,28 +162,16 @@ impl NamespaceWriter<'_, '_, '_> {
         {
             return Ok(None);
         }
-        // What has ended by now takes the place all the same.
-        let comes = match self.ledger.successor(self.ns(), kept.by, self.now())? {
-            Some(comes) => Some(comes),
-            None => sound(self.ledger.tx.vitals(self.ns(), kept.by))?.flatten().map(|row| (kept.by, row)),
-        };
-        let Some((by, row)) = comes.filter(|(_, row)| row.times.removed_at.is_none()) else {
-            return Ok(None);
-        };
-        Ok((!self.is_called_off(by, &row.times)?).then_some(by))
-    }
-
-    /// Whether a row was to be superseded by another one.
-    pub(super) fn was_to_go(&mut self, (id, vitals): (MemoryId, &Vitals), by: MemoryId) -> Result<bool> {
-        let holders = self.ledger.readable_holders(self.ns(), id)?;
-        Ok(vitals.times.announced.is_some()
-            || self.kept_by(id, vitals)?.iter().any(|kept| kept.by == by)
-            || self.is_announced_for(by, &holders)?)
-    }
-
-    /// Lets what was announced for a row take its place again, now that the row is back.
-    pub(super) fn go_on(&mut self, id: MemoryId) -> Result<()> {
-        self.go_on_in(id, &[])
+        let way = self.ledger.stands_for(self.ns(), kept.by, None)?;
+        for by in way.into_iter().rev() {
+            let row = sound(self.ledger.tx.vitals(self.ns(), by))?.flatten();
+            if let Some(row) = row.filter(|row| row.times.removed_at.is_none()) {
+                // What has ended by now takes the place all the same. What only came along does not once it ended before its instant.
+                let comes = kept.via.is_none() || row.times.until() >= kept.end;
+                return Ok((comes && !self.is_called_off(by, &row.times)?).then_some(by));
+            }
+        }
+        Ok(None)
     }
 
     /// The same of a row that leaves the row `by`, which had taken its place: what `by` had brought together with what was announced for
@@ -161,8 +180,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let (ns, now) = (self.ns(), self.now());
         let ahead = self.ahead_of(by)?;
         let plan = ahead.as_ref().map(Ahead::to_come).unwrap_or_default();
-        self.go_on_in(id, &plan)?;
+        self.go_on(id, &plan)?;
         let told = self.told_of(id)?;
+        let told = self.with_announced(told, &plan)?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
         let Some((stays, ahead)) = stays.zip(ahead).filter(|_| !told.is_empty()) else { return Ok(()) };
         // Where it goes as well, all that it had brought together parts with it.
@@ -173,6 +193,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for before in self.ledger.tx.superseded_by(ns, by)? {
             others.append(&mut self.told_of(before)?);
         }
+        let others = self.with_announced(others, &plan)?;
         let leaves: BTreeSet<MemoryId> = told.difference(&others).copied().collect();
         let mut goes_on = ahead.joined_by(by);
         goes_on.retain(|one| !leaves.contains(&one.by));
@@ -185,7 +206,7 @@ impl NamespaceWriter<'_, '_, '_> {
             self.ledger.part_overtaken(&self.context, (*next, by), &[])?;
         }
         let whole = Vec::from_iter([(by, now)].into_iter().chain(plan));
-        self.part_plan(&[by, id], &whole)
+        self.part_plan(&[by, id], &[id], &whole)
     }
 
     /// Whether a row was taken back, or all its writers are about to leave it for that.
@@ -210,20 +231,37 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(BTreeSet::new());
         };
         let mut told = BTreeSet::from_iter(self.kept_by(id, &row)?.iter().map(|one| one.by));
-        told.extend(row.times.replaced_ahead(self.now()).map(|(by, _)| by));
+        told.extend(row.times.told().map(|told| told.by));
         Ok(told)
     }
 
-    /// As [`Self::go_on`], where its keys have announced some of these texts.
-    fn go_on_in(&mut self, id: MemoryId, plan: &Plan) -> Result<()> {
+    /// Rows with those of a plan that the writers of these, or of such a one, have announced.
+    fn with_announced(&self, rows: BTreeSet<MemoryId>, plan: &Plan) -> Result<BTreeSet<MemoryId>> {
+        let (mut all, mut next) = (rows.clone(), Vec::from_iter(rows));
+        while let Some(id) = next.pop() {
+            let mut writers = self.ledger.readable_holders(self.ns(), id)?;
+            writers.retain(Holder::has_text);
+            for (later, _) in plan.iter().filter(|(later, _)| *later != id) {
+                if !all.contains(later) && self.is_announced_for(*later, &writers)? {
+                    all.insert(*later);
+                    next.push(*later);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Lets what was announced for a row take its place again, now that the row is back: what the row keeps, and what its keys have
+    /// announced of a plan.
+    pub(super) fn go_on(&mut self, id: MemoryId, plan: &Plan) -> Result<()> {
         let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else { return Ok(()) };
-        if !row.times.is_or_will_be_true(self.now()) || row.times.superseded.is_some() {
+        if row.times.removed_at.is_some() || row.times.superseded.is_some() {
             return Ok(());
         }
         let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
         let kept = self.kept_by(id, &row)?;
         for next in self.follows_on((kept, &holders), (plan, now), |_| false)? {
-            if next.by == id || next.end <= now {
+            if next.by == id || !comes_after(&row.times, &holders, &next) {
                 continue;
             }
             let step = Step { since: Some(next.at), via: next.via, ..Step::new(id, next.by, next.end) };
@@ -238,24 +276,33 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Parts what an erased row had brought together in a plan: each text goes on to what was announced for it, if anything was.
-    pub(super) fn part_plan(&mut self, gone: &[MemoryId], plan: &Plan) -> Result<()> {
+    /// Parts what erased rows had brought together in a plan: each text goes on to what was announced for it, if anything was. So does a
+    /// text that was to be replaced first by one of the rows that are back.
+    pub(super) fn part_plan(&mut self, gone: &[MemoryId], back: &[MemoryId], plan: &Plan) -> Result<()> {
         let mut parted = Vec::new();
         for (place, (old, _)) in plan.iter().enumerate().rev() {
-            let row = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
-            let superseded = row.and_then(|row| row.times.superseded);
-            let Some(via) = superseded.and_then(|by| by.via) else { continue };
-            if gone.contains(&via) || self.is_taken_back(via)? {
-                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
-                // What its key has not announced may be to end before it begins.
-                let mut writers = self.ledger.readable_holders(self.ns(), *old)?;
-                writers.retain(Holder::has_text);
-                let first = if writers.iter().any(Holder::replaces_ahead) { place + 1 } else { 0 };
-                parted.push((*old, plan.get(first..).unwrap_or_default()));
+            let Some(row) = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten() else { continue };
+            let Some(told) = row.times.told() else { continue };
+            let is_back =
+                |one: &Overtaken| one.end <= told.end && one.by != told.by && back.contains(&one.by);
+            let is_gone = match told.via {
+                Some(via) => gone.contains(&via) || self.is_taken_back(via)?,
+                None => false,
+            };
+            if !is_gone && !row.overtaken.iter().any(is_back) {
+                continue;
             }
+            // What has begun stands by what its keys have said since.
+            let to = if told.end <= self.now() { RestoreTo::Undo } else { RestoreTo::Write };
+            self.apply(RuleId::RESTORE, Change::Restore { id: *old, to })?;
+            // What its key has not announced may be to end before it begins.
+            let mut writers = self.ledger.readable_holders(self.ns(), *old)?;
+            writers.retain(Holder::has_text);
+            let first = if writers.iter().any(Holder::replaces_ahead) { place + 1 } else { 0 };
+            parted.push((*old, plan.get(first..).unwrap_or_default()));
         }
         // A key that was led along leads no more by then. What a text goes on to may depend on what went on to that text.
-        parted.into_iter().rev().try_for_each(|(id, later)| self.go_on_in(id, later))
+        parted.into_iter().rev().try_for_each(|(id, later)| self.go_on(id, later))
     }
 
     /// Since when it has been known that one of the keys of a row has announced a text, if one has. Where the key only leads to the row,
@@ -288,10 +335,10 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// Whether a caller has called a text off, which was to come, by a restoration of what the key had said before.
     pub(super) fn is_called_off(&self, id: MemoryId, times: &Times) -> Result<bool> {
-        if times.from() <= self.now() {
+        if times.valid_from.is_none() {
             return Ok(false);
         }
-        let step = self.superseding_step(id)?;
+        let step = self.superseding_step(id)?.filter(|step| step.at < times.from());
         Ok(step.is_some_and(|step| step.rule == RuleId::RESTORE && step.run.is_none()))
     }
 
@@ -332,4 +379,11 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether what was to take the place of a row comes after the row was written, and after the row itself comes if one of these writers
+/// has announced it. A row that others let come at an instant ahead may be replaced before.
+fn comes_after(times: &Times, holders: &[Holder], next: &Overtaken) -> bool {
+    let is_announced = holders.iter().any(|holder| holder.has_text() && holder.replaces_ahead());
+    next.end > times.recorded_at && (!is_announced || next.end >= times.from())
 }

@@ -521,15 +521,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 own => own,
             };
         }
-        if let Some(run) = self.context.run.filter(|run| changes && holder.run != Some(*run)) {
-            let count = match edit.patch.text {
-                Some(_) => RunRow::PARTED,
-                None => RunRow::CHANGED_APART,
-            };
-            // What the run itself has led here goes back, whether its key had said that or had only led there.
-            if count != RunRow::PARTED || !self.is_led_here(&holder)? {
-                self.ledger.note_part(&self.context, run, RunSort::Import, [(count, 1)])?;
-            }
+        let run = self.context.run.filter(|run| changes && holder.run != Some(*run));
+        if let Some(run) = run.filter(|_| edit.patch.text.is_none()) {
+            self.ledger.note_part(&self.context, run, RunSort::Import, [(RunRow::CHANGED_APART, 1)])?;
         }
         // Where the text stays, the write stays one of the run that brought it.
         if edit.patch.text.is_none() && !holder.follows {

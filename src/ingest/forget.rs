@@ -483,10 +483,7 @@ impl NamespaceWriter<'_, '_, '_> {
             if reason == TombstoneReason::ForgetByTag {
                 restored.append(&mut self.restore_led_on(&applied, &runs)?);
             }
-            // An undo goes by the steps of its run.
-            if reason == TombstoneReason::ForgetByTag
-                && let Some(before) = self.left_for(*id, &runs)?
-            {
+            if brings_back && let Some(before) = self.left_for(*id, &runs)? {
                 parted.entry(before).or_default().extend(leavers.iter().cloned());
             }
             left.extend(applied.left.map(|_| (*id, leavers)));

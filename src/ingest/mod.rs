@@ -23,6 +23,7 @@ mod edit;
 mod fields;
 mod forget;
 mod goal;
+mod leading;
 mod likeness;
 mod message;
 mod named;

@@ -2,7 +2,6 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -11,7 +10,7 @@ use crate::ingest::NamespaceWriter;
 use crate::ingest::written::Written;
 use crate::ledger::{Applied, Change, Onward, inverse};
 use crate::model::{
-    Delta, Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason,
+    Delta, Holder, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::{Rows, Walk, keys};
 
@@ -76,7 +75,7 @@ impl Looked {
 impl NamespaceWriter<'_, '_, '_> {
     /// Makes the rows live again that an erased row had superseded, the latest first: what a key had said before is no news
     /// then. If something has superseded the erased row since, the rows are led on to it, so that an old fact does not come back
-    /// beside the newest; but not if that was announced for another row, whose place the erased row had taken. What others than
+    /// beside the newest; where texts were to follow the erased row, each goes on to what was announced for it. What others than
     /// these imports had let be replaced stays so, where what they had put in its place is still there.
     pub(super) fn restore_predecessors(
         &mut self,
@@ -85,7 +84,7 @@ impl NamespaceWriter<'_, '_, '_> {
     ) -> Result<BTreeSet<MemoryId>> {
         let (mut restored, mut parted) = (BTreeSet::new(), BTreeMap::new());
         for erased in &applied.erased {
-            let ids = erased.predecessors.iter().map(|(id, _)| *id);
+            let ids = Vec::from_iter(erased.predecessors.iter().map(|(id, _)| *id));
             let onward = erased.onward.as_ref();
             // Where the writers have left the row into which the erased one was merged, nothing leads there any more.
             let merged = onward
@@ -94,34 +93,23 @@ impl NamespaceWriter<'_, '_, '_> {
                 .transpose()?;
             let merged = merged.unwrap_or_default();
             let stays = !self.copies_at_end(erased.id, None, &merged)?.is_empty();
-            let announced = onward.and_then(Onward::replaced_by);
-            let announced = match (announced, onward) {
-                (Some(by), Some(onward)) if self.was_announced(onward, by)? => Some(by),
-                _ => None,
-            };
             let plan = self.plan_after(onward)?;
-            let (mut led, mut back, mut called_off) = (Vec::new(), Vec::new(), Vec::new());
-            for id in self.latest_first(ids.collect())? {
-                // A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
-                let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
-                // One that was brought back itself, and took the erased row's writers along, is superseded no more.
-                let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
-                let row = row.filter(|row| row.times.superseded_by() == Some(erased.id));
-                let is_whole = limbo.is_some() && self.ledger.is_whole(self.ns(), id)?;
-                let Some(row) = row.filter(|_| is_whole) else { continue };
+            let (mut led, mut back, mut off_plan) = (Vec::new(), Vec::new(), Vec::new());
+            let mut called_off = Vec::new();
+            for id in self.latest_first(ids.clone())? {
+                let Some(row) = self.superseded_by_gone(id, erased.id)? else { continue };
                 if self.is_called_off(id, &row.times)? {
                     called_off.push(id);
                     continue;
                 }
+                if let Some(left) = self.led_before(id, erased.id, runs)? {
+                    self.lead_apart(id, erased.id, left)?;
+                    continue;
+                }
                 let has_left = !merged.is_empty() && !stays && !self.is_still_at(&merged, id)?;
-                let goes_on = match announced {
-                    Some(by) => self.was_to_go((id, &row), by)?,
-                    None => true,
-                };
                 let goes_on = match onward.filter(|_| !has_left) {
                     Some(onward) if !plan.is_empty() => self.back_to_plan((id, &row), (onward, &plan))?,
-                    Some(onward) if goes_on => Some(onward.for_told(row.times.told_ahead(self.now()))),
-                    _ => None,
+                    onward => onward.map(|onward| onward.for_told(row.times.told())),
                 };
                 let change = match goes_on {
                     Some(onward) => Some(Change::LeadOn { id, onward: Box::new(onward) }),
@@ -129,7 +117,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 };
                 match change {
                     Some(Change::LeadOn { .. }) => led.push((id, change)),
-                    _ => back.push((id, change)),
+                    _ => {
+                        off_plan.push((id, self.plan_by_way(&row.times)?));
+                        back.push((id, change));
+                    }
                 }
             }
             let on_plan: Vec<MemoryId> = led.iter().map(|(id, _)| *id).collect();
@@ -137,25 +128,33 @@ impl NamespaceWriter<'_, '_, '_> {
             // The keys that say something else again lead there no more.
             if !plan.is_empty() {
                 self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
-                self.part_plan(&[erased.id], &plan)?;
+                self.part_plan(&[erased.id], &ids, &plan)?;
                 for id in on_plan {
                     self.lead_on_again(id)?;
                     let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
                     live.extend(row.filter(|row| row.times.visible_live(self.now())).map(|_| id));
                 }
-            } else if let Some(by) = announced {
-                // Where that row was merged, the keys have gone on with it.
-                self.take_keys_of_gone(erased.id, &self.ledger.merged_on(self.ns(), by)?)?;
             }
-            let off_plan: Vec<MemoryId> = back.iter().map(|(id, _)| *id).collect();
             live.append(&mut self.all_back(back)?);
-            for id in off_plan {
-                self.go_on(id)?;
+            for (id, plan) in off_plan {
+                self.go_on(id, &plan)?;
             }
             self.keep_called_off(erased.id, &called_off, &live)?;
             restored.append(&mut live);
         }
         Ok(restored)
+    }
+
+    /// A row as long as it is superseded by one that is gone: one that was brought back itself, and took the writers of that row along,
+    /// is superseded no more. A damaged row stays superseded, by the tombstone. What limbo says of it is a part of it.
+    fn superseded_by_gone(&self, id: MemoryId, gone: MemoryId) -> Result<Option<Vitals>> {
+        let limbo = sound(self.ledger.tx.limbo(self.ns(), id))?;
+        let row = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
+        let row = row.filter(|row| limbo.is_some() && row.times.superseded_by() == Some(gone));
+        Ok(match row {
+            Some(row) if self.ledger.is_whole(self.ns(), id)? => Some(row),
+            _ => None,
+        })
     }
 
     /// The change by which a row comes back whose superseder is gone; none where somebody else than these imports had let it be
@@ -227,19 +226,6 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(restored)
-    }
-
-    /// Whether a row that is gone was superseded by another one because that was to take the place of a row before it: it is announced
-    /// for a key that only led to the row that is gone.
-    fn was_announced(&self, onward: &Onward, by: MemoryId) -> Result<bool> {
-        let (led, wrote): (Vec<_>, Vec<_>) =
-            onward.holders().iter().cloned().partition(|holder| holder.follows);
-        if self.is_announced_for(by, &led)? && !self.is_announced_for(by, &wrote)? {
-            return Ok(true);
-        }
-        let last = self.last_supersession(onward.gone())?;
-        Ok(last
-            .is_some_and(|step| step.rule == RuleId::ANNOUNCED && step.evidence.members.first() == Some(&by)))
     }
 
     /// Makes the rows live again that writers had replaced through their keys, where these writers have left the row that took
@@ -430,15 +416,19 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The step of the journal by which a row was made for a writer that had left another row for it.
     fn parting(&self, id: MemoryId) -> Result<Option<JournalRow>> {
-        Ok(self.ledger.tx.journal_of(self.ns(), id)?.into_iter().find(JournalRow::is_parted))
+        Ok(self.told_of_holder(id, 0)?.into_iter().find(JournalRow::is_parted))
     }
 
     /// What the journal tells of the changes of a holder.
     fn changes_of_holder(&self, at: MemoryId, number: u32) -> Result<Vec<JournalRow>> {
-        let walk = Walk::prefix(&keys::journal_holder(self.ns(), at, Some(number)));
-        let mut told = self.ledger.tx.journal_rows(self.ns(), self.ledger.tx.journal_numbers(&walk)?)?;
+        let mut told = self.told_of_holder(at, number)?;
         told.retain(|step| step.op == Op::Update);
         Ok(told)
+    }
+
+    fn told_of_holder(&self, at: MemoryId, number: u32) -> Result<Vec<JournalRow>> {
+        let walk = Walk::prefix(&keys::journal_holder(self.ns(), at, Some(number)));
+        self.ledger.tx.journal_rows(self.ns(), self.ledger.tx.journal_numbers(&walk)?)
     }
 
     /// The row of others that a key had left for this row, in one of these imports, which had written there before. Nobody of that
@@ -589,71 +579,6 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lets a row be superseded by another one that says for it what a row that is gone has said. Its keys lead there, but for those
-    /// that say something else by now.
-    fn lead_apart(&mut self, id: MemoryId, gone: MemoryId, by: MemoryId) -> Result<()> {
-        let (ns, now) = (self.ns(), self.now());
-        let onward = Box::new(Onward::apart(gone, by, now));
-        self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
-        self.ledger.begin_for(&self.context, by, id, RuleId::RESTORE)?;
-        for writer in self.ledger.readable_holders(ns, id)? {
-            let Some(key) = &writer.key else { continue };
-            let found = sound(self.ledger.staying_holder_of_key(ns, key, now))?;
-            if found.is_some_and(|found| !found.is_some_and(|row| row.vitals.times.is_or_will_be_true(now))) {
-                self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the keys of a superseded row lead on to what has taken its place, or is to take it, where they do not.
-    pub(super) fn lead_on_again(&mut self, id: MemoryId) -> Result<()> {
-        let writers = self.ledger.readable_holders(self.ns(), id)?;
-        for writer in writers.iter().filter(|writer| writer.key.is_some()) {
-            self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;
-        }
-        Ok(())
-    }
-
-    /// The keys of a row that is gone do not go on to lead to the rows that a line had put in its place, one after the other.
-    fn take_keys_of_gone(&mut self, id: MemoryId, rows: &[MemoryId]) -> Result<()> {
-        let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
-        let mut keys = Vec::new();
-        for at in rows {
-            let mut copies = match &writers {
-                Some(writers) => self.ledger.copies_of(self.ns(), *at, came, writers)?,
-                None => self.ledger.copies_from(self.ns(), *at, came)?,
-            };
-            copies.retain(|copy| {
-                let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
-                copy.follows && writers.as_ref().is_none_or(is_its)
-            });
-            led.extend(copies.iter().map(|copy| (*at, copy.number)));
-            keys.extend(copies.iter().filter(|_| came == id).filter_map(|copy| copy.key.clone()));
-            (came, writers) = (*at, Some(copies));
-        }
-        self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
-        rows.first().map_or(Ok(()), |next| self.lead_back_to(*next, &keys))
-    }
-
-    /// A row that came back before leads its keys to what takes its place, from which they had come by way of a row that is gone.
-    fn lead_back_to(&mut self, next: MemoryId, keys: &[String]) -> Result<()> {
-        let (ns, now) = (self.ns(), self.now());
-        for key in keys {
-            let mut from = None;
-            self.ledger.tx.latest_holders_of_key(ns, key, &mut |id, number| {
-                let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
-                let ahead = row.and_then(|row| row.times.replaced_ahead(now));
-                from = ahead.filter(|(by, _)| *by == next).map(|_| (id, number));
-                Ok(if from.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            })?;
-            if let Some((id, number)) = from {
-                self.apply(RuleId::RESTORE, Change::LeadAgain { id, number })?;
-            }
-        }
-        Ok(())
-    }
-
     /// Somebody has forgotten what writers say through their keys, and others stay on the row: what the writers had replaced there
     /// stays superseded for good, by a tombstone, whatever becomes of the row.
     pub(super) fn settle_of_leavers(&mut self, at: MemoryId, leavers: &[Holder], rule: RuleId) -> Result<()> {
@@ -689,16 +614,6 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(led)
-    }
-
-    /// Lets what a writer had replaced through its key follow the writer, which has left a row for a row of its own with the same
-    /// text.
-    pub(super) fn lead_versions(&mut self, from: MemoryId, leaver: &Holder, to: MemoryId) -> Result<()> {
-        for (id, _) in self.replaced_by_leavers(from, std::slice::from_ref(leaver))? {
-            let onward = Box::new(Onward::apart(from, to, self.now()));
-            self.apply(RuleId::DETACH, Change::LeadOn { id, onward })?;
-        }
-        Ok(())
     }
 
     /// The rows that writers had replaced through their keys by a row, or by one that was merged into the row since, and which

@@ -23,9 +23,6 @@ pub(crate) struct UndoStep {
     pub(crate) done: Forgotten,
     /// Rows of the import whose keys are out of order, or lead to no write of it.
     pub(crate) astray: u64,
-    /// Keys that are not brought back to memories to which they had only led, because the import said something else through
-    /// them.
-    pub(crate) parted: u64,
     /// Changes of fields that the import made. No version has the values of before.
     pub(crate) updated: u64,
     /// Messages of others that repeated one of the run, and were told by its memory alone.
@@ -114,7 +111,6 @@ impl NamespaceWriter<'_, '_, '_> {
         let finished = tx.events_of(ns, run.as_bytes(), 1)?.is_empty()
             && tx.holders_of_run(ns, run, 1)?.is_empty()
             && tx.journal_of_run(ns, run, 1)?.is_empty();
-        let parted = row.counts.get(RunRow::PARTED).copied().unwrap_or(0);
         let changed = [Decision::Updated.as_str(), RunRow::CHANGED_APART];
         // The counts of a run from elsewhere are whatever its line says.
         let updated = changed.iter().filter_map(|name| row.counts.get(*name));
@@ -122,7 +118,7 @@ impl NamespaceWriter<'_, '_, '_> {
         row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
-        Ok(UndoStep { done, astray, parted, updated, repeats, told_on, superseded, untold, finished })
+        Ok(UndoStep { done, astray, updated, repeats, told_on, superseded, untold, finished })
     }
 
     /// The holders of a run that the next slice takes: of whole rows, unless one row alone has too many. A key that was led on from a row

@@ -8,9 +8,7 @@ use crate::index::leads_ahead;
 use crate::ledger::applied::Erased;
 use crate::ledger::change::{Moves, RestoreTo, Superseding};
 use crate::ledger::writer::{Context, Ledger, Why};
-use crate::model::{
-    Announced, Holder, MemoryId, Overtaken, SupersedeMode, Supersession, Time, Times, Vitals,
-};
+use crate::model::{Announced, Holder, MemoryId, Overtaken, SupersedeMode, Time, Times, Vitals};
 use crate::store::{NsId, Rows};
 
 /// What keys have said in the place of a row that a caller brings back, and what they have announced.
@@ -150,7 +148,7 @@ impl Ledger<'_, '_> {
     }
 
     /// A row, and the rows that have corrected or merged it, one after the other, up to a certain one.
-    fn stands_for(&self, ns: NsId, id: MemoryId, to: Option<MemoryId>) -> Result<Vec<MemoryId>> {
+    pub(crate) fn stands_for(&self, ns: NsId, id: MemoryId, to: Option<MemoryId>) -> Result<Vec<MemoryId>> {
         let (mut way, mut next, mut seen) = (Vec::new(), Some(id), BTreeSet::new());
         // Damaged rows could lead in a circle, so no row is visited twice.
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
@@ -397,13 +395,13 @@ impl Ledger<'_, '_> {
         to: MemoryId,
     ) -> Result<()> {
         let had = sound(self.tx.vitals(context.ns, from))?.flatten();
-        let had = had.filter(|had| announced(&had.times).is_none_or(|by| by.by != to));
+        let had = had.filter(|had| had.times.told().is_none_or(|told| told.by != to));
         had.map_or(Ok(()), |had| self.hand_on(context, &had, to))
     }
 
     /// A row goes: what takes its place can't ask it any more.
     pub(super) fn hand_on_overtaken(&mut self, context: &Context, had: &Vitals) -> Result<()> {
-        announced(&had.times).map_or(Ok(()), |by| self.hand_on(context, had, by.by))
+        had.times.told().map_or(Ok(()), |told| self.hand_on(context, had, told.by))
     }
 
     fn hand_on(&mut self, context: &Context, had: &Vitals, to: MemoryId) -> Result<()> {
@@ -426,9 +424,9 @@ impl Ledger<'_, '_> {
         while let Some(at) = next.pop() {
             for before in self.tx.superseded_by(ns, at)? {
                 let Some(had) = sound(self.tx.vitals(ns, before))?.flatten() else { continue };
-                let Some(by) = announced(&had.times).filter(|_| seen.insert(before)) else { continue };
+                let Some(told) = had.times.told().filter(|_| seen.insert(before)) else { continue };
                 all.extend(handed_on(&had, id, &row.times).filter(|one| known.insert(one.by)));
-                next.extend(by.via.is_some().then_some(before));
+                next.extend(told.via.is_some().then_some(before));
             }
         }
         Ok(all)
@@ -584,12 +582,6 @@ impl Ledger<'_, '_> {
         self.place_row(context, id, &before, &content, vitals, &content)?;
         Ok(())
     }
-}
-
-/// What takes the place of a row at an instant that lay ahead when that was said.
-fn announced(times: &Times) -> Option<Supersession> {
-    let by = times.superseded.filter(|by| by.mode == SupersedeMode::Replaced)?;
-    times.valid_to.is_some_and(|end| end > by.at).then_some(by)
 }
 
 /// What a row leaves of what it keeps to the row that has taken its place: what was to come before that comes is over by then.

@@ -100,9 +100,9 @@ impl Onward {
         (is_replaced && !self.merged).then_some(self.superseded.by)
     }
 
-    /// The row that was to take the place of the erased one at an instant ahead, and the instant.
-    pub(crate) fn replaced_ahead(&self, now: Time) -> Option<(MemoryId, Time)> {
-        self.replaced_by().zip(self.valid_to.filter(|end| *end > now))
+    /// The row that was to take the place of the erased one at an instant that lay ahead when that was said, and the instant.
+    pub(crate) fn told(&self) -> Option<(MemoryId, Time)> {
+        self.replaced_by().zip(self.valid_to.filter(|end| *end > self.superseded.at))
     }
 
     /// Since when it has been known that the place of the erased row is taken.

@@ -104,7 +104,7 @@ impl Ledger<'_, '_> {
         self.adopt_copies(ns, by, id, &onward)?;
         self.adopt_keys(context, id, &onward)?;
         // What was to follow the row that is gone parts, or stays as it was.
-        let only_next = onward.replaced_ahead(context.now).is_some();
+        let only_next = onward.told().is_some();
         self.rejoin(context, (id, onward.gone, by), only_next)?;
         let mut why = why;
         // `JournalRow::led_on` reads them.

@@ -164,6 +164,14 @@ impl Times {
         is_seen || self.is_current(now)
     }
 
+    /// What takes the place of the row at an instant that lay ahead when that was said, also where the instant has come.
+    pub(crate) fn told(&self) -> Option<Overtaken> {
+        let Supersession { by, at, via, .. } =
+            self.superseded.filter(|by| by.mode == SupersedeMode::Replaced)?;
+        let end = self.valid_to.filter(|end| *end > at)?;
+        Some(Overtaken { by, end, at, via })
+    }
+
     /// What takes the place of the row at an instant ahead, as it is kept where another memory comes before.
     pub(crate) fn told_ahead(&self, now: Time) -> Option<Overtaken> {
         let (by, Announced { end, at }) = self.replaced_ahead(now)?;

@@ -265,9 +265,6 @@ impl PassRow {
 impl RunRow {
     /// What its counts call the changes that have gone to another namespace with their memories, and can be taken back there.
     pub(crate) const MOVED: &str = "moved";
-    /// What its counts call the earlier writes of keys that left a memory of several writers for another text. An undo does not
-    /// bring such a write back.
-    pub(crate) const PARTED: &str = "parted";
     /// What its counts call the changes of fields for which a key left a memory of several writers. An undo does not bring back the
     /// values of before.
     pub(crate) const CHANGED_APART: &str = "changed_apart";
