@@ -282,27 +282,38 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut parted = Vec::new();
         for (place, (old, _)) in plan.iter().enumerate().rev() {
             let Some(row) = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten() else { continue };
-            let Some(told) = row.times.told() else { continue };
-            let is_back =
-                |one: &Overtaken| one.end <= told.end && one.by != told.by && back.contains(&one.by);
-            let is_gone = match told.via {
-                Some(via) => gone.contains(&via) || self.is_taken_back(via)?,
-                None => false,
-            };
-            if !is_gone && !row.overtaken.iter().any(is_back) {
+            if row.times.superseded.is_some() {
+                if !self.is_to_part(&row, gone, back)? {
+                    continue;
+                }
+                // What has begun stands by what its keys have said since.
+                let has_begun = row.times.until() <= self.now();
+                let to = if has_begun { RestoreTo::Undo } else { RestoreTo::Write };
+                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to })?;
+            } else if self.with_announced(BTreeSet::from([*old]), plan)?.len() == 1 {
                 continue;
             }
-            // What has begun stands by what its keys have said since.
-            let to = if told.end <= self.now() { RestoreTo::Undo } else { RestoreTo::Write };
-            self.apply(RuleId::RESTORE, Change::Restore { id: *old, to })?;
+            let is_announced = &mut |writer: &Holder| writer.has_text() && writer.replaces_ahead();
+            let is_announced = sound(self.ledger.any_holder(self.ns(), *old, is_announced))? == Some(true);
             // What its key has not announced may be to end before it begins.
-            let mut writers = self.ledger.readable_holders(self.ns(), *old)?;
-            writers.retain(Holder::has_text);
-            let first = if writers.iter().any(Holder::replaces_ahead) { place + 1 } else { 0 };
+            let first = if is_announced { place + 1 } else { 0 };
             parted.push((*old, plan.get(first..).unwrap_or_default()));
         }
         // A key that was led along leads no more by then. What a text goes on to may depend on what went on to that text.
         parted.into_iter().rev().try_for_each(|(id, later)| self.go_on(id, later))
+    }
+
+    /// Whether a row goes on to something else than to what is to take its place, or has taken it, now that some rows are gone and others
+    /// are back.
+    fn is_to_part(&self, row: &Vitals, gone: &[MemoryId], back: &[MemoryId]) -> Result<bool> {
+        let Some(told) = row.times.told() else { return Ok(false) };
+        let is_gone = match told.via {
+            Some(via) => gone.contains(&via) || self.is_taken_back(via)?,
+            None => false,
+        };
+        let comes_first =
+            |one: &Overtaken| one.end <= told.end && one.by != told.by && back.contains(&one.by);
+        Ok(is_gone || row.overtaken.iter().any(comes_first))
     }
 
     /// Since when it has been known that one of the keys of a row has announced a text, if one has. Where the key only leads to the row,

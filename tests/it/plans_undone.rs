@@ -272,6 +272,14 @@ const STORIES: &[&str] = &[
     "say c a -; say b b 10; rep a 10; again a b -",
     "say a a,c -; say b b 30; rep c 20; again c b -",
     "say a - 40; weigh b; say a c,c -; rep b 10; again c b -; line a b -",
+    "sup c b 20; rep a 20; rep b 10; again a c -",
+    "sup b a 20; rep a 10; line c a 20; line a b -",
+    "rep c 30; sup b c 40; sup c b -; line a - 20; line b - 20",
+    "sup a b 10; say b b -; rep a -; line a - -",
+    "rep c 30; rep c 10; sup c b 10; line b c -",
+    "sup a c 20; line c b,a -; line c a,a 20; undone 22",
+    "say c c,c -; sup b c 10; say c c,a -; say a - 20; say a a,b -; line c a,a 20; line b a 30",
+    "sup c b 20; rep b -; say a - 30; say c - -; line a c,c 20",
 ];
 
 #[test]
