@@ -60,7 +60,7 @@ impl NamespaceWriter<'_, '_, '_> {
         (onward, plan): (&Onward, &Plan),
     ) -> Result<Option<Onward>> {
         let now = self.now();
-        let said = if vitals.times.from() > now { Vec::new() } else { self.said_now(id)? };
+        let said = if vitals.times.from() > now { Vec::new() } else { self.said_now(id, plan)? };
         Ok(match said.iter().flatten().max() {
             Some((_, by)) if said.iter().all(Option::is_some) => Some(Onward::apart(onward.gone(), *by, now)),
             Some(_) => None,
@@ -72,12 +72,13 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// For each writer of a row that is not back yet, the row in which its key says another text by now, with the instant of that, if it
-    /// does.
-    fn said_now(&self, id: MemoryId) -> Result<Vec<Option<(Time, MemoryId)>>> {
+    /// does. What comes by the plan has its own place.
+    fn said_now(&self, id: MemoryId, plan: &Plan) -> Result<Vec<Option<(Time, MemoryId)>>> {
         let mut said = Vec::new();
         for writer in self.ledger.readable_holders(self.ns(), id)?.into_iter().filter(Holder::has_text) {
             let meant = writer.key.map(|key| sound(self.meant_by_key(&key))).transpose()?;
-            let meant = meant.flatten().flatten().filter(|found| found.id != id);
+            let is_planned = |other: MemoryId| plan.iter().any(|(planned, _)| *planned == other);
+            let meant = meant.flatten().flatten().filter(|found| found.id != id && !is_planned(found.id));
             let Some(meant) = meant.filter(|found| found.vitals.times.visible_live(self.now())) else {
                 said.push(None);
                 continue;
@@ -258,12 +259,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if row.times.removed_at.is_some() || row.times.superseded.is_some() {
             return Ok(());
         }
-        let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
-        let kept = self.kept_by(id, &row)?;
-        for next in self.follows_on((kept, &holders), (plan, now), |_| false)? {
-            if next.by == id || !comes_after(&row.times, &holders, &next) {
-                continue;
-            }
+        for next in self.comes_next((id, &row), plan)? {
             let step = Step { since: Some(next.at), via: next.via, ..Step::new(id, next.by, next.end) };
             // Every change takes a number of the journal. What is refused half-way is taken back with all else.
             let untouched = self.ledger.clock.next_seq;
@@ -276,31 +272,68 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
+    /// What was to take the place of a row, the first first: what the row keeps, and what its keys have announced of a plan.
+    fn comes_next(&mut self, (id, row): (MemoryId, &Vitals), plan: &Plan) -> Result<Vec<Overtaken>> {
+        let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
+        let kept = self.kept_by(id, row)?;
+        let mut next = self.follows_on((kept, &holders), (plan, now), |_| false)?;
+        next.retain(|next| next.by != id && comes_after(&row.times, &holders, next));
+        Ok(next)
+    }
+
     /// Parts what erased rows had brought together in a plan: each text goes on to what was announced for it, if anything was. So does a
     /// text that was to be replaced first by one of the rows that are back.
     pub(super) fn part_plan(&mut self, gone: &[MemoryId], back: &[MemoryId], plan: &Plan) -> Result<()> {
         let mut parted = Vec::new();
+        for (place, (old, _)) in plan.iter().enumerate() {
+            let row = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten();
+            let row = row.filter(|row| row.times.told().is_some_and(|told| told.end <= self.now()));
+            if let Some(row) = row
+                && self.is_to_part(&row, gone, back)?
+            {
+                self.part_begun((*old, &row), self.later_in(plan, place)?)?;
+            }
+        }
         for (place, (old, _)) in plan.iter().enumerate().rev() {
             let Some(row) = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten() else { continue };
             if row.times.superseded.is_some() {
                 if !self.is_to_part(&row, gone, back)? {
                     continue;
                 }
-                // What has begun stands by what its keys have said since.
-                let has_begun = row.times.until() <= self.now();
-                let to = if has_begun { RestoreTo::Undo } else { RestoreTo::Write };
-                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to })?;
+                self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
             } else if self.with_announced(BTreeSet::from([*old]), plan)?.len() == 1 {
                 continue;
             }
-            let is_announced = &mut |writer: &Holder| writer.has_text() && writer.replaces_ahead();
-            let is_announced = sound(self.ledger.any_holder(self.ns(), *old, is_announced))? == Some(true);
-            // What its key has not announced may be to end before it begins.
-            let first = if is_announced { place + 1 } else { 0 };
-            parted.push((*old, plan.get(first..).unwrap_or_default()));
+            parted.push((*old, self.later_in(plan, place)?));
         }
         // A key that was led along leads no more by then. What a text goes on to may depend on what went on to that text.
         parted.into_iter().rev().try_for_each(|(id, later)| self.go_on(id, later))
+    }
+
+    /// The texts of a plan that may follow the one at a place. What its key has not announced may be to end before it begins.
+    fn later_in<'p>(&self, plan: &'p Plan, place: usize) -> Result<&'p Plan> {
+        let Some((id, _)) = plan.get(place) else { return Ok(&[]) };
+        let is_announced = &mut |writer: &Holder| writer.has_text() && writer.replaces_ahead();
+        let is_announced = sound(self.ledger.any_holder(self.ns(), *id, is_announced))? == Some(true);
+        let first = if is_announced { place + 1 } else { 0 };
+        Ok(plan.get(first..).unwrap_or_default())
+    }
+
+    /// Parts a row from what has taken its place already: it is led on to what was announced for it, with its keys, or comes back.
+    fn part_begun(&mut self, (id, row): (MemoryId, &Vitals), later: &Plan) -> Result<()> {
+        let Some(told) = row.times.told() else { return Ok(()) };
+        for next in self.comes_next((id, row), later)? {
+            if self.ledger.leads_to(self.ns(), next.by, id)? {
+                continue;
+            }
+            let onward = Box::new(Onward::apart(told.by, next.by, self.now()).replaced_as(next));
+            self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
+            if next.by != told.by {
+                self.take_keys_of_gone(id, &[told.by])?;
+            }
+            return self.lead_on_again(id);
+        }
+        self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Undo }).map(drop)
     }
 
     /// Whether a row goes on to something else than to what is to take its place, or has taken it, now that some rows are gone and others

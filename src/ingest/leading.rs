@@ -19,14 +19,20 @@ impl NamespaceWriter<'_, '_, '_> {
         self.ledger.begin_for(&self.context, by, id, RuleId::RESTORE)?;
         for writer in self.ledger.readable_holders(ns, id)? {
             let Some(key) = &writer.key else { continue };
-            let found = sound(self.ledger.staying_holder_of_key(ns, key, now))?;
-            // What the key is to say at an instant ahead leaves it until then.
-            let says = |times: &Times| times.is_or_will_be_true(now) && times.from() <= now;
-            if found.is_some_and(|found| !found.is_some_and(|row| says(&row.vitals.times))) {
+            if self.says_nothing(key)? {
                 self.apply(RuleId::RESTORE, Change::LeadAgain { id, number: writer.number })?;
             }
         }
         Ok(())
+    }
+
+    /// Whether a key says nothing by now, but for what it is about to leave. What the key is to say at an instant ahead leaves it until
+    /// then. A key that can't be read may say something.
+    pub(super) fn says_nothing(&self, key: &str) -> Result<bool> {
+        let now = self.now();
+        let found = sound(self.ledger.staying_holder_of_key(self.ns(), key, now))?;
+        let says = |times: &Times| times.is_or_will_be_true(now) && times.from() <= now;
+        Ok(found.is_some_and(|found| !found.is_some_and(|row| says(&row.vitals.times))))
     }
 
     /// Lets the keys of a superseded row lead on to what has taken its place, or is to take it, where they do not.

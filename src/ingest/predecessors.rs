@@ -476,7 +476,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let ns = self.ns();
         let stays = sound(self.ledger.tx.vitals(ns, at))?.flatten().map(|row| row.times);
         // Where the row was united with another one, what the leavers had replaced may come back from there.
-        let stands = stays.is_some_and(|times| times.superseded.is_none());
+        let stands = stays.is_some_and(|times| times.merged_into().is_none());
         let wrote = leavers.iter().filter(|leaver| leaver.has_text());
         for (key, leaver) in wrote.filter_map(|leaver| Some((leaver.key.as_deref()?, leaver))) {
             let mut numbers = BTreeMap::new();
@@ -494,7 +494,7 @@ impl NamespaceWriter<'_, '_, '_> {
             let Some(number) = numbers.remove(&from) else { continue };
             let before = sound(self.ledger.tx.holder(ns, from, number))?.flatten();
             let was_led = before.map_or(Ok(false), |before| self.was_led(at, (from, before)))?;
-            if was_led && sound(self.current_holder(key))? == Some(None) {
+            if was_led && self.says_nothing(key)? {
                 self.apply(rule, Change::LeadAgain { id: from, number })?;
             }
         }

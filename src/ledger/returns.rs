@@ -405,7 +405,7 @@ impl Ledger<'_, '_> {
         let mut later = found.map(|found| found.id);
         if is_ahead && to == RestoreTo::Undo {
             // Until what is to come begins, the key says what that is to replace.
-            later = self.said_until(context, key, id)?.or(self.said_next(context, key, id)?);
+            later = self.said_until(context, key, id)?;
         }
         if later.is_none() && to == RestoreTo::Undo {
             later = self.last_version(ns, key, (id, went))?;
@@ -432,31 +432,6 @@ impl Ledger<'_, '_> {
             Ok(if says { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(said)
-    }
-
-    /// The row that tells what a key is to say next. A key that is only led to what is to come says nothing by that.
-    fn said_next(&self, context: &Context, key: &str, id: MemoryId) -> Result<Option<MemoryId>> {
-        let (ns, now, mut next) = (context.ns, context.now, None::<(Time, MemoryId)>);
-        self.tx.latest_holders_of_key(ns, key, &mut |other, number| {
-            let times = sound(self.tx.vitals(ns, other))?.flatten().map(|row| row.times);
-            let comes = times.filter(|times| {
-                // What is overtaken at its own instant leads on to what overtakes it.
-                other != id
-                    && times.removed_at.is_none()
-                    && times.superseded.is_none_or(|by| by.mode == SupersedeMode::Replaced)
-                    && times.from() > now
-                    && next.is_none_or(|(begins, _)| times.from() < begins)
-            });
-            if let Some(times) = comes
-                && !self.is_leaving(ns, other, number)?
-                && self.says(ns, other, number)?
-                && !self.leads_to(ns, other, id)?
-            {
-                next = Some((times.from(), other));
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(next.map(|(_, next)| next))
     }
 
     /// The last text of a key that was written since the row `id` went, and that another text of a caller has superseded. What

@@ -280,6 +280,17 @@ const STORIES: &[&str] = &[
     "sup a c 20; line c b,a -; line c a,a 20; undone 22",
     "say c c,c -; sup b c 10; say c c,a -; say a - 20; say a a,b -; line c a,a 20; line b a 30",
     "sup c b 20; rep b -; say a - 30; say c - -; line a c,c 20",
+    "rep a -; rep a 10; rep c 20; rep a 20; line a b,c -; undone 22",
+    "rep a 40; rep a 20; rep c -; rep c 40; say a a -; again c - -; line a b,c -; undone 42",
+    "rep b 30; line c c,a -; line a b 10; undone 32",
+    "weigh a; rep a 40; rep c 10; weigh a; line b a,a 10; line a a,c 20; undone 42",
+    "say c a,b 40; say b c 20; line a c,c -; line c b,b 10",
+    "say b b,a -; rep b 40; sup a b 10; rep b -; rep b 40; line c b 30; line a a,a 30",
+    "say c c,b -; say b a,c 10; say c a 20; line b - 20; line a a,b 10",
+    "sup a b -; say b b 10; sup a c 10; weigh a; line a - -",
+    "say c a,c -; rep c 20; weigh b; line a a -; undone 32",
+    "say a b,a -; rep b 20; line b a -; line a a 20",
+    "rep c 40; say b c -; say c a,c -; line a - -; undone 42",
 ];
 
 #[test]
