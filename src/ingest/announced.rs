@@ -112,7 +112,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let follows = |place| is_by_caller || (place == 0 && is_said);
         let kept = self.kept_by(id, vitals)?;
         for next in self.follows_on((kept, &holders), (plan, onward.at()), follows)? {
-            if comes_after(&vitals.times, &holders, &next) && !self.ledger.leads_to(self.ns(), next.by, id)? {
+            let comes = comes_after(&vitals.times, &holders, &next) && !self.is_taken_back(next.by)?;
+            if comes && !self.ledger.leads_to(self.ns(), next.by, id)? {
                 return Ok(Some(next));
             }
         }
@@ -149,14 +150,15 @@ impl NamespaceWriter<'_, '_, '_> {
     fn kept_by(&mut self, id: MemoryId, row: &Vitals) -> Result<Vec<Overtaken>> {
         let (mut kept, mut known) = (Vec::new(), BTreeSet::new());
         for one in self.ledger.overtaken(self.ns(), id, row)? {
-            let by = self.comes_as(&one)?.filter(|by| known.insert(*by));
+            let by = self.comes_as(id, &one)?.filter(|by| known.insert(*by));
             kept.extend(by.map(|by| Overtaken { by, ..one }));
         }
         Ok(kept)
     }
 
-    /// What comes in the place of the memory that was to take a row's place, if that is still to happen.
-    fn comes_as(&mut self, kept: &Overtaken) -> Result<Option<MemoryId>> {
+    /// What comes in the place of the memory that was to take the place of a row, but for what is taken back itself; none if that was called
+    /// off.
+    fn comes_as(&mut self, id: MemoryId, kept: &Overtaken) -> Result<Option<MemoryId>> {
         // What has brought the two together may have gone as an old version, which takes nothing back.
         if let Some(via) = kept.via
             && self.is_taken_back(via)?
@@ -166,11 +168,15 @@ impl NamespaceWriter<'_, '_, '_> {
         let way = self.ledger.stands_for(self.ns(), kept.by, None)?;
         for by in way.into_iter().rev() {
             let row = sound(self.ledger.tx.vitals(self.ns(), by))?.flatten();
-            if let Some(row) = row.filter(|row| row.times.removed_at.is_none()) {
-                // What has ended by now takes the place all the same. What only came along does not once it ended before its instant.
-                let comes = kept.via.is_none() || row.times.until() >= kept.end;
-                return Ok((comes && !self.is_called_off(by, &row.times)?).then_some(by));
+            let row = row.filter(|row| row.times.removed_at.is_none());
+            let Some(row) = row else { continue };
+            if self.is_taken_back(by)? {
+                continue;
             }
+            // What has ended by now takes the place all the same. What the row itself has brought along does not once it ended before
+            // its instant.
+            let comes = kept.via != Some(id) || row.times.until() >= kept.end;
+            return Ok((comes && !self.is_called_off(by, &row.times)?).then_some(by));
         }
         Ok(None)
     }
@@ -199,7 +205,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut goes_on = ahead.joined_by(by);
         goes_on.retain(|one| !leaves.contains(&one.by));
         for one in stays.overtaken.iter().filter(|one| one.via == Some(by)) {
-            let comes = self.comes_as(one)?;
+            let comes = self.comes_as(by, one)?;
             goes_on.extend(Some(*one).filter(|_| comes.is_none_or(|comes| !leaves.contains(&comes))));
         }
         self.ledger.part_overtaken(&self.context, (by, by), &goes_on)?;
@@ -216,14 +222,16 @@ impl NamespaceWriter<'_, '_, '_> {
             let stone = sound(self.ledger.tx.tombstone(self.ns(), id))?.flatten();
             return Ok(stone.is_some_and(|stone| stone.reason.is_taken_back()));
         }
-        let mut writers = self.ledger.readable_holders(self.ns(), id)?;
-        writers.retain(Holder::has_text);
-        for writer in &writers {
-            if !self.ledger.is_leaving(self.ns(), id, writer.number)? {
-                return Ok(false);
+        // Mostly the first of them stays.
+        let (mut any, mut stays) = (false, Ok(false));
+        self.ledger.any_holder(self.ns(), id, &mut |writer| {
+            if writer.has_text() {
+                any = true;
+                stays = self.ledger.is_leaving(self.ns(), id, writer.number).map(|leaves| !leaves);
             }
-        }
-        Ok(!writers.is_empty())
+            !matches!(stays, Ok(false))
+        })?;
+        Ok(any && !stays?)
     }
 
     /// What is to take the place of a row, or was to take it, of what is still to come.
@@ -278,7 +286,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let kept = self.kept_by(id, row)?;
         let mut next = self.follows_on((kept, &holders), (plan, now), |_| false)?;
         next.retain(|next| next.by != id && comes_after(&row.times, &holders, next));
-        Ok(next)
+        let mut stay = Vec::with_capacity(next.len());
+        for next in next {
+            stay.extend((!self.is_taken_back(next.by)?).then_some(next));
+        }
+        Ok(stay)
     }
 
     /// Parts what erased rows had brought together in a plan: each text goes on to what was announced for it, if anything was. So does a
