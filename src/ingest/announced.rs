@@ -338,13 +338,14 @@ impl NamespaceWriter<'_, '_, '_> {
             if self.ledger.leads_to(self.ns(), next.by, id)? {
                 continue;
             }
+            if next.by != told.by {
+                self.take_led(id, told.by)?;
+            }
             let onward = Box::new(Onward::apart(told.by, next.by, self.now()).replaced_as(next));
             self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
-            if next.by != told.by {
-                self.take_keys_of_gone(id, &[told.by])?;
-            }
             return self.lead_on_again(id);
         }
+        self.take_led(id, told.by)?;
         self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Undo }).map(drop)
     }
 

@@ -44,25 +44,37 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(())
     }
 
-    /// The keys of a row that is gone do not go on to lead to the rows that a line had put in its place, one after the other.
-    pub(super) fn take_keys_of_gone(&mut self, id: MemoryId, rows: &[MemoryId]) -> Result<()> {
+    /// The keys of a row that is gone do not go on to lead to the row that had taken its place, nor on from there.
+    pub(super) fn take_keys_of_gone(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
+        let keys = self.take_led(id, by)?;
+        self.lead_back_to(by, &keys)
+    }
+
+    /// The keys of a row lead no more to the row that has taken its place, nor on from there. Returns these keys.
+    pub(super) fn take_led(&mut self, id: MemoryId, by: MemoryId) -> Result<Vec<String>> {
         let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
-        let mut keys = Vec::new();
-        for at in rows {
+        let (mut keys, mut next, mut seen) = (Vec::new(), Some(by), BTreeSet::new());
+        // Damaged rows could lead in a circle, so no row is visited twice.
+        while let Some(at) = next.filter(|at| seen.insert(*at)) {
             let mut copies = match &writers {
-                Some(writers) => self.ledger.copies_of(self.ns(), *at, came, writers)?,
-                None => self.ledger.copies_from(self.ns(), *at, came)?,
+                Some(writers) => self.ledger.copies_of(self.ns(), at, came, writers)?,
+                None => self.ledger.copies_from(self.ns(), at, came)?,
             };
             copies.retain(|copy| {
                 let is_its = |writers: &Vec<Holder>| writers.iter().any(|one| copy.is_copy_of(one));
                 copy.follows && writers.as_ref().is_none_or(is_its)
             });
-            led.extend(copies.iter().map(|copy| (*at, copy.number)));
+            if copies.is_empty() {
+                break;
+            }
+            led.extend(copies.iter().map(|copy| (at, copy.number)));
             keys.extend(copies.iter().filter(|_| came == id).filter_map(|copy| copy.key.clone()));
-            (came, writers) = (*at, Some(copies));
+            (came, writers) = (at, Some(copies));
+            let row = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten();
+            next = row.and_then(|row| row.times.superseded_by());
         }
         self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
-        rows.first().map_or(Ok(()), |next| self.lead_back_to(*next, &keys))
+        Ok(keys)
     }
 
     /// A row that came back before leads its keys to what takes its place, from which they had come by way of a row that is gone.

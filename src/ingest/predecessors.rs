@@ -126,8 +126,8 @@ impl NamespaceWriter<'_, '_, '_> {
             let on_plan: Vec<MemoryId> = led.iter().map(|(id, _)| *id).collect();
             let mut live = self.all_back(led)?;
             // The keys that say something else again lead there no more.
-            if !plan.is_empty() {
-                self.take_keys_of_gone(erased.id, &Vec::from_iter(plan.iter().map(|(id, _)| *id)))?;
+            if let Some((next, _)) = plan.first() {
+                self.take_keys_of_gone(erased.id, *next)?;
                 self.part_plan(&[erased.id], &ids, &plan)?;
                 for id in on_plan {
                     self.lead_on_again(id)?;
@@ -298,7 +298,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Some(NamedLeft::Superseded { id, by }) => (by, vec![id]),
             Some(NamedLeft::Gone { id, by, is_own }) => {
                 if !is_own {
-                    self.take_keys_of_gone(id, &self.ledger.merged_on(self.ns(), by)?)?;
+                    self.take_keys_of_gone(id, by)?;
                     all.lost.push(format!("{id} does not come back: it is gone"));
                 }
                 // The step leads on what the row had superseded, too.
