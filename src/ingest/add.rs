@@ -24,7 +24,7 @@ use crate::store::{PartId, Rows};
 use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
 /// What a candidate row means for a write.
-enum Match {
+pub(super) enum Match {
     /// The row stands for the write as well.
     Absorbs(RuleId, Rank),
     /// The row is near, and the write is stored.
@@ -248,11 +248,13 @@ impl NamespaceWriter<'_, '_, '_> {
         if !self.no_dedup && !skips_content(draft) {
             let equal = self.equals(prepared, part)?;
             hints = equal.hints;
-            if let Some((rank, rule)) = equal.absorber {
-                if !is_apart {
-                    let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
-                    return self.absorb(prepared, rank.id, rule, evidence, hints);
-                }
+            let absorber = if is_apart { self.said_in_place(draft, part, named)? } else { equal.absorber };
+            if let Some((rank, rule)) = absorber {
+                hints.retain(|hint| hint.id != rank.id);
+                let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
+                return self.absorb(prepared, rank.id, rule, evidence, hints);
+            }
+            if let Some((rank, _)) = equal.absorber {
                 note(&mut hints, rank.id, ENDS_LATER);
             }
             if let Some((id, (rule, evidence))) = self.operational_step(prepared, part)?
@@ -370,8 +372,17 @@ impl NamespaceWriter<'_, '_, '_> {
         if !vitals.times.is_current(self.now()) {
             return Ok(Match::Other);
         }
+        self.match_of(draft, (id, &vitals, &content))
+    }
+
+    /// What a current row means for a draft.
+    pub(super) fn match_of(
+        &self,
+        draft: &Draft,
+        (id, vitals, content): (MemoryId, &Vitals, &Content),
+    ) -> Result<Match> {
         let equal = content.text == draft.text;
-        let Some(alike) = sound(self.is_alike(draft, (id, &vitals, &content)))? else {
+        let Some(alike) = sound(self.is_alike(draft, (id, vitals, content)))? else {
             return Ok(Match::Other);
         };
         let rule = match (equal, alike) {
@@ -380,7 +391,7 @@ impl NamespaceWriter<'_, '_, '_> {
             (false, true) if self.absorbs_spacing(&draft.text, &content.text) => RuleId::NORMALIZED,
             (false, _) => return Ok(Match::Near("equal fingerprint")),
         };
-        let Some(apart) = sound(self.why_apart(draft, id, &vitals, &content))? else {
+        let Some(apart) = sound(self.why_apart(draft, id, vitals, content))? else {
             return Ok(Match::Other);
         };
         Ok(apart.map_or_else(|| Match::Absorbs(rule, vitals.rank(id)), Match::Near))
@@ -625,9 +636,9 @@ impl NamespaceWriter<'_, '_, '_> {
                 found => *found,
             };
             let found = found.map_or_else(|| self.find(name), Ok)?;
-            let (vitals, _) = self.ledger.load(self.ns(), found.0)?;
-            let is_done = found.0 == new || vitals.times.superseded_by() == Some(new);
-            if !(is_done || is_again && self.has_gone_on((name, found), (draft, new))?) {
+            if !(self.is_in_place_of(new, found.0)?
+                || is_again && self.has_gone_on((name, found), (draft, new))?)
+            {
                 old.push(found);
             }
         }

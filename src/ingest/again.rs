@@ -204,7 +204,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         versions.reverse();
         for (line, version) in drafts.iter().zip(&versions) {
-            if !self.has_led_to([newest, *version], line)? {
+            if !self.has_led_to((newest, *version), line)? {
                 return Ok(None);
             }
         }
@@ -241,13 +241,18 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// Whether all that a draft supersedes means one of these rows by now, or, of another agent, was superseded by one of them:
-    /// the newest of its key, or, of an equal text, that in which it stands itself.
-    fn has_led_to(&self, rows: [MemoryId; 2], draft: &Prepared) -> Result<bool> {
+    /// the newest of its key, or the version in which it stands itself, of an equal text. Where its writer has left others who say that
+    /// text, what it had replaced leads to their row.
+    fn has_led_to(&self, (newest, version): (MemoryId, MemoryId), draft: &Prepared) -> Result<bool> {
         for name in draft.supersedes() {
             let Ok((found, _)) = self.find(name) else { return Ok(false) };
             let vitals = sound(self.ledger.tx.vitals(self.ns(), found))?.flatten();
             let by = vitals.and_then(|vitals| vitals.times.superseded_by());
-            if !rows.contains(&found) && !by.is_some_and(|by| rows.contains(&by)) {
+            let leads_to = |row| found == row || by == Some(row);
+            if !leads_to(newest)
+                && !leads_to(version)
+                && !self.left_saying(version, draft.text())?.is_some_and(leads_to)
+            {
                 return Ok(false);
             }
         }

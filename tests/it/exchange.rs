@@ -266,6 +266,37 @@ fn a_file_that_is_imported_again_changes_nothing_in_whatever_way_its_lines_chang
     }
 }
 
+/// DEDUP-56: the same where others have said a text of the file before, so that its key leaves their memory with the later line.
+#[test]
+fn a_file_that_is_imported_again_changes_nothing_where_others_say_its_texts() {
+    let chain = &["e one x", "f two e"][..];
+    let cases = [
+        (&["x zero", "b one"][..], chain),
+        (&["x zero", "- one"], chain),
+        (&["x zero", "b one", "e one"], chain),
+        (&["x zero", "y zero", "b one"], &["e one x", "f two e", "g three y"]),
+        (&["x zero", "b one"], &["e one x", "e two"]),
+    ];
+    for (before, file) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let db = database(&folder, "a.oub");
+        let import = |short: &[&str]| Import::default().run(&db, lines(&rows(short)), &mut ()).unwrap();
+        import(before);
+        import(file);
+        let memories = || -> Vec<String> {
+            let all = export(&db.snapshot().unwrap(), vec![NamespaceName::default()], true);
+            all.lines().filter(|line| line.contains("\"text\"")).map(str::to_owned).collect()
+        };
+        let once = memories();
+        for _ in 0..2 {
+            let again = import(file);
+            assert_eq!(again.read, again.unchanged, "{before:?} {file:?}: {again:?}");
+            assert_eq!(memories(), once, "{before:?} {file:?}");
+        }
+        assert!(db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap().ok, "{before:?}");
+    }
+}
+
 /// DEDUP-56: a text that a key had said before is a write of its own, unless the file goes on to what the key says now.
 #[test]
 fn an_earlier_text_that_comes_alone_is_stored() {

@@ -173,3 +173,90 @@ fn life_6_a_text_of_several_writers_that_is_to_end_ends_as_before_for_the_others
         assert_eq!(by("31h").values().map(BTreeSet::len).sum::<usize>(), 3, "{hours}: {:?}", by("31h"));
     }
 }
+
+/// Drafts without a key that say a text in the place of x, for which another text is announced.
+fn drafts_without_key(world: &World) -> [Draft; 6] {
+    let draft = || text(NURSE).supersedes("x");
+    [
+        draft(),
+        draft().tag("import:x:1").tag("work"),
+        draft().valid_from(world.ago("30m")),
+        draft().valid_from(world.ahead("10h")),
+        draft().valid_from(world.ahead("30h")),
+        draft().metadata(serde_json::json!({ "project": "p" })),
+    ]
+}
+
+/// DEDUP-55: a text that stands in the places of all that a draft names ends for what is announced for them anyway, so the draft is
+/// the same write again.
+#[test]
+fn dedup_55_a_draft_without_a_key_that_takes_a_place_is_stored_once() {
+    let cases = ["x", "g"].into_iter().flat_map(|by| [(by, 0), (by, 1), (by, 2)]);
+    for (by, others, nth) in cases.flat_map(|(by, others)| (0..6).map(move |nth| (by, others, nth))) {
+        for by_import in [true, false] {
+            let why = format!("{by} {others} {nth} {by_import}");
+            let (world, then) = announced(by);
+            match others {
+                0 => drop(world.forget(&["b"])),
+                1 => {}
+                _ => drop(world.add(text(NURSE))),
+            }
+            let draft = drafts_without_key(&world)[nth].clone();
+            let write = || match by_import {
+                true => world.import(world.start_import(), vec![draft.clone()]).remove(0),
+                false => world.add(draft.clone()),
+            };
+            let hours = [world.now(), world.ahead("11h"), then, world.ahead("31h")];
+            let told = || hours.map(|at| told_at(&world, at));
+            let first = write();
+            assert_eq!(first.decision, Decision::Stored, "{why}");
+            let (once, rows) = (told(), world.ns.stats().unwrap().memories);
+            for _ in 0..3 {
+                world.advance("1m");
+                let again = write();
+                assert_eq!((again.decision, again.id), (Decision::Reinforced, first.id), "{why}");
+                world.check();
+                assert_eq!(world.ns.stats().unwrap().memories, rows, "{why}");
+            }
+            assert_eq!(told(), once, "{why}");
+        }
+    }
+}
+
+/// MODEL-33, LIFE-26: a line without a key that is imported each night is taken back whole, whichever night goes first. What is
+/// announced for one of the memories that it names ends for nothing else.
+#[test]
+fn model_33_a_line_without_a_key_of_several_nights_is_taken_back() {
+    const TAG: &str = "import:x:1";
+    for (by, names) in ["x", "g"].into_iter().flat_map(|by| [(by, &["x"][..]), (by, &["x", "b"])]) {
+        for order in ["tag", "first", "last"] {
+            let why = format!("{by} {names:?} {order}");
+            let (world, then) = announced(by);
+            world.ns.replace(["b"], text("Ann is a doctor"), REPLACED, Some(world.ahead("30h"))).unwrap();
+            let hours = [world.now(), then, world.ahead("31h")];
+            let told = || hours.map(|at| told_at(&world, at));
+            let before = told();
+            let line = names.iter().fold(text("Ann is away").tag(TAG), |line, name| line.supersedes(*name));
+            let mut nights = Vec::new();
+            for _ in 0..2 {
+                nights.push(world.start_import());
+                world.import(nights[nights.len() - 1], vec![line.clone()]);
+                world.advance("1m");
+            }
+            match order {
+                "tag" => drop(world.forget_tag(TAG)),
+                _ => {
+                    if order == "last" {
+                        nights.reverse();
+                    }
+                    for night in nights {
+                        world.ns.undo(night).unwrap();
+                        world.check();
+                    }
+                }
+            }
+            world.check();
+            assert_eq!(told(), before, "{why}");
+        }
+    }
+}
