@@ -678,3 +678,24 @@ fn life_6_what_is_overtaken_before_it_begins_leads_on() {
         }
     }
 }
+
+/// LIFE-6: where what a key said is gone before the text begins that it has announced, what is written through the key is true at once,
+/// also where another text is to follow the one that was announced.
+#[test]
+fn life_6_a_text_is_true_at_once_before_the_first_of_two_that_are_announced() {
+    let mut machine = Machine::new(|builder| builder);
+    let ns: NamespaceName = NAMESPACES[0].parse().unwrap();
+    let pick = |key, agent, text| Pick { key, agent, text, vector: false, tags: None, expires_in: None };
+    machine.step(&ns, &Op::Add(pick(Some(1), 1, 3)));
+    machine.step(&ns, &Op::Add(pick(None, 0, 0)));
+    for ms in [81, 1] {
+        machine.step(&ns, &Op::Replace(1, 0, ms));
+        machine.compare();
+    }
+    machine.step(&ns, &Op::Add(pick(Some(1), 1, 1)));
+    machine.compare();
+    for ms in [1, 78, 2] {
+        machine.step(&ns, &Op::Advance(ms));
+        machine.compare();
+    }
+}

@@ -57,6 +57,39 @@ impl Model {
         false
     }
 
+    /// A change through one holder, or through all.
+    pub(crate) fn edit(
+        &mut self,
+        id: MemoryId,
+        through: Option<usize>,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) -> Told {
+        let (steps, before) = (self.ahead(id, now), self.clone());
+        let stands = steps.is_some() || self.rows[&id].superseded.is_none();
+        let led = through.filter(|_| stands).and_then(|at| self.led_ahead(id, at, &edit, now));
+        if let Some(steps) = &steps {
+            self.bring_back(id, steps, now);
+            if led.is_none() {
+                self.change_all_ahead((id, through), steps, &edit, now);
+            }
+        }
+        let told = self.edit_current(id, through, edit, new, now, led);
+        if matches!(told, Told::Conflict | Told::Invalid) {
+            *self = before;
+            return told;
+        }
+        // What is true until the row begins takes nothing from what follows the row.
+        if let Some(begins) = led {
+            self.replace((new, id), SupersedeMode::Replaced, Some(None), [now, begins]);
+        }
+        if let Some(steps) = steps {
+            self.replace_again(if led.is_some() { id } else { new }, &steps, now);
+        }
+        told
+    }
+
     /// What is to take the place of a row that is seen now, or will be before: each row, with its own successor and the instant.
     pub(crate) fn ahead(&self, id: MemoryId, now: Time) -> Option<Vec<(MemoryId, MemoryId, Time)>> {
         self.rows[&id].superseded.filter(|_| !self.rows[&id].over(now))?;
@@ -287,7 +320,7 @@ impl Model {
     pub(super) fn led_ahead(&self, id: MemoryId, at: usize, edit: &Edit, now: Time) -> Option<Time> {
         let row = &self.rows[&id];
         let hold = &row.holders[at];
-        let says = (hold.follows || hold.ahead) && edit.text.is_some() && row.superseded.is_none();
+        let says = (hold.follows || hold.ahead) && edit.text.is_some();
         let begins =
             row.valid_from.filter(|from| *from > now && edit.valid.0.is_none_or(|given| given < *from));
         begins.filter(|_| says)

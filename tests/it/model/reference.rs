@@ -253,35 +253,6 @@ impl Model {
         Told::Stored
     }
 
-    /// A change through one holder, or through all.
-    pub(crate) fn edit(
-        &mut self,
-        id: MemoryId,
-        through: Option<usize>,
-        edit: Edit,
-        new: MemoryId,
-        now: Time,
-    ) -> Told {
-        let Some(steps) = self.ahead(id, now) else {
-            let led = through.and_then(|at| self.led_ahead(id, at, &edit, now));
-            let told = self.edit_current(id, through, edit, new, now, led);
-            if let (Some(begins), Told::Stored) = (led, &told) {
-                self.replace((new, id), SupersedeMode::Replaced, Some(None), [now, begins]);
-            }
-            return told;
-        };
-        let before = self.clone();
-        self.bring_back(id, &steps, now);
-        self.change_all_ahead((id, through), &steps, &edit, now);
-        let told = self.edit_current(id, through, edit, new, now, None);
-        if matches!(told, Told::Conflict | Told::Invalid) {
-            *self = before;
-            return told;
-        }
-        self.replace_again(new, &steps, now);
-        told
-    }
-
     /// The current rows with a key, with the place of the holder.
     pub(super) fn with_key(&self, key: &str, now: Time) -> Vec<(MemoryId, usize)> {
         let rows = self.rows.iter().filter(|(_, row)| row.current(now));
