@@ -141,14 +141,20 @@ impl Ledger<'_, '_> {
             Some(superseded.at).filter(|known| before.times.recorded_at < *known);
         vitals.version += 1;
         self.place_row(context, by, &before, &content, vitals, &content)?;
-        let deltas = vec![Delta { field: VALID_FROM.to_owned(), before: json!(null), after: json!(at) }];
-        self.journal(
-            context,
-            Op::Adjust,
-            Some((by, None)),
-            deltas,
-            Why { rule, evidence: Evidence::default() },
-        )
+        let begins = Delta { field: VALID_FROM.to_owned(), before: json!(null), after: json!(at) };
+        self.tell_begin(context, by, begins, rule)
+    }
+
+    /// Tells in the journal of a memory that it begins at another instant, as a step of its own.
+    pub(super) fn tell_begin(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        begins: Delta,
+        rule: RuleId,
+    ) -> Result<()> {
+        let why = Why { rule, evidence: Evidence::default() };
+        self.journal(context, Op::Adjust, Some((id, None)), vec![begins], why)
     }
 
     /// What erased rows were to replace at an instant ahead is to be replaced by what had corrected or merged them, and so is what they

@@ -12,8 +12,8 @@ use crate::ledger::raised::{OF_THE_OTHER, VALID_FROM, raised};
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{
-    Actor, Content, Delta, Evidence, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode, Supersession,
-    Time, Times, TombstoneReason, Vitals,
+    Actor, Content, Delta, Holder, MemoryId, Op, PINNED_TAG, RuleId, SupersedeMode, Supersession, Time,
+    Times, TombstoneReason, Vitals,
 };
 use crate::store::control::EventRow;
 use crate::store::{NsId, Read, Rows, Table, Traces, Walk, keys};
@@ -530,9 +530,7 @@ impl Ledger<'_, '_> {
         rule: RuleId,
     ) -> Result<()> {
         let Some(delta) = self.unbegin(context, by, old)? else { return Ok(()) };
-        let deltas = vec![Delta { field: VALID_FROM.to_owned(), ..delta }];
-        let why = Why { rule, evidence: Evidence::default() };
-        self.journal(context, Op::Adjust, Some((by, None)), deltas, why)
+        self.tell_begin(context, by, Delta { field: VALID_FROM.to_owned(), ..delta }, rule)
     }
 
     /// Why a row that nothing has replaced can't be restored, and what can.

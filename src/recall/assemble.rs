@@ -54,7 +54,9 @@ impl<S: Source> Reader<'_, S> {
         let mut holders = sound(rows.holders(ns, id))?.unwrap_or_default();
         holders.retain(|holder| holder.since <= known);
         for key in keys_of(&holders) {
-            for (to, number) in rows.holders_of_key(ns, &key)?.into_iter().filter(|(to, _)| *to != id) {
+            // What is damaged tells of no end, and is named where it is read itself.
+            let there = sound(rows.holders_of_key(ns, &key))?.unwrap_or_default();
+            for (to, number) in there.into_iter().filter(|(to, _)| *to != id) {
                 let next = sound(own(to, number))?.flatten();
                 end = [end, next].into_iter().flatten().min();
             }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use oubliette::clock::ManualClock;
+use oubliette::clock::{Clock, ManualClock};
+use oubliette::memory::{PointInTime, SupersedeMode};
 use oubliette::report::CheckOptions;
 use oubliette::{
     Database, Draft, ErrorKind, Forget, MemoryId, Mode, PageRequest, Query, Scope, WriteOptions,
@@ -175,6 +176,45 @@ fn a_memory_that_has_lost_a_holder_is_named() {
     assert_eq!(db.namespace("default").unwrap().keys_of(ids[2]).unwrap(), ["c"]);
     // The memory itself can be forgotten in any case.
     db.namespace("default").unwrap().forget(Forget::names(["c"])).unwrap();
+    db.close().unwrap();
+}
+
+/// A read of the past asks which texts the keys of a memory have announced, and a row of such a key that can't be read ended a whole
+/// search, and took the memory out of a list (MODEL-15).
+#[test]
+fn a_read_of_the_past_goes_past_a_damaged_row_of_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    let clock = ManualClock::at("2026-01-02T10:00:00Z".parse().unwrap());
+    let open = || Database::builder().clock(clock.clone()).open(&path).unwrap();
+    let db = open();
+    let ns = db.namespace("default").unwrap();
+    let acme = ns.add(Draft::new("Ann works at Acme").key("x")).unwrap().id;
+    ns.add(Draft::new("Bob likes tea").key("y")).unwrap();
+    clock.advance("1h".parse().unwrap());
+    let at = PointInTime { known_at: Some(clock.now()), valid_at: Some(clock.now()), allow_partial: false };
+    clock.advance("1h".parse().unwrap());
+    let globex = Draft::new("Ann works at Globex");
+    ns.replace(["x"], globex, SupersedeMode::Replaced, Some(clock.now().plus("20h".parse().unwrap())))
+        .unwrap();
+    db.close().unwrap();
+    let (row, _) = tables(&path)["holder_key"][0].clone();
+    // Behind the key stand an id and a number.
+    let short = [&row[..row.len() - 20], &[1]].concat();
+    overwrite(&path, "holder_key", &short, &[]);
+    let db = open();
+    let ns = db.namespace("default").unwrap();
+    let texts = |at: PointInTime| -> BTreeSet<String> {
+        let page = ns.list(&PageRequest { at, ..PageRequest::default() }).unwrap();
+        page.items.into_iter().map(|row| row.text).collect()
+    };
+    let both = ["Ann works at Acme", "Bob likes tea"].map(str::to_owned);
+    assert_eq!(texts(PointInTime::default()), both.clone().into());
+    assert_eq!(texts(at), both.into());
+    let found = ns.search(Query { at, ..Query::text("Ann").mode(Mode::Text) }).unwrap();
+    assert_eq!(found.hits.iter().map(|hit| &hit.text[..]).collect::<Vec<_>>(), ["Ann works at Acme"]);
+    assert_eq!(ns.get_at(acme, &at).unwrap().unwrap().text, "Ann works at Acme");
+    assert!(!db.check(&CheckOptions::default()).unwrap().ok);
     db.close().unwrap();
 }
 
