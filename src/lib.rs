@@ -135,7 +135,7 @@ pub mod report {
     pub use crate::model::{
         ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
         KeptForOthers, Op, PastPlan, PurgeHorizon, RenameReport, RestoreReport, RuleId, SearchPlan, Signals,
-        StandsFor,
+        StandsFor, SupersedeReport,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,

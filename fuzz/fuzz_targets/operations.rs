@@ -93,7 +93,8 @@ impl Story {
             6 => db.namespace(&ns).unwrap().pin(&name, how & 1 == 0).map(drop),
             7 => {
                 let mode = [SupersedeMode::Replaced, SupersedeMode::Duplicate, SupersedeMode::Correction];
-                db.namespace(&ns).unwrap().supersede_all(&[name], &key(how), mode[usize::from(how) % 3], None)
+                let mode = mode[usize::from(how) % 3];
+                db.namespace(&ns).unwrap().supersede_all(&[name], &key(how), mode, None).map(drop)
             }
             8 => {
                 let versions = db.namespace(&ns).unwrap().history(&name)?.versions;

@@ -10,7 +10,7 @@ use crate::index::slots;
 use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::model::{
     Draft, Expiry, Forgotten, Memory, MemoryId, Name, NamespaceName, Outcome, Page, PageRequest, Patch,
-    Payload, Query, RenameReport, RestoreReport, SupersedeMode, Time,
+    Payload, Query, RenameReport, RestoreReport, SupersedeMode, SupersedeReport, Time,
 };
 use crate::recall::{Got, Keyed, SearchResult, Sought, Source};
 use crate::store::{IndexId, Rows, WriteTx};
@@ -403,7 +403,7 @@ impl Batch<'_, '_, '_, '_> {
         new: impl Into<Name>,
         mode: SupersedeMode,
         at: Option<Time>,
-    ) -> Result<()> {
+    ) -> Result<SupersedeReport> {
         let old: Vec<Name> = old.into_iter().map(Into::into).collect();
         self.session.known_writer(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }

@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::ingest::{Prepared, Rewrites, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
 use crate::model::{
-    Draft, Expiry, Name, Outcome, Patch, RenameReport, RestoreReport, RunId, SupersedeMode, Time,
+    Draft, Expiry, Name, Outcome, Patch, RenameReport, RestoreReport, RunId, SupersedeMode, SupersedeReport,
+    Time,
 };
 
 /// How a batch of drafts is written.
@@ -185,9 +186,10 @@ impl Namespace {
     }
 
     /// Gives memories another end and changes nothing else of them, in one transaction. It is an update of the expiry
-    /// alone, so [`Expiry::After`] counts from now, or from when a memory begins to be true if that is later. There is an answer for
-    /// each name, in order. A name that names nothing (`NotFound`), a superseded memory (`Conflict`), or a memory that would end before
-    /// it begins (`Invalid`), does not keep the others from their new end.
+    /// alone, so [`Expiry::After`] counts from now, or from when a memory begins to be true if that is later. A key gives its own write an
+    /// end: others that wrote the same text keep it, as the outcome tells. There is an answer for each name, in order. A name that names
+    /// nothing (`NotFound`), a superseded memory (`Conflict`), or a memory that would end before it begins (`Invalid`), does not keep the
+    /// others from their new end.
     ///
     /// ```
     /// use oubliette::memory::Expiry;
@@ -288,9 +290,11 @@ impl Namespace {
 
     /// Lets a memory that is there take the place of others; `at` is the instant at which the world changed, for the
     /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are. An id
-    /// stands for the memory with all its writers. A key stands for its own write: others that wrote the same text keep it.
+    /// stands for the memory with all its writers. A key stands for its own write: others that wrote the same text keep it, as the
+    /// answer tells.
     ///
     /// ```
+    /// use oubliette::Draft;
     /// use oubliette::memory::SupersedeMode;
     /// # let folder = tempfile::tempdir()?;
     /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
@@ -299,6 +303,11 @@ impl Namespace {
     /// team.supersede_all([ghent, gent], bruges, SupersedeMode::Correction, None)?;
     /// assert_eq!(team.search("Ann")?.hits.len(), 1);
     /// assert!(team.supersede_all([bruges], bruges, SupersedeMode::Correction, None).is_err());
+    /// for key in ["ann:home", "chat:1"] {
+    ///     team.add(Draft::new("Ann has a flat").key(key))?;
+    /// }
+    /// let done = team.supersede_all(["ann:home"], bruges, SupersedeMode::Replaced, None)?;
+    /// assert_eq!(done.kept_for_others[0].keys, ["chat:1"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -311,7 +320,7 @@ impl Namespace {
         new: impl Into<Name>,
         mode: SupersedeMode,
         at: Option<Time>,
-    ) -> Result<()> {
+    ) -> Result<SupersedeReport> {
         let (namespace, new) = (self.name.clone(), new.into());
         let old: Vec<Name> = old.into_iter().map(Into::into).collect();
         self.db.submit(ONE, move |session| {

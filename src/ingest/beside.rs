@@ -11,6 +11,9 @@ use crate::store::Rows;
 /// The number of writers of a row of which an answer names the keys.
 const NAMED_MAX: usize = 8;
 
+/// The number of holders of a row that are asked whether they are writers. Any number of keys can lead to a row.
+const READ_MAX: u64 = 32;
+
 impl NamespaceWriter<'_, '_, '_> {
     /// Whether a row has a text from holders other than this one. Holders that only follow go with the text.
     pub(super) fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
@@ -23,16 +26,15 @@ impl NamespaceWriter<'_, '_, '_> {
         let (_, content) = self.ledger.load(self.ns(), id)?;
         let own = holder.text.as_ref().unwrap_or(&content.text);
         Ok(!holder.follows
-            && !self.is_said_beside(id, holder)?
+            && !self.is_said_beside((id, &content.text), holder)?
             && sound(self.ledger.origin(self.ns(), holder, own))?.flatten().is_none())
     }
 
-    /// Whether another writer of a row says what this holder says.
-    fn is_said_beside(&self, id: MemoryId, holder: &Holder) -> Result<bool> {
-        let (_, content) = self.ledger.load(self.ns(), id)?;
-        let own = holder.text.as_ref().unwrap_or(&content.text);
+    /// Whether another writer of a row, which has this text, says what this holder says.
+    fn is_said_beside(&self, (id, of_row): (MemoryId, &str), holder: &Holder) -> Result<bool> {
+        let own = holder.text.as_deref().unwrap_or(of_row);
         self.ledger.any_holder(self.ns(), id, &mut |other| {
-            let text = other.text.as_ref().unwrap_or(&content.text);
+            let text = other.text.as_deref().unwrap_or(of_row);
             other.number != holder.number && !other.follows && text == own
         })
     }
@@ -44,9 +46,14 @@ impl NamespaceWriter<'_, '_, '_> {
         self.set_apart(id, number)
     }
 
-    /// Notes for the outcome of the write that a holder leaves a row with its text, where others go on to say it.
+    /// Notes for the outcome of the write that a holder leaves a row with its text, or ends what it says before the row ends, where others
+    /// go on to say it.
     pub(super) fn leave_to_others(&mut self, id: MemoryId, holder: &Holder) -> Result<()> {
-        if !holder.follows && self.is_said_beside(id, holder)? {
+        if holder.follows {
+            return Ok(());
+        }
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        if self.is_said_beside((id, &content.text), holder)? {
             self.ledger.left_to_others.insert(id);
         }
         Ok(())
@@ -64,24 +71,32 @@ impl NamespaceWriter<'_, '_, '_> {
             && row.as_ref().is_some_and(|row| row.waits_for_vector());
         let times = row.map(|row| row.times);
         let (expires_at, valid_to) = times.map_or((None, None), |times| (times.expires_at, times.valid_to));
-        let left = std::mem::take(&mut self.ledger.left_to_others);
-        let left: BTreeSet<MemoryId> =
-            outcome.kept_for_others.iter().map(|kept| kept.id).chain(left).collect();
-        let kept_for_others = left.into_iter().map(|id| self.kept_for_others(id));
-        let kept_for_others = kept_for_others.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
+        let kept_for_others = self.left_to_others(&outcome.kept_for_others)?;
         Ok(Outcome { pending, expires_at, valid_to, kept_for_others, ..outcome })
+    }
+
+    /// What others go on to say of what a call has ended, with what is known of that already.
+    pub(super) fn left_to_others(&mut self, known: &[KeptForOthers]) -> Result<Vec<KeptForOthers>> {
+        let left = std::mem::take(&mut self.ledger.left_to_others);
+        let left: BTreeSet<MemoryId> = known.iter().map(|kept| kept.id).chain(left).collect();
+        let kept_for_others = left.into_iter().map(|id| self.kept_for_others(id));
+        kept_for_others.filter_map(Result::transpose).collect()
     }
 
     /// What others go on to say in a row that a holder has left; none where the same write has ended it, or it had ended before.
     fn kept_for_others(&self, id: MemoryId) -> Result<Option<KeptForOthers>> {
         let vitals = self.ledger.tx.vitals(self.ns(), id)?.filter(|row| row.times.is_current(self.now()));
         let Some(vitals) = vitals else { return Ok(None) };
-        let (mut keys, mut left) = (Vec::new(), NAMED_MAX);
+        let (mut keys, mut read, mut writers) = (Vec::new(), 0, 0);
         self.ledger.any_holder(self.ns(), id, &mut |holder| {
-            keys.extend(holder.key.clone().filter(|_| !holder.follows));
-            left -= 1;
-            left == 0
+            read += 1;
+            if holder.has_text() {
+                writers += 1;
+                keys.extend(holder.key.clone().filter(|_| keys.len() < NAMED_MAX));
+            }
+            read == READ_MAX
         })?;
-        Ok(Some(KeptForOthers { id, keys, writers: u64::from(vitals.place.holders) }))
+        let unread = u64::from(vitals.place.holders).saturating_sub(read);
+        Ok(Some(KeptForOthers { id, keys, writers: writers + unread }))
     }
 }

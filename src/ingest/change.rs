@@ -380,8 +380,8 @@ impl NamespaceWriter<'_, '_, '_> {
                         || !edit.is_of_holder()
                         || !self.tags_stay_within(id, number, &edit)?) =>
             {
-                let holder = self.holder(id, number)?;
-                if edit.patch.text.is_some() || edit.patch.fields.valid_to.is_given() {
+                let (holder, gives_text) = (self.holder(id, number)?, edit.patch.text.is_some());
+                if gives_text {
                     self.leave_to_others(id, &holder)?;
                 }
                 if edit.patch.text.is_some() && !self.is_over(&parts.vitals) {
@@ -394,7 +394,14 @@ impl NamespaceWriter<'_, '_, '_> {
                         return self.revise(apart, Through::All, self.parts_of_row(apart)?, edit, mode);
                     }
                 }
-                self.copy_on_write(id, number, edit)
+                let copied = self.copy_on_write(id, number, edit)?;
+                if !gives_text {
+                    let (own, _) = self.ledger.load(self.ns(), copied.0)?;
+                    if own.times.until() < parts.vitals.times.until() {
+                        self.leave_to_others(id, &holder)?;
+                    }
+                }
+                Ok(copied)
             }
             _ if edit.patch.text.is_some() => self.revise(id, through, parts, edit, mode),
             Through::Holder(number) => self.edit_in_place(id, parts, edit, vec![self.holder(id, number)?]),

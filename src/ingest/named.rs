@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::ingest::NamespaceWriter;
 use crate::ledger::{Change, RestoreTo, Restored};
-use crate::model::{Name, RestoreReport, RuleId, SupersedeMode, Time};
+use crate::model::{Name, RestoreReport, RuleId, SupersedeMode, SupersedeReport, Time};
 
 impl NamespaceWriter<'_, '_, '_> {
     /// One memory takes the place of each of `old`.
@@ -18,7 +18,7 @@ impl NamespaceWriter<'_, '_, '_> {
         new: &str,
         mode: SupersedeMode,
         at: Option<Time>,
-    ) -> Result<()> {
+    ) -> Result<SupersedeReport> {
         if old.is_empty() {
             return Err(Error::invalid("old", "must name at least one memory", "none"));
         }
@@ -27,11 +27,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let names = old.iter().filter(|name| seen.insert(name.as_str()));
         // Found before any key has moved to the new memory.
         let found = names.map(|name| self.find(name.as_str())).collect::<Result<Vec<_>>>()?;
-        let new = self.apart_from_others(&found, new, at)?;
-        self.supersede_each(found, new, mode, at)?;
-        // There is no outcome that tells of them.
-        self.ledger.left_to_others.clear();
-        Ok(())
+        let id = self.apart_from_others(&found, new, at)?;
+        self.supersede_each(found, id, mode, at)?;
+        Ok(SupersedeReport { id, kept_for_others: self.left_to_others(&[])? })
     }
 
     /// Brings a memory back that was superseded or removed.

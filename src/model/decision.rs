@@ -261,8 +261,19 @@ pub struct KeptForOthers {
     pub id: MemoryId,
     /// The first keys that have said its text.
     pub keys: Vec<String>,
-    /// How many writers it has, with and without a key.
+    /// How many writers it has, with and without a key. Of a memory with more than 32 writers, a key that only leads to its text can
+    /// count as one.
     pub writers: u64,
+}
+
+/// The answer to a supersession by a memory that was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SupersedeReport {
+    /// The memory that has taken the places. Where a key names it and others wrote the same text, it can be a memory of that key alone:
+    /// what the others say does not end for what is announced for the memories that it replaces.
+    pub id: MemoryId,
+    /// The memories that go on to say what one of the keys said before, as in [`Outcome::kept_for_others`].
+    pub kept_for_others: Vec<KeptForOthers>,
 }
 
 /// The answer to a write: decision, rule and evidence.
@@ -301,8 +312,9 @@ pub struct Outcome {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub not_taken: Vec<&'static str>,
-    /// The memories that go on to say what the key of the write said before, because others have said it too: a key stands for its own
-    /// write alone. An update or a supersession by the id of such a memory is one for all its writers.
+    /// The memories that go on to say what the key of the write said before, or said without the end that the write gives, because others
+    /// have said it too: a key stands for its own write alone. An update or a supersession by the id of such a memory is one for all its
+    /// writers.
     ///
     /// ```
     /// use oubliette::{Draft, Patch};

@@ -46,7 +46,7 @@ mod usage;
 mod vitals;
 
 pub use context::{Bucket, ContextDraft, ContextLog, ContextReport, InContext, Included, Inclusion};
-pub use decision::{Decision, Evidence, Hint, KeptForOthers, Outcome, RuleId};
+pub use decision::{Decision, Evidence, Hint, KeptForOthers, Outcome, RuleId, SupersedeReport};
 pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{IMPORT_TAGS, PINNED_TAG, PROCEDURE_TAG, check_content, check_patch, is_blank};

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::exchange::{DraftLine, ParsedLine, parse_line};
 use crate::limits::{CONTENT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 use crate::model::{
-    Decision, Draft, Expiry, Hint, Memory, MemoryId, Outcome, Patch, Span, SupersedeMode, Time,
+    Decision, Draft, Expiry, Hint, KeptForOthers, Memory, MemoryId, Outcome, Patch, Span, SupersedeMode, Time,
 };
 use crate::tools::arguments::arguments;
 use crate::tools::clock::clock_told;
@@ -169,9 +169,10 @@ pub(super) fn supersede(host: &Host, args: SupersedeArguments, _: &dyn Caller) -
         if let Some(ttl) = args.ttl {
             return refused(("ttl", "end"), ttl);
         }
-        host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
+        let done = host.namespace.supersede_all(args.old_ids.clone(), new.as_str(), mode, None)?;
         let id = host.namespace.explain(new.as_str())?.id;
         let mut answer = json!({ "id": id, "decision": "superseded", "superseded": args.old_ids });
+        tell_others(&mut answer, &done.kept_for_others);
         tell_end(&mut answer, &host.namespace, id)?;
         return Ok(answer);
     }
@@ -210,13 +211,19 @@ fn written(namespace: &Namespace, outcome: &Outcome) -> Result<Value> {
         }
         let left = &outcome.not_taken;
         members.extend((!left.is_empty()).then(|| ("not_taken".to_owned(), json!(left))));
-        let kept = &outcome.kept_for_others;
-        members.extend((!kept.is_empty()).then(|| ("kept_for_others".to_owned(), json!(kept))));
         let near = outcome.hints.iter().map(|hint| near(namespace, hint)).collect::<Result<Vec<Value>>>()?;
         members.extend((!near.is_empty()).then(|| ("near".to_owned(), json!(near))));
     }
+    tell_others(&mut answer, &outcome.kept_for_others);
     tell_end(&mut answer, namespace, outcome.id)?;
     Ok(answer)
+}
+
+/// Adds to an answer which memories others keep.
+fn tell_others(answer: &mut Value, kept: &[KeptForOthers]) {
+    if let (Value::Object(members), false) = (answer, kept.is_empty()) {
+        members.insert("kept_for_others".to_owned(), json!(kept));
+    }
 }
 
 /// Adds to an answer when the memory that now says it ends: a text can have the end of the text before. Where the clock is behind
@@ -280,7 +287,7 @@ pub(super) fn written_answer() -> Shape {
             .named("not_taken"),
         all(kept)
             .optional()
-            .about("Memories that still say the text before, for others who wrote it: update_memory or supersede_memory by this id is for all of them.")
+            .about("Memories that still say what was said before, for others who wrote it: update_memory or supersede_memory by this id is for all of them.")
             .named("kept_for_others"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),

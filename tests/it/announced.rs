@@ -660,7 +660,7 @@ fn life_6_a_key_that_is_led_to_the_text_that_it_says_means_its_own_until_then() 
         (|world| drop(world.add(text("more").key("b"))), "more"),
         (|world| drop(world.ns.update("b", Patch::new().text("more")).unwrap()), "more"),
         (|world| drop(world.ns.replace(["b"], text("more"), REPLACED, None).unwrap()), "more"),
-        (|world| world.ns.supersede_all(["b"], "e", REPLACED, None).unwrap(), "e says"),
+        (|world| drop(world.ns.supersede_all(["b"], "e", REPLACED, None).unwrap()), "e says"),
     ];
     for (write, then) in writes {
         let world = World::new();

@@ -147,7 +147,7 @@ fn a_read_only_handle_refuses_every_write() {
         db.namespace(&ns).unwrap().forget(Forget::tag("x")).map(drop),
         db.namespace(&ns).unwrap().reinforce("k", 1),
         db.namespace(&ns).unwrap().restore("k").map(drop),
-        db.namespace(&ns).unwrap().supersede_all(&["k".to_owned()], "k", SupersedeMode::Replaced, None),
+        db.namespace(&ns).unwrap().supersede_all(["k"], "k", SupersedeMode::Replaced, None).map(drop),
         db.namespace(&ns).unwrap().start_import().map(drop),
         db.drop_namespace(&ns).map(drop),
         db.set_policy("", oubliette::policy::Syntax::Toml).map(drop),

@@ -735,7 +735,7 @@ fn many_memories_that_give_their_place_to_one() {
         let new = world.add(text("what is true").key("new")).id;
         let old: Vec<String> = (0..n).map(name).collect();
         let mode = oubliette::memory::SupersedeMode::Correction;
-        let supersede = cost(|| world.ns.supersede_all(&old, new.to_string(), mode, None).unwrap());
+        let supersede = cost(|| drop(world.ns.supersede_all(&old, new.to_string(), mode, None).unwrap()));
         world.advance("400d");
         let end = cost(|| {
             let done = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Superseded])).unwrap();

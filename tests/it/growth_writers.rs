@@ -217,6 +217,36 @@ fn a_memory_that_is_replaced_by_all_its_names() {
     linear(small.1, large.1, 4);
 }
 
+/// One of many writers of a text says something else, or ends what it says, and the answer tells who goes on to say the text: of the
+/// holders of that memory the first ones are asked (DEDUP-57).
+#[test]
+fn a_key_of_many_that_leaves_a_text_to_the_others() {
+    let of = |n: usize, write: fn(&World) -> u64| {
+        let world = world();
+        fill(&world, 0, n, |at| text("one text for all").key(format!("k{at}")));
+        let mut writers = 0;
+        let cost = cost(|| writers = write(&world));
+        assert_eq!(writers, n as u64 - 1);
+        world.check();
+        cost
+    };
+    let says: fn(&World) -> u64 = |world| {
+        let done = world.ns.update("k7", Patch::new().text("another text")).unwrap();
+        done.kept_for_others[0].writers
+    };
+    let ends: fn(&World) -> u64 = |world| {
+        let done = world.ns.touch(["k7"], span("1h")).unwrap().remove(0).unwrap();
+        done.kept_for_others[0].writers
+    };
+    let leads: fn(&World) -> u64 = |world| {
+        let new = world.add(text("another text")).id;
+        world.ns.supersede_all(["k7"], new, SupersedeMode::Replaced, None).unwrap().kept_for_others[0].writers
+    };
+    for write in [says, ends, leads] {
+        constant(of(50, write), of(400, write));
+    }
+}
+
 /// A key has many texts announced. A write through the key reads each of them, and changes only what is true.
 #[test]
 fn a_write_through_a_key_that_has_many_texts_announced() {
@@ -401,7 +431,7 @@ fn a_memory_that_takes_the_place_of_many_keys_with_texts_announced() {
     let writes: [Write; 4] = [
         |world, names, at| drop(world.ns.replace(names, text("all of them"), REPLACED, Some(at)).unwrap()),
         |world, names, _| drop(world.ns.replace(names, text("all of them"), REPLACED, None).unwrap()),
-        |world, names, at| world.ns.supersede_all(names, "new", REPLACED, Some(at)).unwrap(),
+        |world, names, at| drop(world.ns.supersede_all(names, "new", REPLACED, Some(at)).unwrap()),
         |world, names, at| {
             let line = Draft { supersedes: names.to_vec(), ..text("all of them").key("all").valid_from(at) };
             drop(world.import(world.start_import(), vec![line]));

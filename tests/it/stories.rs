@@ -302,7 +302,7 @@ impl Story {
             }
             Op::Update(who, change) => handle.update(name(who), self.patch(change)).map(drop),
             Op::Supersede(old, new, mode, hours) => {
-                handle.supersede_all([name(old)], name(new), *mode, at(hours))
+                handle.supersede_all([name(old)], name(new), *mode, at(hours)).map(drop)
             }
             Op::Replace(old, new, mode, hours) => {
                 let mut draft = self.draft(ns, new);

@@ -222,7 +222,7 @@ fn model_33_what_others_had_replaced_stays_replaced_when_an_import_had_said_it_a
         let first = of_import.then(|| world.start_import());
         match first {
             Some(run) => drop(world.import(run, vec![text(BRUGES).key("d").supersedes("c")])),
-            None => world.ns.supersede_all(["c"], new, SupersedeMode::Replaced, None).unwrap(),
+            None => drop(world.ns.supersede_all(["c"], new, SupersedeMode::Replaced, None).unwrap()),
         }
         let since = |row: &Memory| (row.valid_from, row.valid_from_recorded_at);
         let began = since(&world.row(new));

@@ -187,7 +187,7 @@ impl World {
         at: Option<i64>,
     ) -> Result<()> {
         let at = at.map(Time::from_millis);
-        self.ns.supersede_all(&[old.to_string()], new.to_string(), mode, at)
+        self.ns.supersede_all(&[old.to_string()], new.to_string(), mode, at).map(drop)
     }
 
     pub(crate) fn get(&self, name: impl ToString) -> Result<Got> {

@@ -90,8 +90,16 @@ fn takes_place(answer: &Value) -> String {
 
 /// What others go on to say of what a key said before, and how it is changed for all of them.
 fn kept_for_others(answer: &Value) -> String {
-    let kept = answer.get("kept_for_others").and_then(Value::as_array).into_iter().flatten();
-    let told = kept.map(|kept| {
+    staying_for_others(answer.get("kept_for_others").and_then(Value::as_array).map_or(&[], Vec::as_slice))
+}
+
+/// The same of several writes, the first ones where they are many.
+pub(crate) fn staying_for_others(all: &[Value]) -> String {
+    let more = match all.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; {} stay for others as well", of(more as u64, "more text", "more texts")),
+    };
+    let told = all.iter().take(NAMED).map(|kept| {
         let id = kept.get("id").and_then(Value::as_str).unwrap_or_default();
         let keys = kept.get("keys").and_then(Value::as_array).map_or(0, Vec::len) as u64;
         let writers = kept.get("writers").and_then(Value::as_u64).unwrap_or_default();
@@ -104,7 +112,7 @@ fn kept_for_others(answer: &Value) -> String {
         };
         format!("; the text before stays for {others}: the id {id} stands for all of them")
     });
-    told.collect()
+    told.chain([more]).collect()
 }
 
 /// Why a memory stands for one more write.

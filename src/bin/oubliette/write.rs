@@ -1,6 +1,6 @@
 //! Commands that write memories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -36,9 +36,6 @@ use crate::{story, told};
 
 /// The text of a memory that takes the place of others.
 const NEWER: Slot = Slot { after: "supersede --with-text", name: "text", most: CONTENT_BYTES_MAX };
-
-/// Keys of a memory that others keep, in an answer.
-const KEYS_TOLD: usize = 8;
 
 /// Characters that a remark shows of a name with a comma.
 const COMMA_CHARS: usize = 60;
@@ -559,7 +556,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     let team = database.namespace(&namespace)?;
     let names: Vec<&String> = options.names.iter().collect::<BTreeSet<_>>().into_iter().collect();
     let (mut answers, mut touched, mut missing, mut refused) = (Vec::new(), 0, 0, 0);
-    let (mut gone, mut first, mut remarks) = (0, None, Vec::new());
+    let (mut gone, mut first, mut remarks, mut kept_for_others) = (0, None, Vec::new(), Vec::new());
     for (name, answer) in names.iter().zip(team.touch(names.iter().copied(), expiry)?) {
         answers.push(match answer {
             Ok(outcome) => {
@@ -568,7 +565,9 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
                 let over = memory.is_none().then_some(GONE);
                 gone += u64::from(over.is_some());
                 let end = memory.and_then(|memory| memory.expires_at);
-                let mut answer = json!({ "name": name, "id": outcome.id, "expires_at": end });
+                let kept = &outcome.kept_for_others;
+                kept_for_others.extend(kept.iter().map(|kept| json!(kept)));
+                let mut answer = json!({ "name": name, "id": outcome.id, "expires_at": end, "kept_for_others": kept });
                 if let (Value::Object(members), Some(over)) = (&mut answer, over) {
                     members.insert("over".to_owned(), json!(over));
                 }
@@ -599,7 +598,8 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
             0 => String::new(),
             gone => format!("; {} ended at once, and the text is gone", told::of(gone, "memory", "memories")),
         };
-        format!("Touched {} in {namespace}{over}", told::of(touched, "memory", "memories"))
+        let stays = told::staying_for_others(&kept_for_others);
+        format!("Touched {} in {namespace}{over}{stays}", told::of(touched, "memory", "memories"))
     })
 }
 
@@ -619,15 +619,17 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     // A memory of many names is read once. What can't be read is told by the call itself.
     let ids = options.old.iter().filter_map(|old| team.id_of(old.as_str()).ok().flatten());
     let ids: BTreeSet<MemoryId> = ids.collect();
-    let before = ids.into_iter().filter_map(|id| Some((id, memory_of(&team, &id.to_string())?)));
-    let before: BTreeMap<MemoryId, Memory> = before.collect();
     // What the key of the new text says ends with the others.
     let own = options.key.as_deref().and_then(|key| memory_of(&team, key));
-    let own = own.filter(|own| own.state == State::Live && !before.contains_key(&own.id));
-    let mut document = match (&options.with, text) {
+    let own = own.filter(|own| own.state == State::Live && !ids.contains(&own.id));
+    let (document, kept) = match (&options.with, text) {
         (Some(new), _) => {
-            team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
-            shown(&database, &namespace, new)?
+            let done = team.supersede_all(&options.old, new, mode, at).map_err(tell_gone(&team, place))?;
+            let mut shown = shown(&database, &namespace, new)?;
+            if let Value::Object(members) = &mut shown {
+                members.insert("kept_for_others".to_owned(), json!(done.kept_for_others));
+            }
+            (shown, done.kept_for_others)
         }
         (None, text) => {
             let mut draft = Draft::new(text.unwrap_or_default());
@@ -640,15 +642,11 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
                 .map_err(tell_gone(&team, place))?;
             let said = Said { end, until: false, from: at.is_some_and(|at| at > place.now()) };
             let now = place.present();
-            told_time(&team, written(&team, &outcome, &now), said, &now)
+            let told = told_time(&team, written(&team, &outcome, &now), said, &now);
+            (told, outcome.kept_for_others)
         }
     };
-    let kept = kept_of(&team, &before);
-    let others: Vec<String> = kept.iter().map(|memory| called(&team, &memory.id.to_string())).collect();
-    if let (Value::Object(members), true) = (&mut document, options.with.is_some()) {
-        let kept = kept.iter().map(|memory| kept_for_others(&team, memory)).collect();
-        members.insert("kept_for_others".to_owned(), Value::Array(kept));
-    }
+    let others: Vec<String> = kept.iter().map(|kept| called(&team, &kept.id.to_string())).collect();
     place.close(database)?;
     let old: BTreeSet<&String> = options.old.iter().collect();
     let old = told::of((old.len() + usize::from(own.is_some())) as u64, "memory", "memories");
@@ -668,26 +666,6 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         ));
     }
     Ok(())
-}
-
-/// Those of the memories before a supersession that still say what they said: a key stands for its own write alone.
-fn kept_of<'m>(team: &Namespace, before: &'m BTreeMap<MemoryId, Memory>) -> Vec<&'m Memory> {
-    let stay = |memory: &&Memory| {
-        let now = memory_of(team, &memory.id.to_string());
-        now.is_some_and(|now| {
-            now.state == State::Live && now.superseded_by().is_none() && now.text == memory.text
-        })
-    };
-    before.values().filter(stay).collect()
-}
-
-/// A memory that others keep, as an outcome tells of it.
-fn kept_for_others(team: &Namespace, memory: &Memory) -> Value {
-    let now = memory_of(team, &memory.id.to_string());
-    let holders = now.map(|now| now.holders).unwrap_or_default();
-    let keys: Vec<&String> =
-        holders.iter().filter_map(|holder| holder.key.as_ref()).take(KEYS_TOLD).collect();
-    json!({ "id": memory.id, "keys": keys, "writers": holders.len() })
 }
 
 /// The memory that an id or key means, if it can be read.

@@ -43,6 +43,19 @@ fn forgetting_a_key_tells_of_the_text_to_which_it_led() {
     assert!(again.starts_with("Unchanged") && !again.contains("takes the place"), "{again}");
 }
 
+/// DEDUP-57: what a write says again of others stands for them as well, so its id is no name of the write alone, and nobody is told to
+/// forget it.
+#[test]
+fn a_text_that_others_have_said_is_not_offered_to_be_forgotten() {
+    let sandbox = Sandbox::new();
+    read(&sandbox, &["add", "Ann is a nurse", "--key", "b"]);
+    read(&sandbox, &["add", "Ann works at Acme", "--key", "x"]);
+    let told = read(&sandbox, &["add", "Ann is a nurse", "--supersedes", "x"]);
+    assert!(told.starts_with("Reinforced") && !told.contains("forget it"), "{told}");
+    let found = sandbox.document(&["search", "Ann"]);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+}
+
 /// MODEL-65: what came with its ids is no write of the import, and whoever wants to take it back hears why it stays.
 #[test]
 fn an_import_of_an_export_says_that_no_undo_takes_it_back() {
@@ -99,6 +112,45 @@ fn a_change_through_a_key_tells_for_whom_the_text_before_stays() {
     assert_eq!(done["kept_for_others"], json!([]), "{done}");
     let done = sandbox.document(&["supersede", "chat:1", "--with", "ann:drink"]);
     assert_eq!(done["kept_for_others"], json!([{ "id": id, "keys": [], "writers": 1 }]), "{done}");
+}
+
+/// DEDUP-57: an end of life through a key, and a memory that takes the places of several, tell the same to a person and to a program.
+#[test]
+fn an_end_of_life_and_a_supersession_tell_for_whom_the_text_stays() {
+    let sandbox = Sandbox::new();
+    let add = |text: &str, key: &str| sandbox.document(&["add", text, "--key", key])["id"].clone();
+    let [tea, milk] = [("tea", "Ann likes tea"), ("milk", "Ann likes milk")].map(|(name, text)| {
+        let id = add(text, &format!("ann:{name}"));
+        add(text, &format!("chat:{name}"));
+        id
+    });
+    let kept = |id: &serde_json::Value, name: &str| json!({ "id": id, "keys": [format!("chat:{name}")], "writers": 1 });
+    let touch = ["touch", "ann:tea", "ann:milk", "--ttl", "1h"];
+    let done = sandbox.document(&touch);
+    // The answers are in the order of the names.
+    assert_eq!(done["answers"][0]["kept_for_others"], json!([kept(&milk, "milk")]), "{done}");
+    assert_eq!(done["answers"][1]["kept_for_others"], json!([kept(&tea, "tea")]), "{done}");
+    assert_eq!(sandbox.document(&touch)["answers"][0]["kept_for_others"], json!([]));
+    let told = read(&sandbox, &["touch", "chat:tea", "--ttl", "1h"]);
+    assert!(!told.contains("stays for"), "nobody else says it any more: {told}");
+    for key in ["ann:water", "chat:water"] {
+        add("Ann likes water", key);
+    }
+    let told = read(&sandbox, &["touch", "ann:water", "--ttl", "1h"]);
+    assert!(
+        told.contains("Touched 1 memory in default; the text before stays for chat:water: the id "),
+        "{told}"
+    );
+    let ids = ["cola", "juice"].map(|name| {
+        let text = format!("Ann likes {name}");
+        let id = add(&text, &format!("ann:{name}"));
+        add(&text, &format!("chat:{name}"));
+        id
+    });
+    add("Ann likes coffee", "coffee");
+    let all = ["supersede", "ann:cola", "ann:juice", "--with", "coffee"];
+    let told = sandbox.document(&all);
+    assert_eq!(told["kept_for_others"], json!([kept(&ids[0], "cola"), kept(&ids[1], "juice")]), "{told}");
 }
 
 /// What an export was not asked for is told, with the options that ask for it.

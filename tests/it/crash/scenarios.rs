@@ -415,7 +415,7 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 let old = ["k4".to_owned(), "k5".to_owned()];
-                ns(w.db()).supersede_all(&old, "k7", SupersedeMode::Correction, None)
+                ns(w.db()).supersede_all(&old, "k7", SupersedeMode::Correction, None).map(drop)
             }),
         ],
     },
@@ -423,7 +423,7 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "restore",
         before: |w| {
             library(w)?;
-            ns(w.db()).supersede_all(&["k4".to_owned()], "k5", SupersedeMode::Duplicate, None)
+            ns(w.db()).supersede_all(["k4"], "k5", SupersedeMode::Duplicate, None).map(drop)
         },
         steps: &[
             OPEN,

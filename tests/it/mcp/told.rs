@@ -247,7 +247,17 @@ fn what_stays_beside_a_change_and_a_forget_is_told() {
         let kept = json!([{ "id": first["id"], "keys": [], "writers": 1 }]);
         assert_eq!(told["kept_for_others"], kept, "{told}");
         let all = json!({ "old_ids": [first["id"]], "new_id": "ann:home" });
-        done(&client, "supersede_memory", all).await;
+        let told = done(&client, "supersede_memory", all).await;
+        assert_eq!(told.get("kept_for_others"), None, "{told}");
+        for key in ["cy:home", "chat"] {
+            world.add(Draft::new("Cy lives in Ghent").key(key));
+        }
+        world.add(Draft::new("Cy lives in Bruges").key("cy"));
+        let moved = json!({ "old_ids": ["cy:home"], "new_id": "cy" });
+        let told = done(&client, "supersede_memory", moved).await;
+        assert_eq!(told["kept_for_others"][0]["keys"], json!(["chat"]), "{told}");
+        assert_eq!(told["kept_for_others"][0]["writers"], 1, "{told}");
+        world.forget(&["chat", "cy"]);
         let found = done(&client, "search_memories", json!({ "query": "where does Ann live?" })).await;
         assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
         world.add(Draft::new("Bob lives in Ghent").key("bob:home"));
