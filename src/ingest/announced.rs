@@ -379,6 +379,12 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(None)
     }
 
+    /// Whether another row was announced for a row before others came first.
+    pub(super) fn was_announced_for(&self, id: MemoryId, row: &Vitals, by: MemoryId) -> Result<bool> {
+        let holders = self.ledger.readable_holders(self.ns(), id)?;
+        Ok(row.overtaken.iter().any(|one| one.by == by) || self.is_announced_for(by, &holders)?)
+    }
+
     /// Whether a row was written to take the place of what one of these keys says, at an instant that lay ahead.
     pub(super) fn is_announced_for(&self, id: MemoryId, holders: &[Holder]) -> Result<bool> {
         for holder in holders.iter().filter(|holder| holder.key.is_some()) {

@@ -83,10 +83,16 @@ impl NamespaceWriter<'_, '_, '_> {
         for key in keys {
             let mut from = None;
             self.ledger.tx.latest_holders_of_key(ns, key, &mut |id, number| {
-                let row = sound(self.ledger.tx.vitals(ns, id))?.flatten();
-                let told = row.and_then(|row| row.times.told());
-                from = told.filter(|told| told.by == next).map(|_| (id, number));
-                Ok(if from.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                let Some(row) = sound(self.ledger.tx.vitals(ns, id))?.flatten() else {
+                    return Ok(ControlFlow::Continue(()));
+                };
+                from = row.times.told().filter(|told| told.by == next).map(|_| (id, number));
+                // What took its place is gone as well, so the key is to come back there.
+                let waits = match row.times.superseded_by() {
+                    Some(by) => !self.ledger.tx.has_row(ns, by)?,
+                    None => false,
+                };
+                Ok(if from.is_some() || waits { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })?;
             if let Some((id, number)) = from {
                 self.apply(RuleId::RESTORE, Change::LeadAgain { id, number })?;

@@ -516,14 +516,18 @@ impl NamespaceWriter<'_, '_, '_> {
             let is_elsewhere = since.iter().any(|later| matches!(later.op, Op::Restore | Op::Supersede));
             return Ok((!is_elsewhere).then_some(NamedLeft::Gone { id, by, is_own }));
         };
-        let mut by = by;
+        let (named, mut by) = (by, by);
         for later in self.ledger.told_since(self.ns(), id, step.seq)? {
             by = later.led_on().filter(|(_, gone)| *gone == by).map_or(by, |(to, _)| to);
         }
         // A later supersession is another one. One that an earlier write had asked for, and the step has only put back, is older.
         let by_step =
             row.times.superseded.filter(|superseded| superseded.at == step.at && superseded.by == by);
-        Ok(by_step.map(|_| NamedLeft::Superseded { id, by }))
+        // Where it was led on to what was announced for it, which may have been said in the same instant, it is back.
+        if by_step.is_none() || (by != named && self.was_announced_for(id, &row, by)?) {
+            return Ok(None);
+        }
+        Ok(Some(NamedLeft::Superseded { id, by }))
     }
 
     /// Restores a row whose superseder stays, and which these imports had named.
