@@ -100,7 +100,7 @@ impl NamespaceWriter<'_, '_, '_> {
     ) -> Result<Option<Overtaken>> {
         let last = self.last_supersession(id)?;
         let is_by_caller = last.is_some_and(|step| step.rule == RuleId::SUPERSEDE && step.run.is_none());
-        let holders = self.ledger.readable_holders(self.ns(), id)?;
+        let holders = self.staying_holders(id)?;
         let keys = |holders: &[Holder]| -> BTreeSet<String> {
             holders
                 .iter()
@@ -118,6 +118,21 @@ impl NamespaceWriter<'_, '_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// The holders of a row without the writers that are about to leave it, as long as others stay.
+    fn staying_holders(&self, id: MemoryId) -> Result<Vec<Holder>> {
+        let mut holders = self.ledger.readable_holders(self.ns(), id)?;
+        let mut leaving = BTreeSet::new();
+        for holder in holders.iter().filter(|holder| holder.has_text()) {
+            let leaves = self.ledger.is_leaving(self.ns(), id, holder.number)?;
+            leaving.extend(leaves.then_some(holder.number));
+        }
+        let stays = |holder: &Holder| !leaving.contains(&holder.number);
+        if holders.iter().any(|holder| holder.has_text() && stays(holder)) {
+            holders.retain(stays);
+        }
+        Ok(holders)
     }
 
     /// What is to take the place of a row that keeps this and has these writers: what it keeps, and of a plan what its keys have
@@ -282,7 +297,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// What was to take the place of a row, the first first: what the row keeps, and what its keys have announced of a plan.
     fn comes_next(&mut self, (id, row): (MemoryId, &Vitals), plan: &Plan) -> Result<Vec<Overtaken>> {
-        let (now, holders) = (self.now(), self.ledger.readable_holders(self.ns(), id)?);
+        let (now, holders) = (self.now(), self.staying_holders(id)?);
         let kept = self.kept_by(id, row)?;
         let mut next = self.follows_on((kept, &holders), (plan, now), |_| false)?;
         next.retain(|next| next.by != id && comes_after(&row.times, &holders, next));

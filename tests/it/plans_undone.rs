@@ -55,14 +55,22 @@ fn line() -> impl Strategy<Value = Say> {
     prop_oneof![2 => say(0.8, 0.8), 1 => again]
 }
 
+/// What a key says, or is to say in the place of what it says.
+fn said_op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        say(0.5, 0.6).prop_map(Op::Say),
+        (0..KEYS.len(), ahead(0.8)).prop_map(|(key, at)| Op::Replace(key, at)),
+    ]
+}
+
+fn weigh() -> impl Strategy<Value = Op> {
+    (0..KEYS.len()).prop_map(Op::Weigh)
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS.len();
-    prop_oneof![
-        3 => say(0.5, 0.6).prop_map(Op::Say),
-        3 => (key(), ahead(0.8)).prop_map(|(key, at)| Op::Replace(key, at)),
-        1 => (key(), key(), ahead(0.8)).prop_map(|(old, new, at)| Op::Supersede(old, new, at)),
-        1 => key().prop_map(Op::Weigh),
-    ]
+    let supersede = (key(), key(), ahead(0.8)).prop_map(|(old, new, at)| Op::Supersede(old, new, at));
+    prop_oneof![6 => said_op(), 1 => supersede, 1 => weigh()]
 }
 
 fn at(start: Time, hours: Option<Hours>) -> Option<Time> {
@@ -326,15 +334,29 @@ fn model_33_an_old_text_does_not_come_back_beside_a_newer_one_that_is_to_be_repl
     assert_eq!(told(&world, start)[&1].1["a"], "newer");
 }
 
+fn undone() -> impl Strategy<Value = Option<Hours>> {
+    proptest::option::weighted(0.5, (1..5_i64).prop_map(|tens| tens * 10 + 2))
+}
+
 proptest! {
     #![proptest_config(random(64, 3_000))]
 
+    /// One line, after what keys have said and announced.
     #[test]
-    #[ignore = "one story in two hundred differs: texts that begin after they are to end, and lines that say again what others have said"]
+    fn what_was_announced_is_what_it_was_without_a_line(
+        before in proptest::collection::vec(prop_oneof![7 => said_op(), 1 => weigh()], 1..=4),
+        line in line(),
+        undone in undone(),
+    ) {
+        tell(&before, &[line], undone);
+    }
+
+    #[test]
+    #[ignore = "one story in four hundred differs: lines that name one another among texts that begin after they are to end"]
     fn what_was_announced_is_what_it_was(
         before in proptest::collection::vec(op(), 1..=5),
         lines in proptest::collection::vec(line(), 1..=2),
-        undone in proptest::option::weighted(0.5, (1..5_i64).prop_map(|tens| tens * 10 + 2)),
+        undone in undone(),
     ) {
         tell(&before, &lines, undone);
     }
