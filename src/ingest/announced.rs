@@ -23,7 +23,7 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What was announced to follow a row that comes at an instant, one after the other, with what has corrected or merged each of these.
-    fn plan_on(&mut self, first: (MemoryId, Time)) -> Result<Vec<(MemoryId, Time)>> {
+    pub(super) fn plan_on(&mut self, first: (MemoryId, Time)) -> Result<Vec<(MemoryId, Time)>> {
         let (mut plan, mut next) = (Vec::new(), Some(first));
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
@@ -196,13 +196,14 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(None)
     }
 
-    /// The same of a row that leaves the row `by`, which had taken its place: what `by` had brought together with what was announced for
-    /// the row parts again. What `by` says in the place of others as well goes on as before.
-    pub(super) fn go_on_apart(&mut self, id: MemoryId, by: MemoryId) -> Result<()> {
+    /// Lets what was announced for a row take its place again, now that the row has left the row `by`, which had taken its place and after
+    /// which this plan was to come: what `by` had brought together with what was announced for the row parts again. What `by` says in the
+    /// place of others as well goes on as before.
+    pub(super) fn go_on_apart(&mut self, id: MemoryId, (by, plan): (MemoryId, &Plan)) -> Result<()> {
         let (ns, now) = (self.ns(), self.now());
+        self.go_on(id, plan)?;
         let ahead = self.ahead_of(by)?;
         let plan = ahead.as_ref().map(Ahead::to_come).unwrap_or_default();
-        self.go_on(id, &plan)?;
         let told = self.told_of(id)?;
         let told = self.with_announced(told, &plan)?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();

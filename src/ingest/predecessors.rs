@@ -547,13 +547,14 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(stays("it is damaged"));
         }
         let Some(change) = inverse(Op::Supersede, id) else { return Ok(TakenBack::default()) };
+        let plan = self.plan_on((by, now))?;
         // Every change takes a number of the journal. What is refused half-way is taken back with all else.
         let untouched = self.ledger.clock.next_seq;
         match self.apply(RuleId::RESTORE, change) {
             Ok(applied) => {
                 // The row that had taken its place may go with the last of its writers, who return.
                 self.keep_replaced(&applied, id, runs)?;
-                self.go_on_apart(id, by)?;
+                self.go_on_apart(id, (by, &plan))?;
                 let mut live = self.restore_predecessors(&applied, runs)?;
                 let back = applied.restored.unwrap_or_default();
                 live.extend(back.is_live().then_some(id));
