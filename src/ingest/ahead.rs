@@ -90,13 +90,6 @@ impl Ahead {
         self.steps.iter().map(|step| (step.new, step.at)).collect()
     }
 
-    /// What is to come, of what this memory has brought together.
-    pub(super) fn joined_by(&self, id: MemoryId) -> Vec<Overtaken> {
-        let joined = self.steps.iter().filter(|step| step.via == Some(id));
-        let told = joined.filter_map(|step| Some((step, step.since?)));
-        told.map(|(step, at)| Overtaken { by: step.new, end: step.at, at, via: step.via }).collect()
-    }
-
     /// Another row says now what a memory that is to come said.
     pub(super) fn is_now(&mut self, old: MemoryId, new: MemoryId) {
         for step in self.steps.iter_mut().filter(|_| old != new) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::NamespaceWriter;
-use crate::ingest::ahead::{Ahead, Step};
+use crate::ingest::ahead::Step;
 use crate::ledger::{Change, Onward, RestoreTo};
 use crate::model::{Holder, JournalRow, MemoryId, Overtaken, RuleId, Time, Times, Vitals};
 use crate::store::{Rows, Traces};
@@ -23,23 +23,15 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What was announced to follow a row that comes at an instant, one after the other, with what has corrected or merged each of these.
-    pub(super) fn plan_on(&mut self, first: (MemoryId, Time)) -> Result<Vec<(MemoryId, Time)>> {
+    pub(super) fn plan_on(&self, first: (MemoryId, Time)) -> Result<Vec<(MemoryId, Time)>> {
         let (mut plan, mut next) = (Vec::new(), Some(first));
         // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = BTreeSet::new();
         while let Some((id, comes)) = next.take().filter(|(id, _)| seen.insert(*id)) {
             let way = self.ledger.stands_for(self.ns(), id, None)?;
             plan.extend(way.iter().skip(1).map(|id| (*id, comes)));
-            let last = way.last().copied().unwrap_or(id);
-            let row = sound(self.ledger.tx.vitals(self.ns(), last))?.flatten();
-            let told = row.and_then(|row| row.times.told()).map(|told| (told.by, told.end));
-            match told.filter(|(_, end)| *end <= self.now()) {
-                Some(begun) => next = Some(begun),
-                None => {
-                    let ahead = self.ahead_on(last, None)?;
-                    plan.extend(ahead.map(|ahead| ahead.to_come()).unwrap_or_default());
-                }
-            }
+            let row = sound(self.ledger.tx.vitals(self.ns(), way.last().copied().unwrap_or(id)))?.flatten();
+            next = row.and_then(|row| row.times.told()).map(|told| (told.by, told.end));
             plan.extend(next);
         }
         Ok(plan)
@@ -202,12 +194,10 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn go_on_apart(&mut self, id: MemoryId, (by, plan): (MemoryId, &Plan)) -> Result<()> {
         let (ns, now) = (self.ns(), self.now());
         self.go_on(id, plan)?;
-        let ahead = self.ahead_of(by)?;
-        let plan = ahead.as_ref().map(Ahead::to_come).unwrap_or_default();
         let told = self.told_of(id)?;
-        let told = self.with_announced(told, &plan)?;
+        let told = self.with_announced(told, plan)?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
-        let Some((stays, ahead)) = stays.zip(ahead).filter(|_| !told.is_empty()) else { return Ok(()) };
+        let Some(stays) = stays.filter(|_| !told.is_empty() && !plan.is_empty()) else { return Ok(()) };
         // Where it goes as well, all that it had brought together parts with it.
         if self.is_taken_back(by)? {
             return Ok(());
@@ -216,19 +206,22 @@ impl NamespaceWriter<'_, '_, '_> {
         for before in self.ledger.tx.superseded_by(ns, by)? {
             others.append(&mut self.told_of(before)?);
         }
-        let others = self.with_announced(others, &plan)?;
+        let others = self.with_announced(others, plan)?;
         let leaves: BTreeSet<MemoryId> = told.difference(&others).copied().collect();
-        let mut goes_on = ahead.joined_by(by);
-        goes_on.retain(|one| !leaves.contains(&one.by));
+        let mut goes_on = Vec::new();
+        for (at, _) in [(by, now)].iter().chain(plan) {
+            let told = sound(self.ledger.tx.vitals(ns, *at))?.flatten().and_then(|row| row.times.told());
+            goes_on.extend(told.filter(|one| one.via == Some(by) && !leaves.contains(&one.by)));
+        }
         for one in stays.overtaken.iter().filter(|one| one.via == Some(by)) {
             let comes = self.comes_as(by, one)?;
             goes_on.extend(Some(*one).filter(|_| comes.is_none_or(|comes| !leaves.contains(&comes))));
         }
         self.ledger.part_overtaken(&self.context, (by, by), &goes_on)?;
-        for (next, _) in &plan {
+        for (next, _) in plan {
             self.ledger.part_overtaken(&self.context, (*next, by), &[])?;
         }
-        let whole = Vec::from_iter([(by, now)].into_iter().chain(plan));
+        let whole = Vec::from_iter([(by, now)].iter().chain(plan).copied());
         self.part_plan(&[by, id], &[id], &whole)
     }
 
@@ -325,7 +318,8 @@ impl NamespaceWriter<'_, '_, '_> {
         for (place, (old, _)) in plan.iter().enumerate().rev() {
             let Some(row) = sound(self.ledger.tx.vitals(self.ns(), *old))?.flatten() else { continue };
             if row.times.superseded.is_some() {
-                if !self.is_to_part(&row, gone, back)? {
+                let has_begun = row.times.told().is_some_and(|told| told.end <= self.now());
+                if has_begun || !self.is_to_part(&row, gone, back)? {
                     continue;
                 }
                 self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
@@ -350,19 +344,39 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Parts a row from what has taken its place already: it is led on to what was announced for it, with its keys, or comes back.
     fn part_begun(&mut self, (id, row): (MemoryId, &Vitals), later: &Plan) -> Result<()> {
         let Some(told) = row.times.told() else { return Ok(()) };
+        if !self.lead_on_next((id, row), told.by, later)? {
+            self.take_led(id, told.by)?;
+            self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Undo })?;
+        }
+        Ok(())
+    }
+
+    /// Leads a row, which another one has superseded, on to what was announced for it, if anything was.
+    pub(super) fn lead_on_next(
+        &mut self,
+        (id, row): (MemoryId, &Vitals),
+        by: MemoryId,
+        later: &Plan,
+    ) -> Result<bool> {
         for next in self.comes_next((id, row), later)? {
             if self.ledger.leads_to(self.ns(), next.by, id)? {
                 continue;
             }
-            if next.by != told.by {
-                self.take_led(id, told.by)?;
+            if next.by != by {
+                self.take_led(id, by)?;
             }
-            let onward = Box::new(Onward::apart(told.by, next.by, self.now()).replaced_as(next));
+            let onward = Box::new(Onward::apart(by, next.by, self.now()).replaced_as(next));
             self.apply(RuleId::RESTORE, Change::LeadOn { id, onward })?;
-            return self.lead_on_again(id);
+            self.lead_on_again(id)?;
+            return Ok(true);
         }
-        self.take_led(id, told.by)?;
-        self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Undo }).map(drop)
+        Ok(false)
+    }
+
+    /// Whether what was announced for a row, of what it keeps and of a plan, has begun.
+    pub(super) fn has_begun(&mut self, of: (MemoryId, &Vitals), plan: &Plan) -> Result<bool> {
+        let now = self.now();
+        Ok(self.comes_next(of, plan)?.first().is_some_and(|next| next.end <= now))
     }
 
     /// Whether a row goes on to something else than to what is to take its place, or has taken it, now that some rows are gone and others

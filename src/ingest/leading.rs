@@ -52,8 +52,16 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The keys of a row lead no more to the row that has taken its place, nor on from there. Returns these keys.
     pub(super) fn take_led(&mut self, id: MemoryId, by: MemoryId) -> Result<Vec<String>> {
+        let led = self.led_along(id, by)?;
+        let numbers = Vec::from_iter(led.iter().map(|(at, holder)| (*at, holder.number)));
+        self.take_holders(&numbers, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
+        Ok(led.into_iter().filter(|(at, _)| *at == by).filter_map(|(_, holder)| holder.key).collect())
+    }
+
+    /// The holders by which the keys of a row lead to the row that has taken its place, and on from there.
+    pub(super) fn led_along(&mut self, id: MemoryId, by: MemoryId) -> Result<Vec<(MemoryId, Holder)>> {
         let (mut came, mut writers, mut led) = (id, None::<Vec<Holder>>, Vec::new());
-        let (mut keys, mut next, mut seen) = (Vec::new(), Some(by), BTreeSet::new());
+        let (mut next, mut seen) = (Some(by), BTreeSet::new());
         // Damaged rows could lead in a circle, so no row is visited twice.
         while let Some(at) = next.filter(|at| seen.insert(*at)) {
             let mut copies = match &writers {
@@ -67,14 +75,12 @@ impl NamespaceWriter<'_, '_, '_> {
             if copies.is_empty() {
                 break;
             }
-            led.extend(copies.iter().map(|copy| (at, copy.number)));
-            keys.extend(copies.iter().filter(|_| came == id).filter_map(|copy| copy.key.clone()));
+            led.extend(copies.iter().map(|copy| (at, copy.clone())));
             (came, writers) = (at, Some(copies));
             let row = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten();
             next = row.and_then(|row| row.times.superseded_by());
         }
-        self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
-        Ok(keys)
+        Ok(led)
     }
 
     /// A row that came back before leads its keys to what takes its place, from which they had come by way of a row that is gone.

@@ -538,8 +538,8 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let end = self.ledger.merged_on(self.ns(), by)?.last().copied().unwrap_or(by);
         let stands = sound(self.ledger.tx.vitals(self.ns(), end))?.flatten();
-        let now = self.now();
-        if stands.is_some_and(|row| row.times.superseded.is_some() && !row.times.is_or_will_be_true(now)) {
+        // What was announced before is no newer fact, whether its instant has come or not.
+        if stands.is_some_and(|row| row.times.superseded.is_some() && row.times.told().is_none()) {
             // An old fact does not come back beside the newest.
             return Ok(stays(&format!("{end}, which took its place, has been replaced since")));
         }
@@ -547,11 +547,23 @@ impl NamespaceWriter<'_, '_, '_> {
             return Ok(stays("it is damaged"));
         }
         let Some(change) = inverse(Op::Supersede, id) else { return Ok(TakenBack::default()) };
-        let plan = self.plan_on((by, now))?;
+        let plan = self.plan_on((by, self.now()))?;
+        if let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten()
+            && self.has_begun((id, &row), &plan)?
+            && self.lead_on_next((id, &row), by, &plan)?
+        {
+            self.go_on_apart(id, (by, &plan))?;
+            return Ok(TakenBack::default());
+        }
+        // Its keys do not go on to lead to what follows the row that had taken its place.
+        let led = self.led_along(id, by)?.into_iter().filter(|(at, _)| *at != by);
+        let led = Vec::from_iter(led.map(|(at, holder)| (at, holder.number)));
+        self.ledger.leaving.extend(&led);
         // Every change takes a number of the journal. What is refused half-way is taken back with all else.
         let untouched = self.ledger.clock.next_seq;
         match self.apply(RuleId::RESTORE, change) {
             Ok(applied) => {
+                self.take_holders(&led, &|_| true, RuleId::UNDO, TombstoneReason::Undone)?;
                 // The row that had taken its place may go with the last of its writers, who return.
                 self.keep_replaced(&applied, id, runs)?;
                 self.go_on_apart(id, (by, &plan))?;
@@ -560,7 +572,10 @@ impl NamespaceWriter<'_, '_, '_> {
                 live.extend(back.is_live().then_some(id));
                 Ok(TakenBack { live, lost: back.lost(id) })
             }
-            Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => Ok(stays(&why)),
+            Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => {
+                led.iter().for_each(|led| drop(self.ledger.leaving.remove(led)));
+                Ok(stays(&why))
+            }
             Err(other) => Err(other),
         }
     }
