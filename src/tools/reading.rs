@@ -225,10 +225,13 @@ pub(super) fn get_whole(host: &Host, name: String) -> Result<Value> {
 
 /// What is left of a memory that is gone.
 fn left_of(gone: &Tombstone) -> Value {
-    json!({
+    let mut answer = json!({
         "id": gone.id, "state": "tombstoned", "text": "", "reason": gone.reason, "removed_at": gone.deleted_at,
-        "replaced_by": gone.replaced_by,
-    })
+    });
+    if let Value::Object(members) = &mut answer {
+        members.extend(gone.replaced_by.map(|by| ("replaced_by".to_owned(), json!(by))));
+    }
+    answer
 }
 
 /// What `get_memory` answers.
@@ -240,6 +243,8 @@ pub(super) fn get_answer() -> Shape {
         told().optional().about("From when on it is true.").named("valid_from"),
         told().optional().about("Until when it is true.").named("valid_to"),
         told().optional().about("What takes its place: at valid_to, while it is live.").named("replaced_by"),
+        told().optional().about("Of one that is gone: why.").named("reason"),
+        told().optional().about("Of one that is gone: since when.").named("removed_at"),
         Shape::Flag.optional().about("Whether it carries a payload, which no tool tells.").named("payload"),
         told().optional().named("next_cursor"),
     ])

@@ -1,5 +1,6 @@
 //! The server of the Model Context Protocol, as a client meets it.
 
+mod states;
 mod told;
 
 use std::cell::Cell;
@@ -15,7 +16,7 @@ use oubliette::tools::{Caller, ToolError, Toolbox};
 use oubliette::{Draft, Kind, State, WriteOptions};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, PaginatedRequestParams,
-    ProgressNotificationParam, ReadResourceRequestParams, ResourceContents,
+    ProgressNotificationParam, ReadResourceRequestParams, ResourceContents, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
@@ -75,6 +76,16 @@ async fn done(client: &Session, name: &'static str, args: Value) -> Value {
 
 fn text(answer: &CallToolResult) -> String {
     answer.content[0].as_text().unwrap().text.clone()
+}
+
+/// Holds what a tool has told to the schema of its answers.
+#[track_caller]
+fn held(tools: &[Tool], name: &str, told: &Value) {
+    let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+    let schema = Value::Object(tool.output_schema.as_ref().unwrap().as_ref().clone());
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = schema.iter_errors(told).map(|why| why.to_string()).collect();
+    assert!(faults.is_empty(), "{name}: {faults:?} of {told}");
 }
 
 /// Code and pointers of a call that is refused.
@@ -140,14 +151,7 @@ fn every_tool_is_listed_called_and_answers_as_its_schema_says() {
         let mut called = vec!["add_memory", "memory_gc_plan"];
         for (name, args) in calls {
             let told = done(&client, name, args).await;
-            let tool = tools.iter().find(|tool| tool.name == name).unwrap();
-            let schema = Value::Object(tool.output_schema.as_ref().unwrap().as_ref().clone());
-            let faults: Vec<String> = jsonschema::validator_for(&schema)
-                .unwrap()
-                .iter_errors(&told)
-                .map(|why| why.to_string())
-                .collect();
-            assert!(faults.is_empty(), "{name}: {faults:?} of {told}");
+            held(&tools, name, &told);
             called.push(name);
         }
         let missed: Vec<_> = tools.iter().filter(|tool| !called.contains(&tool.name.as_ref())).collect();
