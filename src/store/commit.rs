@@ -57,9 +57,7 @@ impl Store {
                 Ok(written)
             }
             // However a commit has ended, by a panic too: the file says whether it counts.
-            Err(Failed { why, unsure }) if unsure.is_some() || matches!(why, Error::Retry { .. }) => {
-                self.settle(why, unsure.map(|unsure| *unsure))
-            }
+            Err(Failed { why, is_broken: true, unsure }) => self.settle(why, unsure.map(|unsure| *unsure)),
             Err(Failed { why, .. }) => Err(why),
         }
     }

@@ -173,13 +173,15 @@ impl Store {
     }
 }
 
+/// What is said of a failure that has taken earlier commits as well.
+const LOST: &str = "; commits since the last flush are lost";
+
 /// The error of a write of which nothing is in the file. Without `kept` the file has lost commits before it as well.
 fn gone(why: Error, kept: bool) -> Error {
     match why {
-        Error::Retry { why } if !kept => {
-            Error::Retry { why: why + "; commits since the last flush are lost" }
-        }
-        other => other,
+        why if kept => why,
+        Error::Retry { why } => Error::Retry { why: why + LOST },
+        other => Error::Retry { why: other.to_string() + LOST },
     }
 }
 

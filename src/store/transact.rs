@@ -34,14 +34,20 @@ pub(super) struct Unsure<R> {
 /// A write transaction that did not end well.
 pub(super) struct Failed<R> {
     pub(super) why: Error,
+    /// Whether the storage was to blame: the handle is to be opened again.
+    pub(super) is_broken: bool,
     /// What it wrote, when only the commit itself failed: the file may hold it.
     pub(super) unsure: Option<Box<Unsure<R>>>,
 }
 
 impl<R> From<Error> for Failed<R> {
     fn from(why: Error) -> Self {
-        Failed { why, unsure: None }
+        Failed { is_broken: is_of_storage(&why), why, unsure: None }
     }
+}
+
+fn is_of_storage(why: &Error) -> bool {
+    matches!(why, Error::Retry { .. })
 }
 
 /// Runs `unit` in a transaction of a file that is no store yet.
@@ -84,16 +90,15 @@ pub(super) fn attempt<R>(
     match result {
         Ok((written, clock)) => match fenced(FILE, &[], || txn.commit()) {
             Ok(()) => Ok((written, clock)),
-            Err(why) => Err(Failed { why, unsure: Some(Box::new(Unsure { written, clock })) }),
+            Err(why) => {
+                Err(Failed { why, is_broken: true, unsure: Some(Box::new(Unsure { written, clock })) })
+            }
         },
         Err(why) => {
-            // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is
-            // opened again where the storage was to blame.
+            // A failing disk fails the abort as well, without the reason; the transaction is gone either way.
             let aborted = fenced(FILE, &[], || txn.abort());
-            Err(match aborted {
-                Ok(()) => why.into(),
-                Err(fault) => fault.into(),
-            })
+            let is_broken = is_of_storage(&why) || aborted.is_err_and(|fault| is_of_storage(&fault));
+            Err(Failed { why, is_broken, unsure: None })
         }
     }
 }

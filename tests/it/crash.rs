@@ -18,7 +18,7 @@ mod world;
 use std::time::Instant;
 
 use crate::disk::{Image, Plan, Site, broken, full};
-use oubliette::{Durability, ErrorKind, NamespaceName};
+use oubliette::{Draft, Durability, ErrorKind, NamespaceName, WriteOptions};
 use recording::Recording;
 use scenarios::SCENARIOS;
 use world::World;
@@ -159,6 +159,31 @@ fn a_power_cut_with_two_openers_loses_nothing_acknowledged() {
 fn a_reader_beside_one_that_is_refused_reads_on() {
     quiet();
     openers::read_beside_one_that_is_refused();
+}
+
+/// A disk that refuses once fails the end of the transaction too, and what it says then is that it has failed before.
+#[test]
+fn a_write_that_finds_no_room_says_so() {
+    let write = |plan: Option<Plan>| {
+        let mut world = World::new(Image::default(), Durability::Fast);
+        world.open().unwrap();
+        let team = world.db().namespace(NamespaceName::default()).unwrap();
+        let drafts = (0..300).map(|at| Draft::new(format!("{at} {}", "tea and cake ".repeat(300))));
+        let before = world.disk.changes();
+        plan.into_iter().for_each(|plan| world.disk.fail(Plan { at: before + plan.at, ..plan }));
+        let told = team.add_all(drafts.collect(), &WriteOptions::default());
+        (told, world.disk.changes() - before)
+    };
+    let (told, operations) = write(None);
+    told.unwrap();
+    for lasting in [false, true] {
+        for part in 0..12 {
+            let plan = Plan { site: Site::Change, at: operations * part / 12, lasting, error: full };
+            if let Err(why) = write(Some(plan)).0 {
+                assert!(why.to_string().contains("no space left on device"), "{plan:?}: {why}");
+            }
+        }
+    }
 }
 
 /// Whatever fails while a file is closed: what was written before is there, and the error does not say otherwise.

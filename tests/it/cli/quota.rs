@@ -43,6 +43,8 @@ fn a_file_that_may_grow_no_more_is_told() {
     assert_eq!(code, Some(1), "{told}");
     let kind = told["error"]["kind"].as_str().unwrap();
     assert!(["Io", "Retry", "Unavailable"].contains(&kind), "{told}");
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("File too large"), "{told}");
     let (code, told) = limited(&sandbox, blocks / 4, &["compact"]);
     assert_eq!(code, Some(1), "{told}");
     assert_eq!(sandbox.document(&["check"])["ok"], true);
