@@ -89,6 +89,23 @@ impl Member {
     }
 }
 
+/// The faults of a call, the first of them.
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Whether another one would not be told.
+    fn are_full(&self) -> bool {
+        self.0.len() >= FAULTS_MAX
+    }
+
+    fn push(&mut self, fault: Fault) {
+        if !self.are_full() {
+            self.0.push(fault);
+        }
+    }
+}
+
 impl Shape {
     /// As a member that must be given.
     pub(super) fn required(self) -> Member {
@@ -224,13 +241,13 @@ impl Shape {
     /// Holds a value to the shape, and names each value in it that is wrong. A whole number that is written as a float, such
     /// as `5.0`, becomes an integer: the schema says the same of both.
     pub(super) fn check(&self, value: &mut Value, pointer: &str) -> Vec<Fault> {
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         self.look(value, pointer, &mut faults);
-        faults
+        faults.0
     }
 
-    fn look(&self, value: &mut Value, pointer: &str, faults: &mut Vec<Fault>) {
-        if faults.len() >= FAULTS_MAX {
+    fn look(&self, value: &mut Value, pointer: &str, faults: &mut Faults) {
+        if faults.are_full() {
             return;
         }
         if let Shape::Integer { .. } = self
@@ -304,8 +321,7 @@ impl Shape {
         {
             what.push_str(", not a number in a string");
         }
-        let shown: String = value.to_string().chars().take(40).collect();
-        let _ = write!(what, " (got {shown})");
+        let _ = write!(what, " (got {})", shown(value));
         fault(pointer, what)
     }
 
@@ -344,6 +360,11 @@ fn fault(pointer: impl Into<String>, what: impl Into<String>) -> Fault {
     Fault { pointer: pointer.into(), what: what.into() }
 }
 
+/// A value, or its beginning.
+fn shown(value: &Value) -> String {
+    value.to_string().chars().take(40).collect()
+}
+
 fn out_of_bounds<T: std::fmt::Display>(
     pointer: &str,
     min: T,
@@ -357,7 +378,7 @@ fn out_of_bounds<T: std::fmt::Display>(
     fault(pointer, format!("{bound} (got {got})"))
 }
 
-fn sized(len: usize, min: usize, max: Option<usize>, of: &str, pointer: &str, faults: &mut Vec<Fault>) {
+fn sized(len: usize, min: usize, max: Option<usize>, of: &str, pointer: &str, faults: &mut Faults) {
     if len >= min && max.is_none_or(|max| len <= max) {
         return;
     }
@@ -369,11 +390,12 @@ fn sized(len: usize, min: usize, max: Option<usize>, of: &str, pointer: &str, fa
 }
 
 /// Items that stand in a list twice.
-fn twice(items: &[Value], pointer: &str, faults: &mut Vec<Fault>) {
+fn twice(items: &[Value], pointer: &str, faults: &mut Faults) {
     let mut seen = std::collections::HashSet::new();
     for (at, item) in items.iter().enumerate() {
         if !seen.insert(item.to_string()) {
-            faults.push(fault(format!("{pointer}/{at}"), "must not stand twice in the list"));
+            let what = format!("must not stand twice in the list (got {})", shown(item));
+            faults.push(fault(format!("{pointer}/{at}"), what));
         }
     }
 }
@@ -383,13 +405,11 @@ fn inside(
     given: &mut Map<String, Value>,
     closed: bool,
     pointer: &str,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults,
 ) {
     if closed {
-        for name in given.keys().filter(|name| !members.iter().any(|member| member.name == name.as_str())) {
-            if faults.len() >= FAULTS_MAX {
-                return;
-            }
+        let is_surplus = |name: &&String| !members.iter().any(|member| member.name == name.as_str());
+        for name in given.keys().filter(is_surplus).take(FAULTS_MAX) {
             let names: Vec<&str> = members.iter().map(|member| member.name).collect();
             let what = match names.as_slice() {
                 [] => "is no argument: there are none".to_owned(),

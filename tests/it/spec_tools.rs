@@ -285,6 +285,15 @@ fn gc_31_numbers_and_lists_are_held_to_their_bounds() {
     ]);
 }
 
+/// GC-30: a list with one name many times had a fault for each, past the bound of all others, and none said which name.
+#[test]
+fn gc_30_a_name_that_stands_many_times_is_told_twenty_times() {
+    let tools = toolbox(&World::new());
+    let told = call(&tools, "memory.summarize", json!({ "source_ids": vec!["nobody"; 200] }));
+    assert_eq!(told["pointers"].as_array().unwrap().len(), 20);
+    assert!(told["message"].as_str().unwrap().contains("twice in the list (got \"nobody\")"), "{told}");
+}
+
 #[test]
 fn names_of_nothing_and_of_another_namespace_lead_nowhere() {
     let world = World::new();
