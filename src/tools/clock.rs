@@ -2,8 +2,12 @@
 
 use std::fmt::Display;
 
+use serde_json::{Value, json};
+
 use crate::engine::Database;
 use crate::model::{Span, Time};
+use crate::tools::reading::told;
+use crate::tools::shape::Member;
 
 /// A clock that is behind the last write of a file by so much or less is not told of: two processes of one machine may differ by moments.
 pub const BEHIND_UNTOLD: Span = Span::from_mins(1);
@@ -22,9 +26,21 @@ pub fn behind_told(clock: &str, at: impl Display, last: impl Display) -> String 
     )
 }
 
-/// What is told of the clock after a write; the write has been done, whatever can be read of it.
-pub(super) fn clock_told(database: &Database) -> Option<String> {
+/// An answer with what is told of the clock after a write; the write has been done, whatever can be read of it.
+pub(super) fn dated(mut answer: Value, database: &Database) -> Value {
+    if let (Value::Object(members), Some(told)) = (&mut answer, clock_told(database)) {
+        members.insert("clock".to_owned(), json!(told));
+    }
+    answer
+}
+
+fn clock_told(database: &Database) -> Option<String> {
     let (last, behind) = (database.last_write().ok()?, database.behind().ok()?);
     let at = Time::from_millis(last.as_millis() - behind.as_millis());
     (behind > BEHIND_UNTOLD).then(|| behind_told("the clock", at, last))
+}
+
+/// The member that [`dated`] adds.
+pub(super) fn clock_member() -> Member {
+    told().optional().about("Says so where the clock is behind the last write of the file.").named("clock")
 }

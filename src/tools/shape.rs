@@ -228,6 +228,14 @@ impl Shape {
         }
     }
 
+    /// An object with one more member.
+    pub(super) fn and(mut self, member: Member) -> Self {
+        if let Shape::Closed(members) | Shape::OneOf(members, _) | Shape::Open(members) = &mut self {
+            members.push(member);
+        }
+        self
+    }
+
     /// Whether an object of this shape has a member of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         match self {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::tools::arguments::Arguments;
+use crate::tools::clock::{clock_member, dated};
 use crate::tools::host::{Caller, Host};
 use crate::tools::shape::Shape;
 use crate::tools::{forgetting, maintenance, reading, summaries, upkeep, writing};
@@ -44,18 +45,33 @@ pub(super) struct Tool {
     /// What it is for, in a sentence or two for a language model.
     pub(super) about: &'static str,
     pub(super) arguments: fn() -> Shape,
-    /// What it answers.
-    pub(super) answer: fn() -> Shape,
+    /// What it answers, but for the clock.
+    answer: fn() -> Shape,
     run: fn(&Host, Value, &dyn Caller) -> Result<Value>,
 }
 
 impl Tool {
+    /// Whether it changes no memory, but for the count of how often one was found.
+    pub(super) fn only_reads(&self) -> bool {
+        matches!(self.effect, Effect::Reads | Effect::Retrieves)
+    }
+
+    /// What it answers. Every write can be by a clock that is behind.
+    pub(super) fn answer(&self) -> Shape {
+        let answer = (self.answer)();
+        if self.only_reads() { answer } else { answer.and(clock_member()) }
+    }
+
     /// Carries out a call whose arguments have their shape.
     ///
     /// # Errors
     /// Those of the database.
     pub(super) fn run(&self, host: &Host, args: Value, caller: &dyn Caller) -> Result<Value> {
-        (self.run)(host, args, caller)
+        let database = host.namespace.database();
+        let before = database.writes();
+        let answer = (self.run)(host, args, caller)?;
+        let has_written = !self.only_reads() && database.writes() != before;
+        Ok(if has_written { dated(answer, database) } else { answer })
     }
 }
 

@@ -82,8 +82,7 @@ pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
 /// Whether a tool changes no memory, but for the count of how often one was found.
 #[cfg(feature = "mcp")]
 pub(crate) fn only_reads(name: &str) -> bool {
-    let reads = |tool: &Tool| matches!(tool.effect, Effect::Reads | Effect::Retrieves);
-    TOOLS.iter().any(|tool| tool.name == name && reads(tool))
+    TOOLS.iter().any(|tool| tool.name == name && tool.only_reads())
 }
 
 /// Tools that work through many memories.
@@ -105,7 +104,7 @@ fn schema_of(tool: &Tool, detail: Detail) -> ToolSchema {
         name: tool.name,
         description: tool.about,
         input_schema: (tool.arguments)().schema(detail),
-        output_schema: (tool.answer)().schema(Detail::Full),
+        output_schema: tool.answer().schema(Detail::Full),
         annotations: ToolHints::of(tool.effect),
     }
 }

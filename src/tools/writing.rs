@@ -10,7 +10,6 @@ use crate::model::{
     Decision, Draft, Expiry, Hint, KeptForOthers, Memory, MemoryId, Outcome, Patch, Span, SupersedeMode, Time,
 };
 use crate::tools::arguments::arguments;
-use crate::tools::clock::clock_told;
 use crate::tools::host::{Caller, Host};
 use crate::tools::reading::{all, name, told, with_beginning};
 use crate::tools::shape::{Member, Shape, at_least, bytes, list, text};
@@ -226,13 +225,9 @@ fn tell_others(answer: &mut Value, kept: &[KeptForOthers]) {
     }
 }
 
-/// Adds to an answer when the memory that now says it ends: a text can have the end of the text before. Where the clock is behind
-/// the file, the answer says from when it counts.
+/// Adds to an answer when the memory that now says it ends: a text can have the end of the text before.
 fn tell_end(answer: &mut Value, namespace: &Namespace, id: MemoryId) -> Result<()> {
     let Value::Object(members) = answer else { return Ok(()) };
-    let is_written = members.get("decision").is_none_or(|decision| decision != Decision::Unchanged.as_str());
-    let clock = clock_told(namespace.database()).filter(|_| is_written);
-    members.extend(clock.map(|told| ("clock".to_owned(), json!(told))));
     // The write has been done, whatever can be read of it.
     let Some(memory) = sound(namespace.get(id))?.flatten() else { return Ok(()) };
     for (name, end) in [("expires_at", memory.expires_at), ("valid_to", memory.valid_to)] {
@@ -291,6 +286,5 @@ pub(super) fn written_answer() -> Shape {
             .named("kept_for_others"),
         all(told()).optional().named("superseded"),
         told().optional().about("Says so where no search finds it.").named("note"),
-        told().optional().about("Says so where the clock is behind the last write of the file.").named("clock"),
     ])
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output<'_>
     let database = place.open(Access::Write)?;
     let report = database.namespace(place.namespace()?)?.context_log_write(&context)?;
     place.close(database)?;
-    output.done(&json!(report), |_| {
+    place.done(output, json!(report), |_| {
         let counted = told::of(report.counted, "memory", "memories");
         let told = if report.already { "Nothing changed; the log has" } else { "Counted" };
         match report.unknown.as_slice() {

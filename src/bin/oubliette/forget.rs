@@ -74,7 +74,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output<'_>) ->
     {
         members.insert("bytes_after".to_owned(), json!(bytes));
     }
-    output.done(&document, |answer| told::forgotten(answer, kept))?;
+    place.done(output, document, |answer| told::forgotten(answer, kept))?;
     let Some(report) = copied else { return Ok(()) };
     maintain::tell_ended(&report, output);
     maintain::tell_lost(&report, output)
@@ -197,7 +197,7 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output<'_>) -> Done {
     let database = place.open(Access::Write)?;
     let undone = undo_everywhere(&database, run, place.typed_namespace()?)?;
     place.close(database)?;
-    output.done(&json!(undone), |_| {
+    place.done(output, json!(undone), |_| {
         if undone.already {
             return format!("The run {run} is taken back already");
         }
@@ -295,7 +295,7 @@ pub(crate) fn drop(name: &str, yes: bool, place: &Place, output: Output<'_>) -> 
     }
     let dropped = database.drop_namespace(&namespace)?;
     place.close(database)?;
-    output.done(&json!({ "namespace": namespace, "dropped": dropped }), |_| {
+    place.done(output, json!({ "namespace": namespace, "dropped": dropped }), |_| {
         format!("Dropped {namespace} with {}", told::of(dropped, "memory", "memories"))
     })
 }

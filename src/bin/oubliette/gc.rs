@@ -50,7 +50,8 @@ fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Outpu
         GcCommand::Plan(options) => {
             let plan = namespace.gc_plan(&named("--age-min", options.options())?).map_err(refused)?;
             let nothing = if plan.groups.is_empty() { nothing(database, &namespace)? } else { String::new() };
-            output.done(&json!(plan), |_| plan_told(&plan, nothing))
+            place.note_writes(database);
+            place.done(output, json!(plan), |_| plan_told(&plan, nothing))
         }
         GcCommand::Show { plan: Some(plan) } => {
             let plan = namespace.gc_show(id(plan)?)?;
@@ -65,11 +66,12 @@ fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Outpu
             let pack = namespace.gc_pack(id(plan)?, group).map_err(refused)?;
             output.line(&json!(pack).to_string())
         }
-        GcCommand::Commit(options) => commit(&namespace, options, output),
+        GcCommand::Commit(options) => commit(&namespace, options, place, output),
         GcCommand::Abort { plan, group, reason } => {
             let plan = namespace.gc_abort(id(plan)?, group.as_deref(), reason).map_err(refused)?;
             let committed = committed_told(&namespace, &plan);
-            output.done(&json!(plan), |_| given_up(&plan, group.as_deref()) + &committed)
+            place.note_writes(database);
+            place.done(output, json!(plan), |_| given_up(&plan, group.as_deref()) + &committed)
         }
         GcCommand::Report { since } => {
             let since = since.as_deref().map(|since| since_of(since, place)).transpose()?;
@@ -82,7 +84,7 @@ fn run_on(database: &Database, command: &GcCommand, place: &Place, output: Outpu
         }
         GcCommand::Run(options) => {
             place.check_namespace(&database.namespaces()?)?;
-            summarize(database, &namespace, options, output)
+            summarize(database, &namespace, options, place, output)
         }
     }
 }
@@ -286,13 +288,14 @@ fn id(plan: &str) -> Result<RunId> {
     runs::id("plan", plan, "gc show")
 }
 
-fn commit(namespace: &Namespace, options: &CommitOptions, output: Output<'_>) -> Done {
+fn commit(namespace: &Namespace, options: &CommitOptions, place: &Place, output: Output<'_>) -> Done {
     let answer = read(&options.summary, output.caller)?;
     let ids = options.sources.iter().map(|id| id.parse()).collect::<Result<Vec<MemoryId>>>()?;
     let sources = (!ids.is_empty()).then_some(ids.as_slice());
     let plan = id(&options.plan)?;
     let done = namespace.gc_commit(plan, &options.group, &answer, sources).map_err(refused)?;
-    output.done(&json!(done), |_| {
+    place.note_writes(namespace.database());
+    place.done(output, json!(done), |_| {
         let gone = of(done.deleted_count, "memory", "memories");
         let undo = taken_back(&undoable(namespace, done.run));
         let found = found_told(done.recall_guard, "find");
@@ -338,7 +341,13 @@ pub(crate) fn summarizer(
     })
 }
 
-fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, output: Output<'_>) -> Done {
+fn summarize(
+    database: &Database,
+    namespace: &Namespace,
+    options: &RunOptions,
+    place: &Place,
+    output: Output<'_>,
+) -> Done {
     let summarizer = summarizer(namespace, &options.summarizer, &options.timeout, output.caller)?;
     let plan = GcOptions { max_groups: None, ..named("--age-min", options.plan.options())? };
     let max_groups = options.plan.max_groups.map(u64::from);
@@ -362,7 +371,8 @@ fn summarize(database: &Database, namespace: &Namespace, options: &RunOptions, o
     let failure = report.first_failure.as_ref().filter(|_| report.summaries == 0);
     // A person hears of it by the error alone.
     if failure.is_none() || output.json || output.verbose {
-        output.done(&document, |_| match report.groups {
+        place.note_writes(database);
+        place.done(output, document, |_| match report.groups {
             0 => nothing,
             _ => run_told(&report, &undoable(namespace, report.runs.iter().copied()), options.dry_run),
         })?;

@@ -32,7 +32,7 @@ pub(crate) fn run(command: &GoalCommand, place: &Place, output: Output<'_>) -> D
                 Some(goal) => done(&goal, place, output, || {
                     format!("Dropped the goal: {}", short(&goal.text, GOAL_CHARS))
                 }),
-                None => output.done(&json!({ "goal_id": id, "damaged": true }), |_| {
+                None => place.done(output, json!({ "goal_id": id, "damaged": true }), |_| {
                     format!("Dropped goal {id}, which was damaged")
                 }),
             }
@@ -63,7 +63,8 @@ fn set(options: &GoalSetOptions, place: &Place, output: Output<'_>) -> Done {
 /// What was done with a goal; with `-v` also the goal, its instant as a local date.
 fn done(goal: &Goal, place: &Place, output: Output<'_>, told: impl FnOnce() -> String) -> Done {
     let shown = document(goal);
-    output.done(&if output.json { shown } else { story::dated(shown, &place.present()) }, |_| told())
+    let shown = if output.json { shown } else { story::dated(shown, &place.present()) };
+    place.done(output, shown, |_| told())
 }
 
 fn list(place: &Place, output: Output<'_>) -> Done {

@@ -66,7 +66,7 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output<'_>) -> 
         ));
     }
     place.close(database)?;
-    output.done(&document, |_| told)
+    place.done(output, document, |_| told)
 }
 
 /// The embedder that was named.
@@ -160,7 +160,7 @@ pub(crate) fn fsck(options: &FsckOptions, place: &Place, output: Output<'_>) -> 
     place.close(database)?;
     let is_ok = report.check.ok && report.failed.is_empty();
     if output.json {
-        output.document(&json!(report))?;
+        output.document(&place.dated(json!(report)))?;
     } else {
         let verb = if options.dry_run { "Would remove" } else { "Removed" };
         let expired = told::of(report.expired_purged, "expired memory", "expired memories");
@@ -537,7 +537,7 @@ pub(crate) fn compact(place: &Place, output: Output<'_>) -> Done {
     let report = compacted(&database)?;
     place.close(database)?;
     let report = CompactReport { bytes_after: bytes_of(place).unwrap_or(report.bytes_after), ..report };
-    output.done(&json!(report), |report| told::bytes("Compacted", report))?;
+    place.done(output, json!(report), |report| told::bytes("Compacted", report))?;
     tell_ended(&report, output);
     tell_lost(&report, output)
 }
@@ -601,7 +601,7 @@ pub(crate) fn set_policy(file: &Path, place: &Place, output: Output<'_>) -> Done
     let version = database.set_policy(&text, syntax)?;
     place.close(database)?;
     let document = json!({ "number": version.number, "hash": version.hash.to_string() });
-    output.done(&document, |_| format!("Stored as policy {}", version.number))?;
+    place.done(output, document, |_| format!("Stored as policy {}", version.number))?;
     let stages =
         [("prune", policy.prune.enabled, Stage::Prune), ("cluster", policy.cluster.enabled, Stage::Cluster)];
     for (name, _, _) in

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::arguments::{Global, ScopeOptions};
 use crate::caller::Caller;
 use crate::embedder;
-use crate::output::{Failure, Output};
+use crate::output::{Done, Failure, Output};
 use crate::share::{Extra, Host, Sharing, Terms, Work};
 use crate::story::{self, Present};
 use crate::told;
@@ -296,6 +296,16 @@ impl Place {
     /// Says so where the clock by which something was written does not fit the file or the machine.
     pub(crate) fn tell_clock(&self, output: Output<'_>) {
         self.clock_told().iter().for_each(|told| output.remark(told));
+    }
+
+    /// What a command has done: one document as JSON, for people a sentence. It says which clock it counts by.
+    pub(crate) fn done(
+        &self,
+        output: Output<'_>,
+        document: Value,
+        told: impl FnOnce(&Value) -> String,
+    ) -> Done {
+        output.done(&self.dated(document), told)
     }
 
     /// An answer with what is told of the clock.

@@ -15,7 +15,7 @@ pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output<'_>)
     let database = if how.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     let done = database.move_namespace(options.from.as_str(), options.to.as_str(), &how);
     place.close(database)?;
-    show(&options.from, done, output)
+    show(&options.from, done, place, output)
 }
 
 /// `namespace split`.
@@ -28,7 +28,7 @@ pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output<'_>) -
     let database = if how.dry_run { place.open_to_rehearse() } else { place.open(Access::Write) }?;
     let done = database.split_namespace(options.from.as_str(), &keys, &how);
     place.close(database)?;
-    show(&options.from, done, output)
+    show(&options.from, done, place, output)
 }
 
 /// The error, which says by which option the memories that come lose their keys.
@@ -41,9 +41,9 @@ fn with_option(error: Error) -> Error {
     }
 }
 
-fn show(from: &str, done: Result<RenamespaceReport>, output: Output<'_>) -> Done {
+fn show(from: &str, done: Result<RenamespaceReport>, place: &Place, output: Output<'_>) -> Done {
     let report = done.map_err(with_option)?;
-    output.done(&json!(report), |_| {
+    place.done(output, json!(report), |_| {
         let moved = if report.dry_run { "Would move" } else { "Moved" };
         let mut told = format!("{moved} {} out of {from}", told::of(report.moved, "memory", "memories"));
         for (target, count) in &report.targets {

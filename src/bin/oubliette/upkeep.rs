@@ -76,7 +76,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output<
     let run = undoable(&database, named.as_ref(), report.run)?;
     let near = near(&report.passes, &database, output)?;
     place.close(database)?;
-    let mut document = json!(report);
+    let mut document = place.dated(json!(report));
     if let (Value::Object(members), Some(united)) = (&mut document, &united) {
         members.insert("united".to_owned(), json!(united));
     }
@@ -605,7 +605,7 @@ pub(crate) fn reindex(place: &Place, output: Output<'_>) -> Done {
     let bytes_after = database.stats()?.bytes.file;
     place.close(database)?;
     let document = json!({ "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after });
-    output.done(&document, |document| told::bytes("Built the indexes anew", document))
+    place.done(output, document, |document| told::bytes("Built the indexes anew", document))
 }
 
 /// `index`: declared indexes of metadata.
@@ -618,7 +618,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -
             let rows = database.namespace(&namespace)?.declare_index(key)?;
             place.close(database)?;
             let document = json!({ "namespace": namespace, "key": key, "rows": rows });
-            output.done(&document, |_| {
+            place.done(output, document, |_| {
                 format!("Indexed metadata.{key} of {} in {namespace}", told::of(rows, "memory", "memories"))
             })
         }
@@ -627,10 +627,11 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output<'_>) -
             let database = place.open(Access::Write)?;
             let dropped = database.namespace(&namespace)?.drop_index(key)?;
             place.close(database)?;
-            output.done(&json!({ "namespace": namespace, "key": key, "dropped": dropped }), |_| match dropped
-            {
-                true => format!("Ended the index of metadata.{key} in {namespace}"),
-                false => format!("There is no index of metadata.{key} in {namespace}"),
+            place.done(output, json!({ "namespace": namespace, "key": key, "dropped": dropped }), |_| {
+                match dropped {
+                    true => format!("Ended the index of metadata.{key} in {namespace}"),
+                    false => format!("There is no index of metadata.{key} in {namespace}"),
+                }
             })
         }
         IndexCommand::List => {
@@ -661,7 +662,7 @@ pub(crate) fn reembed(name: &str, place: &Place, output: Output<'_>) -> Done {
         "dim": space.as_ref().map(|space| space.dimensions),
         "changed": done.changed, "filled": done.filled, "skipped": done.skipped,
     });
-    output.done(&document, |_| {
+    place.done(output, document, |_| {
         let embedded = told::of(done.changed + done.filled, "memory has", "memories have");
         let skipped = match done.skipped {
             0 => String::new(),

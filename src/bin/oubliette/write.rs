@@ -71,16 +71,15 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output<'_>) -> Do
     let database = place.open(Access::Create)?;
     let said = Said::of(line.draft.expiry, &line.draft.fields);
     let answer = add_one(&database, &namespace, line.draft, &how, place)?;
-    let answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
+    let mut answer = told_time(&database.namespace(&namespace)?, answer, said, &place.present());
     place.close(database)?;
-    let mut answer = place.dated(answer);
     // What only repeats a write has taken no place by that.
     let is_new =
         ["stored", "revised"].iter().any(|decision| answer.get("decision") == Some(&json!(decision)));
     if let (Value::Object(members), false) = (&mut answer, options.supersedes.is_empty() || !is_new) {
         members.insert("supersedes".to_owned(), json!(options.supersedes));
     }
-    output.done(&warned(answer, &line.warnings), told::write)
+    place.done(output, warned(answer, &line.warnings), told::write)
 }
 
 /// What somebody may have meant otherwise. A pin keeps a memory from what acts by itself, and an end that the caller sets is no such
@@ -158,11 +157,10 @@ fn add_lines(
         })?;
         written += answers.len() as u64;
         place.note_writes(database);
-        let answers: Vec<Value> = answers.into_iter().map(|answer| place.dated(answer)).collect();
-        let shown = answers.iter().zip(number..).try_for_each(|(answer, number)| {
+        let shown = answers.into_iter().zip(number..).try_for_each(|(answer, number)| {
             let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
             warnings.for_each(|warning| output.remark(&format!("line {number}: {}", output::plain(warning))));
-            output.done(answer, told::line)
+            place.done(output, answer, told::line)
         });
         match shown {
             Err(Failure::Pipe) => {
@@ -391,11 +389,11 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output<'_>)
     }
     // A file of another server has its memories in its own lines.
     let items = if format == Format::Oubliette { ("line", "lines") } else { ("memory", "memories") };
-    let mut document = place.dated(report_json(&report, &runs, seconds));
+    let mut document = report_json(&report, &runs, seconds);
     if let (Value::Object(members), 1..) = (&mut document, over) {
         members.insert("ended_at_once".to_owned(), json!(over));
     }
-    output.done(&document, |report| told::import(report, items))
+    place.done(output, document, |report| told::import(report, items))
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back. Where whoever typed it reads no more, nothing
@@ -492,7 +490,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output<'_>)
         (team.update(&options.name, patch).map_err(tell_gone(&team, place))?, place.present());
     let answer = told_time(&team, written(&team, &outcome, &now), said, &now);
     place.close(database)?;
-    output.done(&place.dated(answer), told::write)
+    place.done(output, answer, told::write)
 }
 
 /// `contradict`.
@@ -509,7 +507,9 @@ pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Out
         false => format!("`restore {0}`, then `update {0} --clear valid_to` make it true again", outcome.id),
     };
     place.close(database)?;
-    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change("Contradicted", answer))?;
+    place.done(output, answers::outcome(&namespace, &outcome), |answer| {
+        told::change("Contradicted", answer)
+    })?;
     output.remark(&again);
     Ok(())
 }
@@ -522,7 +522,7 @@ pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output<'_>) -
     let outcome = team.pin(name, pinned).map_err(tell_gone(&team, place))?;
     place.close(database)?;
     let verb = if pinned { "Pinned" } else { "Unpinned" };
-    output.done(&answers::outcome(&namespace, &outcome), |answer| told::change(verb, answer))
+    place.done(output, answers::outcome(&namespace, &outcome), |answer| told::change(verb, answer))
 }
 
 /// `rename`.
@@ -535,7 +535,7 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output<'_>)
     place.close(database)?;
     let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
     let versions = told::of(report.rows, "version", "versions");
-    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {versions}"))
+    place.done(output, document, |_| format!("Renamed {old} to {new} in {namespace}: {versions}"))
 }
 
 /// The end of a life that options give.
@@ -593,7 +593,7 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output<'_>) -
     }
     let (missing, refused): (u64, u64) = (missing, refused);
     let document = json!({ "touched": touched, "missing": missing, "refused": refused, "answers": answers });
-    output.done(&place.dated(document), |_| {
+    place.done(output, document, |_| {
         let over = match gone {
             0 => String::new(),
             gone => format!("; {} ended at once, and the text is gone", told::of(gone, "memory", "memories")),
@@ -651,7 +651,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let old: BTreeSet<&String> = options.old.iter().collect();
     let old = told::of((old.len() + usize::from(own.is_some())) as u64, "memory", "memories");
     let ahead = at.filter(|at| *at > place.now());
-    output.done(&place.dated(document), |answer| {
+    place.done(output, document, |answer| {
         let new = options.with.as_deref().unwrap_or(told::name(answer));
         let from =
             ahead.map(|at| format!(" from {} on", story::local(at, &place.present()))).unwrap_or_default();
@@ -706,7 +706,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output<'_>) -> Done {
     }
     place.close(database)?;
     let now = place.present();
-    output.done(&document, |answer| {
+    place.done(output, document, |answer| {
         let taken = report.keys_taken.join(", ");
         let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
         let replaced: Vec<String> = report.replaced.iter().map(ToString::to_string).collect();

@@ -77,3 +77,35 @@ fn a_now_far_ahead_of_the_machine_is_told_by_the_write_that_has_it() {
     let read = sandbox.plain(&words(&["list"]), b"");
     assert_eq!(read.err, "", "{read:?}");
 }
+
+/// MODEL-38: commands but those that give a text wrote by a clock that was behind, and no program heard of it.
+#[test]
+fn every_command_that_writes_tells_of_a_clock_that_was_ahead() {
+    let sandbox = world();
+    let lines = ["a", "b", "c", "d"].map(|key| format!("{{\"text\":\"says {key}\",\"key\":\"{key}\"}}\n"));
+    let import = run(&sandbox, RIGHT, &["import", "-"], lines.concat().as_bytes()).document();
+    tells(&import);
+    let looked = run(&sandbox, RIGHT, &["forget", "a", "--dry-run"], b"").document();
+    assert!(looked.get("clock").is_none(), "{looked}");
+    let commands: [(&[&str], &str); 14] = [
+        (&["pin", "a"], ""),
+        (&["unpin", "a"], ""),
+        (&["rename", "a", "e"], ""),
+        (&["supersede", "b", "--with", "c"], ""),
+        (&["contradict", "d"], ""),
+        (&["goal", "set", "to find the tea"], ""),
+        (&["context-log", "today", "-"], "{\"memory\":\"c\",\"tokens\":1}"),
+        (&["index", "add", "user"], ""),
+        (&["index", "drop", "user"], ""),
+        (&["maintain"], ""),
+        (&["gc", "plan"], ""),
+        (&["namespace", "move", "default", "other"], ""),
+        (&["forget", "c", "--yes", "--namespace", "other"], ""),
+        (&["namespace", "drop", "other", "--yes"], ""),
+    ];
+    for (words, input) in commands {
+        let answer = run(&sandbox, RIGHT, words, input.as_bytes());
+        assert_eq!(answer.code, 0, "{words:?}: {answer:?}");
+        tells(&answer.document());
+    }
+}

@@ -462,5 +462,19 @@ fn a_write_tells_of_a_clock_that_was_ahead() {
         assert_eq!(again.get("clock").is_some(), again["decision"] != "unchanged", "{again}");
         let change = json!({ "id": told["id"], "text": "The door code is 4713" });
         assert!(done(&client, "update_memory", change).await["clock"].is_string());
+        let context = json!({ "context_id": "c", "memory_ids_with_token_costs": [{ "memory_id": right["id"], "tokens": 4 }] });
+        let forget = |dry_run: bool| json!({ "id": right["id"], "dry_run": dry_run });
+        for (tool, args, writes) in [
+            ("memory_context_log_write", context, true),
+            ("memory_gc_plan", json!({}), true),
+            ("search_memories", json!({ "query": "door" }), false),
+            ("forget_memory", forget(true), false),
+            ("forget_memory", forget(false), true),
+            ("forget_memory", json!({ "id": told["id"], "dry_run": false }), true),
+            ("run_maintenance", json!({ "dry_run": false }), true),
+        ] {
+            let told = done(&client, tool, args).await;
+            assert_eq!(told.get("clock").is_some(), writes, "{tool}: {told}");
+        }
     });
 }
