@@ -394,6 +394,10 @@ impl Error {
     }
 
     fn hint_of_io(&self) -> &'static str {
+        let is_refused = |source: &std::io::Error| {
+            use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+            matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+        };
         match self.innermost() {
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 "check the path: the file, or the folder that it is to be in, is not there"
@@ -401,12 +405,10 @@ impl Error {
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
                 "name a file that is not there yet"
             }
-            Error::Io { source, .. }
-                if matches!(
-                    source.kind(),
-                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
+            Error::Io { action: "create", source, .. } if is_refused(source) => {
+                "look at the folder: a new file is made there, so the folder must be one that may be written"
+            }
+            Error::Io { source, .. } if is_refused(source) => {
                 "look at the path and its permissions; a file that may only be read is read with `--read-only`"
             }
             _ => "look at the path, its permissions and the free space",

@@ -107,6 +107,9 @@ fn error_of(why: &ToolError) -> Value {
         "run_not_found" => "; the answers of run_maintenance and memory_compact_commit tell the ids of runs",
         "before_purge_horizon" => "; ask for a later time, or give allow_partial true for what is left",
         "key_in_other_partition" => "; no search reads the part of an agent: write under another key",
+        "read_only" => {
+            "; the server was started with --read-only, and forget_memory can't look ahead there either"
+        }
         "conflict" => "; memory_explain tells what happened to a memory",
         _ => "",
     };

@@ -435,6 +435,18 @@ fn every_error_has_a_kind_and_a_hint() {
     }
 }
 
+/// A copy, a backup and an export make a file, and nobody wants to read there.
+#[test]
+fn a_folder_that_may_not_be_written_is_named_as_such() {
+    for refused in [std::io::ErrorKind::PermissionDenied, std::io::ErrorKind::ReadOnlyFilesystem] {
+        let hint = |action: &'static str| {
+            Error::Io { action, path: PathBuf::from("m.oub"), source: refused.into() }.hint()
+        };
+        assert!(hint("create").contains("folder") && !hint("create").contains("--read-only"));
+        assert!(hint("open").contains("--read-only"));
+    }
+}
+
 /// Two tenants that write the same things in another order: what one does is never seen by the other.
 #[derive(Clone, Debug)]
 enum Deed {
