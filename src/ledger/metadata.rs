@@ -84,7 +84,8 @@ impl Ledger<'_, '_> {
             if row.cleared && row.ends {
                 self.declared.remove(&ns);
                 self.tx.delete_meta_key(ns, path)?;
-                self.journal_derived(context, RuleId::INDEX, format!("no index of metadata.{path}"))?;
+                // A path can be the name that a memory alone had, and the memory is forgotten by now.
+                self.journal_derived(context, RuleId::INDEX, "an index of metadata ended".to_owned())?;
                 return Ok(ControlFlow::Break(0));
             }
             self.tx.put_meta_key(ns, path, Some(&row))?;
@@ -117,7 +118,7 @@ impl Ledger<'_, '_> {
         if !is_whole {
             return Ok(ControlFlow::Continue(()));
         }
-        let what = format!("{} rows by metadata.{path}", row.filled);
+        let what = format!("{} rows of an index of metadata", row.filled);
         self.journal_derived(context, RuleId::INDEX, what)?;
         Ok(ControlFlow::Break(row.filled))
     }

@@ -544,6 +544,18 @@ fn the_name_of_an_agent_goes_with_its_last_memory() {
 }
 
 /// MODEL-59: a family of people has no memory but its first message, and its numbers name the channel.
+/// The journal told the path of an index that had ended, though the only memory with that name in its metadata was forgotten.
+#[test]
+fn the_path_of_an_index_goes_with_the_index() {
+    let world = World::new();
+    world.add(Draft::new("a text").key("k").metadata(serde_json::json!({ "qzpath1x": "v" })));
+    world.ns.declare_index("qzpath1x").unwrap();
+    world.ns.forget("k").unwrap();
+    assert!(world.ns.drop_index("qzpath1x").unwrap());
+    world.db.compact().unwrap();
+    assert!(!file_has(&world, "qzpath1x"));
+}
+
 #[test]
 fn a_family_that_is_forgotten_leaves_its_channel_nowhere() {
     let mut story = Story::new();
