@@ -8,7 +8,7 @@
 //! fewer than six different bytes, such as zeros.
 //!
 //! What a memory that is still there says as well is no residue: what the rows hold, in whatever state, is taken out of the
-//! search first. The same holds for messages and their aggregates, which have a retention of their own, but for those of a memory that somebody has forgotten. A past query is no memory, so what it says of one is a residue. A text or a key of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes, and an entry for each key and namespace; the file is read in chunks.
+//! search first, and so are the terms of their texts. The same holds for messages and their aggregates, which have a retention of their own, but for those of a memory that somebody has forgotten. A past query is no memory, so what it says of one is a residue. A text or a key of which nothing is left to search for is counted as unproven. Memory: 16 bytes and an entry for each window of the probes, and an entry for each key and namespace; the file is read in chunks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as Bytes;
@@ -19,10 +19,12 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::hygiene::report::{CheckReport, Code};
+use crate::index::text::analyzer_of;
 use crate::model::MemoryId;
 use crate::record::put_varint;
 use crate::store::{
-    Id, IndexId, MessageRows, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, keys,
+    Id, IndexId, MessageRows, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, TextRows, Walk,
+    keys,
 };
 use crate::vector::{UnitVector, encode};
 
@@ -280,6 +282,7 @@ pub(crate) fn check_erased(
     if !search.is_empty() {
         subtract_rows(snapshot, &mut search)?;
         subtract_keys(snapshot, &mut search)?;
+        subtract_terms(snapshot, &mut search)?;
         subtract_vectors(snapshot, &mut search)?;
     }
     let is_unproven = |text: &String| !text.is_empty() && !search.has(text);
@@ -405,6 +408,28 @@ fn subtract_keys(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
             for (form, _) in forms_of(name.0, &[ns.0]) {
                 search.remove_needle(&form);
             }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// The terms of live texts as the full-text index has them. The index folds a word, and an erased text may have had the folded form.
+fn subtract_terms(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
+    let mut analyzers = HashMap::new();
+    for (text, head) in snapshot.text_heads(None)? {
+        analyzers.extend(analyzer_of(text, &head.analyzer).ok().map(|analyzer| (text, analyzer)));
+    }
+    snapshot.walk(Table::Vitals, &Walk::all(), &mut |key, _| {
+        let Some(keys::Vitals { ns, id }) = keys::Vitals::parse(key) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let place = sound(snapshot.vitals(ns, id))?.flatten().map(|vitals| vitals.place);
+        let indexed = place.filter(|place| place.doc.is_some());
+        let text = indexed.map(|place| TextId { ns, part: PartId(place.partition) });
+        if let Some(analyzer) = text.and_then(|text| analyzers.get(&text))
+            && let Some(content) = sound(snapshot.content(ns, id))?.flatten()
+        {
+            analyzer.analyze(&content.text, &mut |term, _| search.subtract(term.as_bytes()));
         }
         Ok(ControlFlow::Continue(()))
     })

@@ -573,7 +573,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 Ok(TakenBack { live, lost: back.lost(id) })
             }
             Err(Error::Conflict { why, .. }) if self.ledger.clock.next_seq == untouched => {
-                led.iter().for_each(|led| drop(self.ledger.leaving.remove(led)));
+                self.ledger.leaving.retain(|leaving| !led.contains(leaving));
                 Ok(stays(&why))
             }
             Err(other) => Err(other),

@@ -701,6 +701,23 @@ fn a_merge_without_limbo_journals_no_word_of_what_it_erased() {
     world.check();
 }
 
+/// What an erased text says is the folded form of a word of a live text: the term of the index is that of the live text (MODEL-30).
+#[test]
+fn a_term_of_a_live_text_is_no_residue() {
+    let world = World::new();
+    world.add(text("Set [SESSION_DURATION] first, then KITCHEN").key("live"));
+    let gone = ["it writes session_duration as text", "kitchen", "the term accommodation_allowance is gone"];
+    gone.iter().for_each(|words| drop(world.add(text(words).key(*words))));
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
+    world.forget(&gone);
+    world.db.compact().unwrap();
+    let probe = |words: &str| ErasedProbe { texts: vec![words.to_owned()], ..ErasedProbe::default() };
+    let erased = || gone.map(probe).to_vec();
+    let check = || world.db.check(&CheckOptions { deep: true, erased: erased() }).unwrap();
+    assert!(check().ok, "{:#?}", check().findings);
+    world.check();
+}
+
 /// The vector of a memory in limbo is there still, and no residue of one that is gone (MODEL-30).
 #[test]
 fn a_vector_in_limbo_is_no_residue() {
