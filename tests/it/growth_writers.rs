@@ -323,17 +323,18 @@ fn a_write_through_a_key_for_which_many_others_have_a_text_announced() {
     }
 }
 
-/// The same where an import has brought these texts, and is taken back: each of the keys leads to all that follows, and so many holders
-/// go.
+/// The same where an import has brought these texts, and is taken back before their instants and after: each of the keys leads to all that
+/// follows, and so many holders go.
 #[test]
 fn an_import_of_many_texts_announced_in_the_place_of_one() {
-    let of = |n: usize, spread: i64, ends: fn(&World, RunId)| {
+    let of = |n: usize, spread: i64, (after, ends): (&str, fn(&World, RunId))| {
         let world = world();
         world.add(text("zero").key("a"));
         let run = world.start_import();
         for plan in plans(n, spread, &world) {
             world.import(run, vec![plan.tag("import:plans:1")]);
         }
+        world.advance(after);
         let cost = cost(|| ends(&world, run));
         assert_eq!((world.live().len(), world.row("a").text.as_str()), (1, "zero"));
         world.check();
@@ -344,7 +345,7 @@ fn an_import_of_many_texts_announced_in_the_place_of_one() {
     let undoes: fn(&World, RunId) = |world, run| drop(world.ns.undo(run).unwrap());
     let forgets: fn(&World, RunId) = |world, _| drop(world.ns.forget(Forget::tag("import:plans:1")).unwrap());
     for spread in [1000, -1000] {
-        for ends in [undoes, forgets] {
+        for ends in [("1d", undoes), ("1d", forgets), ("40d", undoes), ("40d", forgets)] {
             let (small, large) = (of(20, spread, ends), of(80, spread, ends));
             linear(Tally { read: 4 * small.read, written: 4 * small.written, ..small }, large, 4);
         }
