@@ -194,19 +194,17 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn go_on_apart(&mut self, id: MemoryId, (by, plan): (MemoryId, &Plan)) -> Result<()> {
         let (ns, now) = (self.ns(), self.now());
         self.go_on(id, plan)?;
-        let told = self.told_of(id)?;
-        let told = self.with_announced(told, plan)?;
+        let told = self.told_in(id, plan)?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
         let Some(stays) = stays.filter(|_| !told.is_empty() && !plan.is_empty()) else { return Ok(()) };
         // Where it goes as well, all that it had brought together parts with it.
         if self.is_taken_back(by)? {
             return Ok(());
         }
-        let mut others = BTreeSet::new();
+        let mut others = self.with_announced(BTreeSet::from([by]), plan)?;
         for before in self.ledger.tx.superseded_by(ns, by)? {
-            others.append(&mut self.told_of(before)?);
+            others.append(&mut self.told_in(before, plan)?);
         }
-        let others = self.with_announced(others, plan)?;
         let leaves: BTreeSet<MemoryId> = told.difference(&others).copied().collect();
         let mut goes_on = Vec::new();
         for (at, _) in [(by, now)].iter().chain(plan) {
@@ -243,13 +241,16 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(any && !stays?)
     }
 
-    /// What is to take the place of a row, or was to take it, of what is still to come.
-    fn told_of(&mut self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
+    /// What is to take the place of a row, or was to take it, with what its writers have announced of a plan, and those of such a text.
+    fn told_in(&mut self, id: MemoryId, plan: &Plan) -> Result<BTreeSet<MemoryId>> {
         let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else {
             return Ok(BTreeSet::new());
         };
         let mut told = BTreeSet::from_iter(self.kept_by(id, &row)?.iter().map(|one| one.by));
         told.extend(row.times.told().map(|told| told.by));
+        told.insert(id);
+        let mut told = self.with_announced(told, plan)?;
+        told.remove(&id);
         Ok(told)
     }
 
