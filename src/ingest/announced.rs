@@ -194,16 +194,16 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn go_on_apart(&mut self, id: MemoryId, (by, plan): (MemoryId, &Plan)) -> Result<()> {
         let (ns, now) = (self.ns(), self.now());
         self.go_on(id, plan)?;
-        let told = self.told_in(id, plan)?;
+        let told = self.told_of(id, (by, plan))?;
         let stays = sound(self.ledger.tx.vitals(ns, by))?.flatten();
         let Some(stays) = stays.filter(|_| !told.is_empty() && !plan.is_empty()) else { return Ok(()) };
         // Where it goes as well, all that it had brought together parts with it.
         if self.is_taken_back(by)? {
             return Ok(());
         }
-        let mut others = self.with_announced(BTreeSet::from([by]), plan)?;
+        let mut others = self.told_of(by, (by, plan))?;
         for before in self.ledger.tx.superseded_by(ns, by)? {
-            others.append(&mut self.told_in(before, plan)?);
+            others.append(&mut self.told_of(before, (by, plan))?);
         }
         let leaves: BTreeSet<MemoryId> = told.difference(&others).copied().collect();
         let mut goes_on = Vec::new();
@@ -215,6 +215,7 @@ impl NamespaceWriter<'_, '_, '_> {
             let comes = self.comes_as(by, one)?;
             goes_on.extend(Some(*one).filter(|_| comes.is_none_or(|comes| !leaves.contains(&comes))));
         }
+        self.ledger.part_overtaken(&self.context, (by, id), &[])?;
         self.ledger.part_overtaken(&self.context, (by, by), &goes_on)?;
         for (next, _) in plan {
             self.ledger.part_overtaken(&self.context, (*next, by), &[])?;
@@ -241,33 +242,31 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(any && !stays?)
     }
 
-    /// What is to take the place of a row, or was to take it, with what its writers have announced of a plan, and those of such a text.
-    fn told_in(&mut self, id: MemoryId, plan: &Plan) -> Result<BTreeSet<MemoryId>> {
-        let Some(row) = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten() else {
-            return Ok(BTreeSet::new());
-        };
-        let mut told = BTreeSet::from_iter(self.kept_by(id, &row)?.iter().map(|one| one.by));
-        told.extend(row.times.told().map(|told| told.by));
-        told.insert(id);
-        let mut told = self.with_announced(told, plan)?;
-        told.remove(&id);
-        Ok(told)
-    }
-
-    /// Rows with those of a plan that the writers of these, or of such a one, have announced.
-    fn with_announced(&self, rows: BTreeSet<MemoryId>, plan: &Plan) -> Result<BTreeSet<MemoryId>> {
-        let (mut all, mut next) = (rows.clone(), Vec::from_iter(rows));
-        while let Some(id) = next.pop() {
-            let mut writers = self.ledger.readable_holders(self.ns(), id)?;
-            writers.retain(Holder::has_text);
-            for (later, _) in plan.iter().filter(|(later, _)| *later != id) {
-                if !all.contains(later) && self.is_announced_for(*later, &writers)? {
-                    all.insert(*later);
-                    next.push(*later);
-                }
-            }
+    /// What was to take the place of a row, and of such a text in its turn: what they keep, what the rows say, and what their writers have
+    /// announced of a plan; but nothing that the row `by` has brought together.
+    fn told_of(&mut self, id: MemoryId, (by, plan): (MemoryId, &Plan)) -> Result<BTreeSet<MemoryId>> {
+        let (mut all, mut next) = (BTreeSet::new(), vec![id]);
+        while let Some(at) = next.pop() {
+            let Some(row) = sound(self.ledger.tx.vitals(self.ns(), at))?.flatten() else { continue };
+            // What others keep whose place such a text is to take may have come to them by way of the row `by`.
+            let kept = if at == id { self.kept_by(at, &row)? } else { row.overtaken };
+            let told = kept.into_iter().chain(row.times.told());
+            let mut told = Vec::from_iter(told.filter(|one| one.via != Some(by)).map(|one| one.by));
+            told.append(&mut self.announced_in(at, plan)?);
+            next.extend(told.into_iter().filter(|later| *later != id && all.insert(*later)));
         }
         Ok(all)
+    }
+
+    /// The texts of a plan that the writers of a row have announced.
+    fn announced_in(&self, id: MemoryId, plan: &Plan) -> Result<Vec<MemoryId>> {
+        let mut writers = self.ledger.readable_holders(self.ns(), id)?;
+        writers.retain(Holder::has_text);
+        let mut announced = Vec::new();
+        for (later, _) in plan.iter().filter(|(later, _)| *later != id) {
+            announced.extend(self.is_announced_for(*later, &writers)?.then_some(*later));
+        }
+        Ok(announced)
     }
 
     /// Lets what was announced for a row take its place again, now that the row is back: what the row keeps, and what its keys have
@@ -324,7 +323,7 @@ impl NamespaceWriter<'_, '_, '_> {
                     continue;
                 }
                 self.apply(RuleId::RESTORE, Change::Restore { id: *old, to: RestoreTo::Write })?;
-            } else if self.with_announced(BTreeSet::from([*old]), plan)?.len() == 1 {
+            } else if self.announced_in(*old, plan)?.is_empty() {
                 continue;
             }
             parted.push((*old, self.later_in(plan, place)?));
