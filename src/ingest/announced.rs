@@ -384,7 +384,11 @@ impl NamespaceWriter<'_, '_, '_> {
     fn is_to_part(&self, row: &Vitals, gone: &[MemoryId], back: &[MemoryId]) -> Result<bool> {
         let Some(told) = row.times.told() else { return Ok(false) };
         let is_gone = match told.via {
-            Some(via) => gone.contains(&via) || self.is_taken_back(via)?,
+            // What had brought the two together may have been corrected since by a row that is gone.
+            Some(via) => {
+                let way = self.ledger.stands_for(self.ns(), via, None)?;
+                way.iter().any(|row| gone.contains(row)) || self.is_taken_back(via)?
+            }
             None => false,
         };
         let comes_first =
