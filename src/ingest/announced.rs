@@ -252,7 +252,11 @@ impl NamespaceWriter<'_, '_, '_> {
             let kept = if at == id { self.kept_by(at, &row)? } else { row.overtaken };
             let told = kept.into_iter().chain(row.times.told());
             let mut told = Vec::from_iter(told.filter(|one| one.via != Some(by)).map(|one| one.by));
-            told.append(&mut self.announced_in(at, plan)?);
+            let later = match plan.iter().position(|(planned, _)| *planned == at) {
+                Some(place) => self.later_in(plan, place)?,
+                None => plan,
+            };
+            told.append(&mut self.announced_in(at, later)?);
             next.extend(told.into_iter().filter(|later| *later != id && all.insert(*later)));
         }
         Ok(all)

@@ -306,6 +306,17 @@ const STORIES: &[&str] = &[
     "rep a 20; rep c 30; again b a,c -; undone 32",
     "rep b 30; rep b 40; again b a -; undone 32",
     "rep b 20; rep a 30; again b a,c -; undone 32",
+    "rep a 30; rep c 10; say c a,a 40; again a c -",
+    "say c b 10; rep a 10; say a c,c 30; rep a 10; again b a,c -",
+    "rep a 10; say a b,a 40; say c b,c -; again c a -; undone 12",
+    "say b c 40; say b b 30; again c c,b -; line c - 40",
+    "weigh c; rep c 10; rep c -; say c - -; again b c -; undone 12",
+    "rep c 20; rep b 40; rep b 20; again a c,b -",
+    "weigh c; rep b 30; rep a 40; say c a 10; again b a -",
+    "rep b 10; rep a 10; rep c 20; sup a c 40; again b a,b -; undone 22",
+    "say a - -; rep b -; say a a 30; say a a -; weigh c; again c a,a -; line c a -",
+    "rep b 30; rep b -; again a c,b -; line a c,a 10; undone 42",
+    "rep a 20; rep c 30; say a a -; again b b,a -; line b c 10",
     "rep b 40; rep c 20; rep b 40; rep a -; rep a 40; line b b,c -; undone 42",
     "rep a 20; rep c 40; rep a 20; line c b,b -; line a b,b 10; undone 12",
 ];
@@ -361,7 +372,7 @@ proptest! {
     }
 
     #[test]
-    #[ignore = "one story in four hundred differs: lines that name one another among texts that begin after they are to end"]
+    #[ignore = "one story in two hundred differs: lines that name one another among texts that begin after they are to end"]
     fn what_was_announced_is_what_it_was(
         before in proptest::collection::vec(op(), 1..=5),
         lines in proptest::collection::vec(line(), 1..=2),
