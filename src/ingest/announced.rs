@@ -348,7 +348,9 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Parts a row from what has taken its place already: it is led on to what was announced for it, with its keys, or comes back.
     fn part_begun(&mut self, (id, row): (MemoryId, &Vitals), later: &Plan) -> Result<()> {
         let Some(told) = row.times.told() else { return Ok(()) };
-        if !self.lead_on_next((id, row), told.by, later)? {
+        // What has taken its place comes next again, if that was to come for others who stay.
+        let back = Vitals { times: Times { superseded: None, ..row.times }, ..row.clone() };
+        if !self.lead_on_next((id, &back), told.by, later)? {
             self.take_led(id, told.by)?;
             self.apply(RuleId::RESTORE, Change::Restore { id, to: RestoreTo::Undo })?;
         }

@@ -354,6 +354,37 @@ fn model_33_an_old_text_does_not_come_back_beside_a_newer_one_that_is_to_be_repl
     assert_eq!(told(&world, start)[&1].1["a"], "newer");
 }
 
+/// A line says again what its key says, in the place of what many keys say that have announced a text each (MODEL-33).
+#[test]
+fn model_33_many_that_a_line_named_go_on_to_their_own_texts_once_these_have_begun() {
+    let keys = ["k0", "k1", "k2", "k3", "k4", "k5"];
+    for by_tag in [false, true] {
+        let world = World::new();
+        let start = world.now();
+        world.add(text("line").key("e"));
+        for (at_key, key) in (1..).zip(keys) {
+            world.add(text(&format!("text of {key}")).key(key));
+            let next = text(&format!("next of {key}"));
+            world.ns.replace([key], next, SupersedeMode::Replaced, at(start, Some(at_key))).unwrap();
+        }
+        world.advance("1m");
+        let run = world.start_import();
+        let line = keys.iter().fold(text("line").key("e").tag(TAG), |line, key| line.supersedes(*key));
+        world.import(run, vec![line]);
+        world.advance("10h");
+        if by_tag {
+            drop(world.forget_tag(TAG))
+        } else {
+            drop(world.ns.undo(run).unwrap())
+        }
+        world.check();
+        for key in keys {
+            assert_eq!(world.row(key).text, format!("next of {key}"));
+        }
+        assert_eq!((world.row("e").text.as_str(), world.live().len()), ("line", keys.len() + 1));
+    }
+}
+
 fn undone() -> impl Strategy<Value = Option<Hours>> {
     proptest::option::weighted(0.5, (1..5_i64).prop_map(|tens| tens * 10 + 2))
 }
