@@ -488,8 +488,14 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             left.extend(applied.left.map(|_| (*id, leavers)));
         }
+        // An undo goes by the steps of its run: beside these, keys lead again to the rows that they had left.
+        let is_undo = reason == TombstoneReason::Undone;
+        let again = if is_undo { std::mem::take(&mut parted) } else { BTreeMap::new() };
         left.extend(parted);
         restored.append(&mut self.settle_left(left, &written, rule, reason)?);
+        for (before, leavers) in again {
+            self.lead_again(before, &leavers, rule)?;
+        }
         let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
         answer.detached = kept.difference(&gone).count() as u64;
         answer.restored = restored.difference(&gone).count() as u64;

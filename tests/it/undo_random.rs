@@ -316,6 +316,22 @@ fn a_replacement_by_a_caller_outlives_the_import_that_was_merged_there() {
     assert!(!story.world.is_live(old));
 }
 
+/// A caller has called what a key said a duplicate. A line says something else through the key, and is taken back: what the caller has
+/// said stays (MODEL-33).
+#[test]
+fn what_a_caller_called_a_duplicate_stays_so_after_a_line_is_taken_back() {
+    let say = |key: Option<usize>, text: usize| Say { key, text, tagged: false, core: false };
+    let mut story = Story::new();
+    story.step(&Op::Import(vec![say(None, 0)]));
+    story.step(&Op::Write(say(Some(3), 2)));
+    story.step(&Op::Write(say(Some(0), 4)));
+    story.step(&Op::Write(say(Some(3), 0)));
+    story.step(&Op::Revise(4, 0));
+    story.step(&Op::Supersede(2, 0, SupersedeMode::Duplicate));
+    story.step(&Op::Import(vec![say(Some(0), 0)]));
+    story.step(&Op::Undo(0));
+}
+
 /// LIFE-26: an import says again, with a tag, what a key had said in the place of an earlier text. The tag goes alone, and the earlier
 /// text stays replaced.
 #[test]
